@@ -1,0 +1,3 @@
+"""torchmemlint: a static linter for GPU-memory anti-patterns in PyTorch code."""
+
+__version__ = "0.1.0"

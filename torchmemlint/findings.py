@@ -1,0 +1,101 @@
+"""The plain data types that every floor of the linter shares.
+
+Rows and columns are 1-based and count Unicode characters of the decoded text, as in ruff's JSON;
+an end position is exclusive in its column (it points just past the last character).
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+class Severity(enum.Enum):
+    """What happens if the code ships: see the rule catalogue in the documentation."""
+
+    ADVICE = "advice"
+    WARNING = "warning"
+    ERROR = "error"
+
+    @property
+    def rank(self) -> int:
+        """0 for advice, 1 for warning, 2 for error."""
+        return ("advice", "warning", "error").index(self.value)
+
+
+class Applicability(enum.Enum):
+    """How far a fix may be trusted."""
+
+    SAFE = "safe"  # same results, same types seen by later code
+    UNSAFE = "unsafe"  # may change numerics, timing or types
+    HINT = "hint"  # shown to the reader, never applied
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place in a file: row and column, both 1-based."""
+
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A stretch of a file, from `start` up to but not including `end`."""
+
+    start: Position
+    end: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One link of the chain that made a value what it is."""
+
+    message: str
+    span: Span
+    filename: Path | None = None  # None: the finding's own file
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """Replace the text of `span` by `content`; an empty span inserts."""
+
+    span: Span
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A change that removes a finding."""
+
+    message: str
+    applicability: Applicability
+    edits: tuple[Edit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One report of one rule."""
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    filename: Path
+    span: Span
+    statement: Span  # of the (header of the) statement it stands in: where a suppression comment may be
+    evidence: tuple[Evidence, ...] = ()
+    fix: Fix | None = None
+    why: str = ""  # why the pattern costs memory, one sentence
+    fingerprint: str = field(default="", compare=False)  # survives moved lines; set by the engine
+
+
+def fingerprint(finding: Finding, line: str, occurrence: int) -> str:
+    """Identity of a finding that survives moving lines: its rule, its file's name, its text.
+
+    `line` is the source line it starts on; `occurrence` counts equal ones in the file from 0.
+    """
+    text = "\0".join((finding.code, finding.filename.name, " ".join(line.split()), str(occurrence)))
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]

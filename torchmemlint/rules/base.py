@@ -1,0 +1,31 @@
+"""What a rule is: metadata, a docstring that is its documentation page, and one question to the facts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from torchmemlint.findings import Applicability, Finding, Severity
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.facts import FileFacts
+
+
+class Rule(ABC):
+    """One anti-pattern. Subclasses live one to a file, in a folder per family.
+
+    The class docstring holds the sections `## What it does`, `## Why it costs memory`, `## Example`,
+    `## Use instead`, `## Fix safety`, `## When it stays silent` and `## References`.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    severity: ClassVar[Severity]  # the highest it gives; one finding may carry less
+    on: ClassVar[bool] = True  # on by default
+    fix: ClassVar[Applicability | None] = None  # the best applicability of its fixes
+    why: ClassVar[str]  # why it costs memory, in one sentence; part of the full output
+
+    @abstractmethod
+    def check(self, facts: FileFacts) -> Iterator[Finding]:
+        """Yield what this rule has to say about one file."""
