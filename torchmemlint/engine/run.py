@@ -1,0 +1,40 @@
+"""One run over many files: what it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchmemlint.findings import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class FixedFile:
+    """What the fixes did, or with `--diff` would do, to one file."""
+
+    filename: Path
+    before: str  # decoded text, newlines as in the file
+    after: str
+    applied: tuple[Finding, ...]
+    rolled_back: tuple[tuple[Finding, str], ...]  # the finding and why its fix was taken back
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """Everything that an output format may want to know about a run.
+
+    `findings` are the remaining ones (suppressed and fixed ones are gone), sorted by file, row, column, code.
+    `sources(path)` gives a file's lines without their newlines (as they were when checked: after fixing,
+    the fixed text), and an empty list where they cannot be had.
+    """
+
+    findings: tuple[Finding, ...]
+    files_checked: int
+    files_skipped: int  # passed over by the prefilter: they never mention torch
+    fixed: tuple[FixedFile, ...]
+    sources: Callable[[Path], list[str]]
+    notices: tuple[str, ...] = ()  # one line each, for the error stream
+    fixes_applied_to_disk: bool = False  # True under --fix, False under --diff and plain checks
+    unsafe_fixes: bool = False  # --unsafe-fixes was given: unsafe fixes count as fixable
+    show_summary: bool = True  # False under --quiet
