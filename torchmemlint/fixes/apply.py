@@ -1,0 +1,171 @@
+"""Applying fixes to one file's text, checking each change, and taking back those that do harm."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import libcst
+
+from torchmemlint.findings import Applicability, Finding
+from torchmemlint.fixes.edits import BOM, EditError, Replacement, TextIndex, compatible, replace, resolve
+from torchmemlint.fixes.identity import Change, compare
+
+Recheck = Callable[[str], Sequence[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class FixResult:
+    """The text after fixing, and what was done to get there."""
+
+    text: str
+    applied: tuple[Finding, ...]  # fixed, in the order of the rounds; positions are those of their round
+    rolled_back: tuple[tuple[Finding, str], ...]  # not fixed after all, each with the reason
+    findings: tuple[Finding, ...]  # what is left to report on `text`
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A finding whose fix may be tried, with its edits as replacements of the round's text."""
+
+    finding: Finding
+    replacements: tuple[Replacement, ...]
+
+
+def eligible(finding: Finding, *, unsafe: bool) -> bool:
+    """Whether the finding has a fix that may be applied: a safe one, or with `unsafe` an unsafe one; never a hint."""
+    if finding.fix is None or not finding.fix.edits:
+        return False
+    match finding.fix.applicability:
+        case Applicability.SAFE:
+            return True
+        case Applicability.UNSAFE:
+            return unsafe
+        case Applicability.HINT:
+            return False
+
+
+def fix_text(text: str, findings: Sequence[Finding], recheck: Recheck, *, unsafe: bool) -> FixResult:
+    """Apply the eligible fixes of `findings` to `text`, in rounds, until no further one can be kept.
+
+    `recheck(text)` gives the findings of a changed text; `findings` must be what it gives for `text`.
+    A fix is kept only if the file still parses, its finding is gone and no other finding has appeared.
+    Every round that changes the text lowers the number of findings, so the rounds come to an end, and
+    the last one leaves the text alone: applying the result again changes nothing.
+    """
+    applied: list[Finding] = []
+    while True:
+        kept, refused, outcome = _round(text, findings, recheck, unsafe=unsafe)
+        if not kept:
+            return FixResult(text, tuple(applied), tuple(refused), tuple(findings))
+        applied += [candidate.finding for candidate in kept]
+        text, findings = outcome
+
+
+def _round(
+    text: str, findings: Sequence[Finding], recheck: Recheck, *, unsafe: bool
+) -> tuple[list[_Candidate], list[tuple[Finding, str]], tuple[str, Sequence[Finding]]]:
+    """Try the fixes that go together on one text.
+
+    Gives those kept, those refused with reasons, and the new text with its findings. Fixes that conflict with
+    one kept are left for the next round; those that conflict only with refused ones get their turn here.
+    """
+    index = TextIndex.of(text)
+    waiting: list[_Candidate] = []
+    refused: list[tuple[Finding, str]] = []
+    for finding in sorted(findings, key=lambda finding: (finding.span, finding.code, finding.message)):
+        if finding.fix is not None and eligible(finding, unsafe=unsafe):
+            try:
+                waiting.append(_Candidate(finding, resolve(text, finding.fix.edits, index)))
+            except EditError as problem:
+                refused.append((finding, str(problem)))
+    trial = _Trial(text, findings, recheck)
+    while waiting:
+        chosen = set(compatible([candidate.replacements for candidate in waiting]))
+        kept = trial.keep([], [waiting[number] for number in sorted(chosen)], refused)
+        waiting = [candidate for number, candidate in enumerate(waiting) if number not in chosen]
+        if kept:
+            return kept, refused, trial.outcome(kept)
+    return [], refused, (text, findings)
+
+
+class _Trial:
+    """Judges sets of changes to one text."""
+
+    def __init__(self, text: str, findings: Sequence[Finding], recheck: Recheck) -> None:
+        self.text = text
+        self.findings = findings
+        self.recheck = recheck
+        self.compiles = _compile_problem(text) is None
+        self._last: tuple[list[_Candidate], tuple[str, Sequence[Finding]]] = ([], (text, findings))
+
+    def keep(
+        self, accepted: list[_Candidate], group: list[_Candidate], refused: list[tuple[Finding, str]]
+    ) -> list[_Candidate]:
+        """`accepted` and as many of `group` as do no harm with it; the others go to `refused`.
+
+        All at once first, then by halves, so that one bad fix among n costs about log n checks.
+        """
+        if not group:
+            return accepted
+        problem = self.problem(accepted + group)
+        if problem is None:
+            return accepted + group
+        if len(group) == 1:
+            refused.append((group[0].finding, problem))
+            return accepted
+        half = len(group) // 2
+        accepted = self.keep(accepted, group[:half], refused)
+        return self.keep(accepted, group[half:], refused)
+
+    def problem(self, candidates: list[_Candidate]) -> str | None:
+        """Why these changes must not be made together; None if they may."""
+        replacements = tuple(sorted({one for candidate in candidates for one in candidate.replacements}))
+        text = replace(self.text, replacements)
+        problem = _parse_problem(text) or (_compile_problem(text) if self.compiles else None)
+        if problem is not None:
+            return f"the file would not parse: {problem}"
+        after = self.recheck(text)
+        fixed = [candidate.finding for candidate in candidates]
+        result = compare(Change(self.text, text, replacements), self.findings, after, fixed)
+        fixed_ids = {id(finding) for finding in fixed}
+        for finding in result.kept:
+            if id(finding) in fixed_ids:
+                return f"{finding.code} would still be reported"
+        if result.new:
+            new = min(result.new, key=lambda finding: finding.span)
+            return f"it would bring {new.code} ({new.name}) at row {new.span.start.row}: {new.message}"
+        self._last = (candidates, (text, after))
+        return None
+
+    def outcome(self, candidates: list[_Candidate]) -> tuple[str, Sequence[Finding]]:
+        """The text and findings after changes that were judged harmless."""
+        if self._last[0] != candidates and self.problem(candidates) is not None:
+            raise AssertionError("changes that were judged harmless no longer are")  # recheck is not a function
+        return self._last[1]
+
+
+def _parse_problem(text: str) -> str | None:
+    """Why libcst cannot read the text; None if it can."""
+    try:
+        libcst.parse_module(text.removeprefix(BOM))
+    except libcst.ParserSyntaxError as error:
+        return f"{error.message} at row {error.raw_line}"
+    return None
+
+
+def _compile_problem(text: str) -> str | None:
+    """Why this Python cannot compile the text; None if it can.
+
+    Finds what a grammar lets pass: `return` outside a function, a `__future__` import that is no longer first.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(text.removeprefix(BOM), "<fixed>", "exec", dont_inherit=True)
+        except SyntaxError as error:
+            return f"{error.msg} at row {error.lineno}"
+        except (ValueError, RecursionError, MemoryError) as error:
+            return str(error) or type(error).__name__
+    return None
