@@ -1,0 +1,135 @@
+"""A source file as top-level pieces, each parsed by libcst only when the analysis first looks at it.
+
+Whole-file libcst parsing is about ten times as dear as `ast.parse`, so the standard parser finds where the
+top-level statements begin and end, and libcst reads just those that matter. A top-level statement starts in
+column 0 and is complete in itself, so a piece parses alone exactly as it does in its file.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import libcst as cst
+
+from torchmemlint.findings import Position, Span
+from torchmemlint.source.decoding import UnreadableFile
+from torchmemlint.source.python2 import looks_like_python2
+from torchmemlint.syntax.positions import CodeRanges, code_ranges
+
+
+@dataclass(eq=False, slots=True)
+class Piece:
+    """One top-level statement: its place in the file and, once asked for, its libcst tree."""
+
+    text: str
+    first_row: int  # 1-based row of the piece's first line (its first decorator's, if any)
+    kind: str  # "def", "class" or "code"
+    name: str  # of a function or class, else ""
+    outline: ast.stmt | None  # the standard parser's node, where it could read the file
+    _module: cst.Module | None = field(default=None, repr=False)
+    _ranges: CodeRanges | None = field(default=None, repr=False)
+
+    @property
+    def module(self) -> cst.Module:
+        """The piece as a libcst module of one statement (or a few, when several share a line)."""
+        if self._module is None:
+            self._module = cst.parse_module(self.text)
+        return self._module
+
+    def span(self, node: cst.CSTNode) -> Span:
+        """Where `node` stands in the file; computed for the whole piece on first use."""
+        if self._ranges is None:
+            self._ranges = code_ranges(self.module)
+        start, end = self._ranges[node]
+        shift = self.first_row - 1
+        return Span(Position(start.line + shift, start.column + 1), Position(end.line + shift, end.column + 1))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Site:
+    """A syntax node and the piece it belongs to: a place that can be turned into a span when needed."""
+
+    piece: Piece
+    node: cst.CSTNode
+
+    @property
+    def span(self) -> Span:
+        """The node's span in its file."""
+        return self.piece.span(self.node)
+
+
+class SourceModule:
+    """The text of one file with its pieces and imports.
+
+    Raises UnreadableFile when neither the standard parser nor libcst can read it.
+    """
+
+    def __init__(self, text: str, path: Path) -> None:
+        self.text = text
+        self.path = path
+        self.pieces = _split(text, path)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Lines with their line ends."""
+        return self.text.splitlines(keepends=True)
+
+
+def _split(text: str, path: Path) -> list[Piece]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes in other people's strings
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return _split_by_libcst(text, error)
+    lines = _lines(text)
+    pieces: list[Piece] = []
+    for statement in tree.body:
+        first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+        last = statement.end_lineno or statement.lineno
+        if pieces and first < pieces[-1].first_row + pieces[-1].text.count("\n"):
+            continue  # `a = 1; b = 2`: the line is one piece
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                kind, name = "def", statement.name
+            case ast.ClassDef():
+                kind, name = "class", statement.name
+            case _:
+                kind, name = "code", ""
+        pieces.append(Piece("".join(lines[first - 1 : last]), first, kind, name, statement))
+    return pieces
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as the parser counts them: LF, CRLF and CR end a line, a form feed does not."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if "\r" in text else _unix_lines(text)
+
+
+def _unix_lines(text: str) -> list[str]:
+    return [line + "\n" for line in text.split("\n")]
+
+
+def _split_by_libcst(text: str, reason: Exception) -> list[Piece]:
+    """For syntax newer than the running Python: one piece, or UnreadableFile when libcst cannot read it either."""
+    try:
+        module = cst.parse_module(text)
+    except Exception as error:  # noqa: BLE001 - libcst's parser raises more than its own error class
+        raise _unreadable(text, reason) from error
+    piece = Piece(text, 1, "code", "", None)
+    piece._module = module
+    return [piece]
+
+
+def _unreadable(text: str, reason: Exception) -> UnreadableFile:
+    if looks_like_python2(text):
+        return UnreadableFile("Python 2 file, passed over")
+    if isinstance(reason, SyntaxError):
+        row, column = reason.lineno or 1, reason.offset or 1
+        return UnreadableFile(f"syntax error: {reason.msg}", Position(max(row, 1), max(column, 1)))
+    if isinstance(reason, RecursionError | MemoryError):
+        return UnreadableFile("nested too deeply to be parsed")
+    return UnreadableFile(f"cannot be parsed: {reason}")
