@@ -1,0 +1,1 @@
+"""Settings: find, read, validate, merge."""

@@ -1,0 +1,1 @@
+"""Running the linter over many files."""

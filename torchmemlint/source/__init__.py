@@ -1,0 +1,1 @@
+"""Text of source files: discovery, decoding, suppression comments."""

@@ -1,11 +1,22 @@
-"""Bytes to text and back, exactly."""
+"""Bytes to text and back, exactly: byte order mark, PEP 263 cookie and newlines are kept."""
 
 from __future__ import annotations
 
+import io
+import os
+import re
+import tokenize
+from dataclasses import dataclass
+from pathlib import Path
+
 from torchmemlint.findings import Position
 
+_BOM = b"\xef\xbb\xbf"
+_NEWLINE = re.compile(r"\r\n|\n|\r")
+_NEWLINE_BYTES = re.compile(rb"\r\n|\n|\r")
 
-class UnreadableFile(Exception):
+
+class UnreadableFile(Exception):  # noqa: N818 (it names what the file is)
     """A file that cannot be analysed: not decodable, not readable, or not valid Python."""
 
     def __init__(self, message: str, position: Position | None = None) -> None:
@@ -15,3 +26,89 @@ class UnreadableFile(Exception):
 
     def __reduce__(self) -> tuple[type[UnreadableFile], tuple[str, Position | None]]:
         return UnreadableFile, (self.message, self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A decoded file. `text` keeps the newlines of the file and never starts with a byte order mark."""
+
+    text: str
+    encoding: str = "utf-8"  # a codec name; the byte order mark is not part of it
+    bom: bool = False
+
+    @property
+    def newline(self) -> str:
+        """The commonest newline of the file; a line feed where it has none."""
+        crlf = self.text.count("\r\n")
+        counts = {"\n": self.text.count("\n") - crlf, "\r\n": crlf, "\r": self.text.count("\r") - crlf}
+        return max(counts, key=lambda newline: counts[newline])
+
+    def encode(self, text: str | None = None) -> bytes:
+        """The bytes of `text` (of this text, if not given) in this file's encoding.
+
+        Raises `UnreadableFile` for a character that the encoding does not have.
+        """
+        try:
+            data = (self.text if text is None else text).encode(self.encoding)
+        except UnicodeEncodeError as error:
+            character = error.object[error.start]
+            raise UnreadableFile(f"the file's encoding {self.encoding} has no character {character!r}") from error
+        return _BOM + data if self.bom else data
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of `text` without their newlines, split where Python splits them (not at form feeds)."""
+    lines = _NEWLINE.split(text)
+    if lines[-1] == "":
+        lines.pop()
+    return lines
+
+
+def decode(data: bytes) -> SourceText:
+    """Decode a source file as Python does; raises `UnreadableFile` where Python would refuse."""
+    head = b"\n".join(_NEWLINE_BYTES.split(data[:4096], 2)[:2]) + b"\n"
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(head).readline)
+    except SyntaxError as error:
+        if "invalid or missing encoding" not in str(error):
+            raise UnreadableFile(f"Cannot be decoded: {error.msg}", Position(1, 1)) from error
+        encoding = "utf-8"  # the two first lines are not UTF-8: decoding below says where
+    bom = data.startswith(_BOM)
+    if bom:
+        data, encoding = data[len(_BOM) :], "utf-8"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(_undecodable(error, encoding), _position(data, error.start)) from error
+    except LookupError as error:  # a codec that does not make text, such as `hex`
+        raise UnreadableFile(f"Cannot be decoded: {error}", Position(1, 1)) from error
+    null = text.find("\0")
+    if null >= 0:
+        raise UnreadableFile("Contains a null byte: not Python source", position_of(text, null))
+    return SourceText(text, encoding, bom)
+
+
+def read(path: Path) -> bytes:
+    """The bytes of a file; raises `UnreadableFile` with the system's reason."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UnreadableFile(f"Cannot be read: {os.strerror(error.errno) if error.errno else error}") from error
+
+
+def position_of(text: str, index: int) -> Position:
+    """Row and column of the character at `index`."""
+    before = _NEWLINE.split(text[:index])
+    return Position(len(before), len(before[-1]) + 1)
+
+
+def _position(data: bytes, index: int) -> Position:
+    before = _NEWLINE_BYTES.split(data[:index])
+    return Position(len(before), len(before[-1].decode("utf-8", "replace")) + 1)
+
+
+def _undecodable(error: UnicodeDecodeError, encoding: str) -> str:
+    byte = f"byte 0x{error.object[error.start]:02x}"
+    if encoding == "utf-8":
+        return f"Cannot be decoded: {byte} is not valid UTF-8; declare the encoding (`# coding: latin-1`) or convert it"
+    return f"Cannot be decoded: {byte} is not valid {encoding}, the encoding that it declares"

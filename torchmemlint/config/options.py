@@ -1,0 +1,203 @@
+"""The configuration options: their types, defaults and documentation, and how each value is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from torchmemlint.config.errors import ConfigError, did_you_mean
+from torchmemlint.config.selection import expand
+from torchmemlint.findings import Severity
+
+T = TypeVar("T")
+
+OFF = "off"
+_SEVERITIES = {severity.value: severity for severity in Severity}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One key of `[tool.torchmemlint]`."""
+
+    key: str
+    type: str
+    default: str
+    doc: str
+    example: str
+    read: Callable[[object], object]  # raises ConfigError with what is wrong, without file or key
+
+
+def strings(value: object) -> tuple[str, ...]:
+    """A list of strings."""
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ConfigError(f"expected a list of strings, found {_kind(value)}")
+    return tuple(value)
+
+
+def string(value: object) -> str:
+    """A string."""
+    if not isinstance(value, str):
+        raise ConfigError(f"expected a string, found {_kind(value)}")
+    return value
+
+
+def boolean(value: object) -> bool:
+    """`true` or `false`."""
+    if not isinstance(value, bool):
+        raise ConfigError(f"expected true or false, found {_kind(value)}")
+    return value
+
+
+def selectors(value: object) -> tuple[str, ...]:
+    """A list of codes, prefixes, names or ALL, each known."""
+    found = strings(value)
+    for selector in found:
+        expand(selector)
+    return found
+
+
+def severity(value: object) -> Severity:
+    """`error`, `warning` or `advice`."""
+    return _choice(value, _SEVERITIES)
+
+
+def severities(value: object) -> tuple[tuple[str, Severity | None], ...]:
+    """A table from selector to severity; None stands for `off`."""
+    choices: dict[str, Severity | None] = {**_SEVERITIES, OFF: None}
+    found = []
+    for selector, level in _table(value).items():
+        expand(selector)
+        found.append((selector, _choice(level, choices)))
+    return tuple(found)
+
+
+def ignores_by_pattern(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """A table from file pattern to selectors."""
+    return tuple((pattern, selectors(listed)) for pattern, listed in _table(value).items())
+
+
+def version(value: object) -> str:
+    """A release of torch, such as `2.4` or `2.4.1`."""
+    text = string(value)
+    if not re.fullmatch(r"[0-9]+\.[0-9]+(\.[0-9]+)?", text):
+        raise ConfigError(f'expected a torch version such as "2.4", found "{text}"')
+    return text
+
+
+def _table(value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise ConfigError(f"expected a table, found {_kind(value)}")
+    return value
+
+
+def _choice(value: object, choices: Mapping[str, T]) -> T:
+    text = string(value)
+    if text not in choices:
+        listed = ", ".join(f'"{choice}"' for choice in choices)
+        raise ConfigError(f'expected one of {listed}, found "{text}".{did_you_mean(text, choices)}')
+    return choices[text]
+
+
+def _kind(value: object) -> str:
+    names = {bool: "a boolean", int: "an integer", float: "a number", str: "a string", list: "a list", dict: "a table"}
+    if isinstance(value, list):
+        odd = next((item for item in value if not isinstance(item, str)), None)
+        return "a list" if odd is None else f"a list with {names.get(type(odd), type(odd).__name__)}"
+    return names.get(type(value), f"a {type(value).__name__}")
+
+
+OPTIONS = (
+    Option(
+        "select",
+        "list of rule selectors",
+        "the rules that are on by default",
+        "Rules to check: codes (`TML101`), prefixes (`TML1`), names (`graph-accumulation`) or `ALL`. "
+        "The more specific selector wins over the less specific one.",
+        'select = ["TML1", "TML2"]',
+        selectors,
+    ),
+    Option(
+        "extend-select",
+        "list of rule selectors",
+        "[]",
+        "Rules to check besides the selected ones.",
+        'extend-select = ["TML204"]',
+        selectors,
+    ),
+    Option(
+        "ignore",
+        "list of rule selectors",
+        "[]",
+        "Rules not to check.",
+        'ignore = ["TML301"]',
+        selectors,
+    ),
+    Option(
+        "per-file-ignores",
+        "table of file pattern to list of rule selectors",
+        "{}",
+        "Rules not to check in the files that match a pattern (gitignore syntax, relative to the configuration's "
+        "directory). A pattern that begins with `!` stands for all other files.",
+        '[tool.torchmemlint.per-file-ignores]\n"tests/**" = ["TML2"]',
+        ignores_by_pattern,
+    ),
+    Option(
+        "severity",
+        'table of rule selector to "error", "warning", "advice" or "off"',
+        "{}",
+        "Severities that differ from the rules' own. `off` is the same as `ignore`.",
+        '[tool.torchmemlint.severity]\nTML301 = "off"\neval-without-no-grad = "error"',
+        severities,
+    ),
+    Option(
+        "fail-on",
+        '"error", "warning" or "advice"',
+        '"warning"',
+        "The least severity that makes the exit code 1.",
+        'fail-on = "error"',
+        severity,
+    ),
+    Option(
+        "exclude",
+        "list of file patterns",
+        "version control, virtual environments, caches, build and dist",
+        "Files and directories to leave out (gitignore syntax, relative to the configuration's directory). "
+        "Replaces the default.",
+        'exclude = ["third_party/"]',
+        strings,
+    ),
+    Option(
+        "extend-exclude",
+        "list of file patterns",
+        "[]",
+        "Files and directories to leave out besides `exclude`.",
+        'extend-exclude = ["generated_*.py"]',
+        strings,
+    ),
+    Option(
+        "respect-gitignore",
+        "boolean",
+        "true",
+        "Leave out what `.gitignore` files leave out.",
+        "respect-gitignore = false",
+        boolean,
+    ),
+    Option(
+        "cache-dir",
+        "path",
+        '".torchmemlint_cache"',
+        "Where results are kept between runs, relative to the configuration's directory.",
+        'cache-dir = "~/.cache/torchmemlint"',
+        string,
+    ),
+    Option(
+        "target-torch",
+        "torch version",
+        "the newest release",
+        "The oldest torch release that the code supports.",
+        'target-torch = "2.4"',
+        version,
+    ),
+)

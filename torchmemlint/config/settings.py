@@ -1,0 +1,108 @@
+"""Resolved settings: what applies to the files of one project."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from torchmemlint.config.errors import ConfigError
+from torchmemlint.config.layers import Layer
+from torchmemlint.config.selection import Selection, enabled, expand, specificity
+from torchmemlint.findings import Severity
+
+DEFAULT_EXCLUDED_NAMES = frozenset(
+    (".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".hypothesis", ".ipynb_checkpoints", ".mypy_cache")
+    + (".nox", ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".torchmemlint_cache")
+    + (".tox", ".venv", ".vscode", "__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist")
+    + ("node_modules", "site-packages", "venv")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What to check, and how, in the files below `root`."""
+
+    root: Path  # patterns are relative to it
+    source: Path | None = None  # the configuration file
+    rules: frozenset[str] = frozenset()  # codes
+    per_file_ignores: tuple[tuple[str, frozenset[str]], ...] = ()
+    severities: tuple[tuple[str, Severity], ...] = ()  # by code
+    fail_on: Severity = Severity.WARNING
+    exclude: tuple[str, ...] | None = None  # None: DEFAULT_EXCLUDED_NAMES
+    extend_exclude: tuple[str, ...] = ()
+    respect_gitignore: bool = True
+    cache_dir: Path | None = None
+    target_torch: str | None = None
+
+    def rules_for(self, path: str) -> frozenset[str]:
+        """The codes of the rules to check in the file at an absolute path."""
+        codes = self.rules
+        for pattern, ignored in self.per_file_ignores:
+            negated = pattern.startswith("!")
+            spec = _spec((pattern[1:] if negated else pattern,))
+            if spec.match_file(relative(path, self.root)) is not negated:
+                codes -= ignored
+        return codes
+
+    def excludes(self, path: str, *, is_directory: bool) -> bool:
+        """Whether the patterns leave out the file or directory at an absolute path (its parents not considered)."""
+        if self.exclude is None and os.path.basename(path) in DEFAULT_EXCLUDED_NAMES:
+            return True
+        patterns = (*(self.exclude or ()), *self.extend_exclude)
+        if not patterns:
+            return False
+        return _spec(patterns).match_file(relative(path, self.root) + ("/" if is_directory else ""))
+
+
+def resolve(layer: Layer, root: Path, source: Path | None, command_line: Sequence[Selection] = ()) -> Settings:
+    """Settings from a configuration layer and the selections that stand over it."""
+    off = tuple(selector for selector, level in layer.severity or () if level is None)
+    own = Selection(layer.select, layer.extend_select or (), (*(layer.ignore or ()), *off))
+    severities: dict[str, Severity] = {}
+    for selector, level in sorted(layer.severity or (), key=lambda item: specificity(item[0])):
+        if level is not None:
+            severities.update(dict.fromkeys(expand(selector), level))
+    for pattern in (*(layer.exclude or ()), *(layer.extend_exclude or ())):
+        _validate(pattern, source)
+    for pattern, _ in layer.per_file_ignores or ():
+        _validate(pattern, source)
+    return Settings(
+        root=root,
+        source=source,
+        rules=enabled((own, *command_line)),
+        per_file_ignores=tuple(
+            (pattern, frozenset().union(*map(expand, selectors))) for pattern, selectors in layer.per_file_ignores or ()
+        ),
+        severities=tuple(sorted(severities.items(), key=lambda item: item[0])),
+        fail_on=layer.fail_on or Severity.WARNING,
+        exclude=layer.exclude,
+        extend_exclude=layer.extend_exclude or (),
+        respect_gitignore=layer.respect_gitignore is not False,
+        cache_dir=root / Path(layer.cache_dir).expanduser() if layer.cache_dir else None,
+        target_torch=layer.target_torch,
+    )
+
+
+def relative(path: str, root: Path) -> str:
+    """An absolute path relative to `root` with forward slashes; paths outside keep all their parts."""
+    try:
+        return Path(path).relative_to(root).as_posix()
+    except ValueError:
+        return path.replace(os.sep, "/").lstrip("/")
+
+
+@lru_cache(maxsize=512)
+def _spec(patterns: tuple[str, ...]) -> GitIgnoreSpec:
+    return GitIgnoreSpec.from_lines(patterns)
+
+
+def _validate(pattern: str, source: Path | None) -> None:
+    try:
+        _spec((pattern.removeprefix("!"),))
+    except ValueError as error:
+        raise ConfigError(f"{source or 'command line'}: invalid file pattern `{pattern}`: {error}") from None

@@ -1,0 +1,1 @@
+"""Rules about the run itself: files that cannot be read, and suppression comments."""

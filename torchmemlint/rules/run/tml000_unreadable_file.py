@@ -1,0 +1,55 @@
+"""TML000 unreadable-file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchmemlint.findings import Finding, Severity
+from torchmemlint.rules.base import Rule
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.facts import FileFacts
+
+
+class UnreadableFile(Rule):
+    """A file could not be analysed.
+
+    ## What it does
+    Reports a file that cannot be read, decoded or parsed: a missing permission, a dangling link, bytes that are
+    not in the file's encoding, a syntax error. A Python 2 file is named as such, with severity `warning`. The
+    other files are checked as usual. It is reported whatever `select` says, unless it is ignored by its code.
+
+    ## Why it costs memory
+    It does not. But nothing is known about the file, and silence about it must not look like a clean bill.
+
+    ## Example
+    ```python
+    print "loss", loss
+    ```
+
+    ## Use instead
+    ```python
+    print("loss", loss)
+    ```
+    or leave the file out with `extend-exclude`, or ignore this rule for it with `per-file-ignores`.
+
+    ## Fix safety
+    There is no fix.
+
+    ## When it stays silent
+    A file that never mentions torch, or a framework built on it, is not decoded or parsed, so nothing is said
+    about what is in it.
+
+    ## References
+    - [PEP 263, source code encodings](https://peps.python.org/pep-0263/)
+    """
+
+    code = "TML000"
+    name = "unreadable-file"
+    severity = Severity.ERROR
+    why = "nothing is known about a file that cannot be analysed"
+
+    def check(self, facts: FileFacts) -> Iterator[Finding]:
+        """Nothing: the engine reports it, since there are no facts about such a file."""
+        return iter(())
