@@ -16,10 +16,11 @@ from torchmemlint.config.selection import Selection, enabled, expand, specificit
 from torchmemlint.findings import Severity
 
 DEFAULT_EXCLUDED_NAMES = frozenset(
-    (".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".hypothesis", ".ipynb_checkpoints", ".mypy_cache")
-    + (".nox", ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".torchmemlint_cache")
-    + (".tox", ".venv", ".vscode", "__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist")
-    + ("node_modules", "site-packages", "venv")
+    """
+    .bzr .direnv .eggs .git .git-rewrite .hg .hypothesis .ipynb_checkpoints .mypy_cache .nox .pants.d .pyenv
+    .pytest_cache .pytype .ruff_cache .svn .torchmemlint_cache .tox .venv .vscode __pycache__ __pypackages__
+    _build buck-out build dist node_modules site-packages venv
+    """.split()  # noqa: SIM905 (a table of words)
 )
 
 
@@ -49,12 +50,14 @@ class Settings:
                 codes -= ignored
         return codes
 
-    def excludes(self, path: str, *, is_directory: bool) -> bool:
-        """Whether the patterns leave out the file or directory at an absolute path (its parents not considered)."""
-        if self.exclude is None and os.path.basename(path) in DEFAULT_EXCLUDED_NAMES:
+    def excludes(self, path: str, *, is_directory: bool, names_only: bool = False) -> bool:
+        """Whether the file or directory at an absolute path is left out: by its name, or (unless
+        `names_only`) by a pattern of the configuration.
+        """
+        if self.exclude is None and path.rpartition(os.sep)[2] in DEFAULT_EXCLUDED_NAMES:
             return True
         patterns = (*(self.exclude or ()), *self.extend_exclude)
-        if not patterns:
+        if names_only or not patterns:
             return False
         return _spec(patterns).match_file(relative(path, self.root) + ("/" if is_directory else ""))
 
@@ -89,11 +92,11 @@ def resolve(layer: Layer, root: Path, source: Path | None, command_line: Sequenc
 
 
 def relative(path: str, root: Path) -> str:
-    """An absolute path relative to `root` with forward slashes; paths outside keep all their parts."""
+    """An absolute path relative to `root` with forward slashes; of a path outside, only its name."""
     try:
         return Path(path).relative_to(root).as_posix()
     except ValueError:
-        return path.replace(os.sep, "/").lstrip("/")
+        return path.rpartition(os.sep)[2]
 
 
 @lru_cache(maxsize=512)

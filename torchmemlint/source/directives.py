@@ -25,8 +25,10 @@ _NOQA = re.compile(
 _CODE = re.compile(r"[^\s,]+")
 _LINE_START = re.compile(r"\r\n|\n|\r")
 _LOOK_ALIKES = frozenset(
-    ("disable", "disable-file", "disable-line", "disable-next-line", "ignored", "ignores", "igonre", "ignore-line")
-    + ("ignorefile", "ignore_file", "ingore", "noqa", "off", "skip", "skip-file", "skipfile", "suppress")
+    """
+    disable disable-file disable-line disable-next-line ignored ignores igonre ignore-line ignorefile ignore_file
+    ingore noqa off skip skip-file skipfile suppress
+    """.split()  # noqa: SIM905 (a table of words)
 )
 
 
