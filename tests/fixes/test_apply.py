@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
-from torchmemlint.fixes.apply import eligible, fix_text
+from torchmemlint.fixes.apply import fix_text
 from torchmemlint.fixes.edits import TextIndex
+from torchmemlint.fixes.eligibility import eligible
 
 Rule = tuple[str, str, str]  # code, pattern, what its fix puts there
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import libcst
 
-from torchmemlint.findings import Applicability, Finding
+from torchmemlint.findings import Finding
 from torchmemlint.fixes.edits import BOM, EditError, Replacement, TextIndex, compatible, replace, resolve
+from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.fixes.identity import Change, compare
 
 Recheck = Callable[[str], Sequence[Finding]]
@@ -31,19 +32,6 @@ class _Candidate:
 
     finding: Finding
     replacements: tuple[Replacement, ...]
-
-
-def eligible(finding: Finding, *, unsafe: bool) -> bool:
-    """Whether the finding has a fix that may be applied: a safe one, or with `unsafe` an unsafe one; never a hint."""
-    if finding.fix is None or not finding.fix.edits:
-        return False
-    match finding.fix.applicability:
-        case Applicability.SAFE:
-            return True
-        case Applicability.UNSAFE:
-            return unsafe
-        case Applicability.HINT:
-            return False
 
 
 def fix_text(text: str, findings: Sequence[Finding], recheck: Recheck, *, unsafe: bool) -> FixResult:

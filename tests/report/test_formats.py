@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from torchmemlint.engine.run import FixedFile, RunReport
+from torchmemlint.findings import Evidence, Finding, Severity
+from torchmemlint.report import OUTPUT_FORMATS, write, write_diff
+
+from .samples import ROOT, accumulation, evaluation, loader, render, report, span
+
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.mark.parametrize("output_format", ["full", "concise"])
+def test_text(everything: RunReport, output_format: str, snapshot: SnapshotAssertion) -> None:
+    assert render(everything, output_format) == snapshot  # type: ignore[arg-type]
+
+
+def test_full_in_colour(snapshot: SnapshotAssertion) -> None:
+    assert render(report(accumulation()), "full", color=True) == snapshot
+
+
+@pytest.mark.parametrize("output_format", ["full", "concise"])
+def test_colour_changes_nothing_but_colour(everything: RunReport, output_format: str) -> None:
+    painted = render(everything, output_format, color=True)  # type: ignore[arg-type]
+    assert painted != render(everything, output_format)  # type: ignore[arg-type]
+    assert ESCAPE.sub("", painted) == render(everything, output_format)  # type: ignore[arg-type]
+
+
+def test_statistics(snapshot: SnapshotAssertion) -> None:
+    findings = [accumulation(), accumulation(), evaluation(), loader()]
+    assert render(report(*findings), "full", statistics=True) == snapshot
+
+
+def test_nothing_found() -> None:
+    for output_format in ("full", "concise"):
+        assert render(report(), output_format) == "All checks passed!\n"  # type: ignore[arg-type]
+    assert render(report(), "json") == "[]\n"
+
+
+def test_quiet_leaves_the_summary_out() -> None:
+    assert render(report(accumulation(), show_summary=False), "concise") == (
+        "src/train.py:9:9: TML101 [*] `loss` is added to `total` with its graph,"
+        " which stays alive from one iteration to the next\n"
+    )
+    assert render(report(show_summary=False), "full") == ""
+
+
+def test_unsafe_fixes_count_where_they_are_asked_for() -> None:
+    asked = report(evaluation(), accumulation(), unsafe_fixes=True)
+    assert render(asked, "concise").endswith("(1 error, 1 warning) in 2 files.\n[*] 2 fixable with --fix.\n")
+    only_unsafe = report(evaluation())
+    assert render(only_unsafe, "concise").endswith("in 1 file.\n[-] 1 fixable with --fix --unsafe-fixes.\n")
+    assert "fixable" not in render(report(loader()), "concise")
+
+
+def fixed_file(*rolled_back: tuple[Finding, str]) -> FixedFile:
+    before = "import torch\r\ntotal += loss\r\nend"
+    return FixedFile(
+        ROOT / "src/train.py", before, before.replace("loss", "loss.detach()"), (accumulation(),), rolled_back
+    )
+
+
+def test_summary_of_a_fixing_run() -> None:
+    done = report(fixed=(fixed_file(),), fixes_applied_to_disk=True)
+    assert render(done, "full") == "Fixed 1 problem in 1 file.\nNothing is left.\n"
+    finding = evaluation()
+    back = fixed_file((finding, "TML201 would still be reported"))
+    rest = report(finding, fixed=(back,), fixes_applied_to_disk=True, unsafe_fixes=True)
+    assert render(rest, "concise").splitlines()[1:] == [
+        "Not fixed src/train.py:3:24: TML201: TML201 would still be reported",
+        "Fixed 1 problem in 1 file.",
+        "Found 1 problem (1 warning) in 1 file.",
+    ]
+    assert "Would fix 1 problem in 1 file." in render(report(fixed=(fixed_file(),)), "full")
+
+
+def test_a_diff_that_patch_can_read() -> None:
+    stream = io.StringIO(newline="")
+    write_diff(report(fixed=(fixed_file(),)), stream, color=False, root=ROOT)
+    assert stream.getvalue() == (
+        "--- src/train.py\n+++ src/train.py\n@@ -1,3 +1,3 @@\n import torch\r\n"
+        "-total += loss\r\n+total += loss.detach()\r\n end\n\\ No newline at end of file\n"
+    )
+
+
+def test_paths_outside_the_root_are_given_as_they_are() -> None:
+    elsewhere = replace(accumulation(), filename=Path("/elsewhere/a.py"))
+    assert render(report(elsewhere), "concise").startswith("/elsewhere/a.py:9:9: ")
+    relative = replace(accumulation(), filename=Path("src/train.py"))
+    assert render(report(relative), "concise").startswith("src/train.py:9:9: ")
+
+
+def test_a_finding_whose_source_is_gone_is_still_reported() -> None:
+    gone = Finding(
+        "TML000",
+        "unreadable-file",
+        Severity.ERROR,
+        "permission denied",
+        ROOT / "gone.py",
+        span(1, 1, 1, 1),
+        span(1, 1, 1, 1),
+        (Evidence("seen here", span(7, 1, 7, 2)),),
+    )
+    assert render(report(gone), "full").splitlines()[:4] == [
+        "TML000 unreadable-file (error): permission denied",
+        " --> gone.py:1:1",
+        "  = 7 │   seen here",
+        "",
+    ]
+
+
+def test_a_stream_that_knows_only_ascii(everything: RunReport) -> None:
+    for output_format in OUTPUT_FORMATS:
+        raw = io.BytesIO()
+        stream = io.TextIOWrapper(raw, encoding="ascii")
+        write(everything, output_format, stream, color=False, root=ROOT)
+        stream.flush()
+        assert raw.getvalue().decode("ascii")
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    write(everything, "full", stream, color=False, root=ROOT)
+    stream.flush()
+    assert b"= 2 | model.eval()" in raw.getvalue()
+
+
+def test_messages_cannot_reach_the_terminal() -> None:
+    nasty = replace(accumulation(), message="two\nlines and \x1b[2J an escape")
+    for output_format in ("full", "concise"):
+        text = render(report(nasty), output_format)  # type: ignore[arg-type]
+        assert "\x1b" not in text
+        assert "two lines and ␛[2J an escape" in text

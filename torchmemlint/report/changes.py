@@ -1,0 +1,88 @@
+"""A fix as a small diff: the lines it takes away and those it puts there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from torchmemlint.findings import Edit, Position, Span
+from torchmemlint.fixes.edits import EditError, apply_edits
+from torchmemlint.report.columns import show
+from torchmemlint.report.paint import Paint
+
+LONGEST = 8  # lines of each sign in one hunk; the rest is counted
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines of the file, from `row` on, and what takes their place."""
+
+    row: int
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+def hunks(lines: Sequence[str], edits: Sequence[Edit]) -> list[Hunk]:
+    """What the edits change, in the order of the file; empty where they do not fit it."""
+    found: list[Hunk] = []
+    for first, last, group in _by_rows(edits):
+        if first > len(lines) + 1:
+            return []
+        block = list(lines[first - 1 : last])
+        if last == len(lines) + 1:
+            block.append("")  # an insertion after the last newline
+        moved = [Edit(Span(_up(edit.span.start, first), _up(edit.span.end, first)), edit.content) for edit in group]
+        try:
+            new = apply_edits("\n".join(block), moved).split("\n")
+        except EditError:
+            return []
+        head = _common(block, new)
+        tail = _common(block[head:][::-1], new[head:][::-1])
+        old, new = block[head : len(block) - tail], new[head : len(new) - tail]
+        if old or new:
+            found.append(Hunk(first + head, tuple(old), tuple(new)))
+    return found
+
+
+def diff_lines(found: Sequence[Hunk], gutter: int, paint: Paint) -> Iterator[str]:
+    """The hunks as lines with numbers and signs: those of the old file for `-`, those of the new one for `+`."""
+    bar = paint.gutter("|")
+    shift = 0  # lines that the hunks above have added
+    for hunk in found:
+        for sign, lines, first in (("-", hunk.old, hunk.row), ("+", hunk.new, hunk.row + shift)):
+            colour = paint.removed if sign == "-" else paint.added
+            for number, line in enumerate(lines[:LONGEST], first):
+                yield f"{paint.gutter(f'{number:>{gutter}}')} {bar} {colour(f'{sign} {show(line).text}'.rstrip())}"
+            if len(lines) > LONGEST:
+                left_out = len(lines) - LONGEST
+                note = f"{sign} … {left_out} more line{'s' if left_out > 1 else ''}"
+                yield f"{' ' * gutter} {bar} {paint.faint(note)}"
+        shift += len(hunk.new) - len(hunk.old)
+
+
+def _by_rows(edits: Sequence[Edit]) -> list[tuple[int, int, list[Edit]]]:
+    """Edits in groups that touch the same or neighbouring rows: first row, last row, edits."""
+    groups: list[tuple[int, int, list[Edit]]] = []
+    for edit in sorted(set(edits)):
+        first, last = edit.span.start.row, edit.span.end.row
+        if groups and first <= groups[-1][1] + 1:
+            start, end, group = groups[-1]
+            groups[-1] = (start, max(end, last), [*group, edit])
+        else:
+            groups.append((first, last, [edit]))
+    return groups
+
+
+def _up(position: Position, first: int) -> Position:
+    """A position in a block that begins at row `first` of the file."""
+    return Position(position.row - first + 1, position.column)
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many lines two blocks begin with in common."""
+    count = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        count += 1
+    return count

@@ -1,0 +1,44 @@
+"""What the fixes changed, or would change, as a unified diff that `patch` and `git apply` read."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+
+from torchmemlint.engine.run import FixedFile, RunReport
+from torchmemlint.report.paint import Paint
+from torchmemlint.report.places import shown_path
+
+_NO_NEWLINE = "\\ No newline at end of file"
+
+
+def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
+    """The diffs of all files that the fixes touch, without line endings of their own added."""
+    for one in report.fixed:
+        yield from _file(one, root, paint)
+
+
+def _file(one: FixedFile, root: Path, paint: Paint) -> Iterator[str]:
+    name = Path(shown_path(one.filename, root)).as_posix()
+    found = difflib.unified_diff(_rows(one.before), _rows(one.after), name, name)
+    for line in found:
+        # difflib ends its own three kinds of header with a newline, and every row as the file does.
+        text, ended = (line[:-1], True) if line.endswith("\n") else (line, False)
+        match text[:1]:
+            case "+":
+                yield paint.strong(text) if text.startswith("+++ ") else paint.added(text)
+            case "-":
+                yield paint.strong(text) if text.startswith("--- ") else paint.removed(text)
+            case "@":
+                yield paint.gutter(text)
+            case _:
+                yield text
+        if not ended:
+            yield _NO_NEWLINE
+
+
+def _rows(text: str) -> list[str]:
+    r"""The text in rows that end at `\n`, as `patch` counts them."""
+    rows = text.split("\n")
+    return [*(row + "\n" for row in rows[:-1]), *([rows[-1]] if rows[-1] else [])]

@@ -1,0 +1,48 @@
+"""How files are named in reports, and how text reaches a stream that may not know all characters."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TextIO
+
+from torchmemlint.findings import Finding
+from torchmemlint.fixes.eligibility import eligible
+
+DOCUMENTATION = "https://torchmemlint.readthedocs.io/rules/"
+
+
+def shown_path(path: Path, root: Path) -> str:
+    """The path as read from `root`, where it lies below it; as it is where it does not."""
+    absolute = absolute_path(path, root)
+    try:
+        return str(absolute.relative_to(root.absolute()))
+    except ValueError:
+        return str(path)
+
+
+def absolute_path(path: Path, root: Path) -> Path:
+    """The path from the top, links kept; a relative one begins at `root`."""
+    return Path(os.path.normpath(root.absolute() / path))
+
+
+def rule_url(code: str) -> str:
+    """The documentation page of a rule."""
+    return f"{DOCUMENTATION}{code}/"
+
+
+def mark(finding: Finding, *, unsafe: bool) -> str:
+    """`[*]` for what `--fix` would remove now, `[-]` for what it would with `--unsafe-fixes`, else nothing."""
+    if eligible(finding, unsafe=unsafe):
+        return "[*]"
+    return "[-]" if eligible(finding, unsafe=True) else ""
+
+
+def emit(stream: TextIO, text: str) -> None:
+    """Write text; what the stream's encoding cannot say becomes plain ASCII or an escape."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.replace("│", "|").replace("…", "...").encode(encoding, "backslashreplace").decode(encoding)
+    stream.write(text)

@@ -1,0 +1,67 @@
+"""The closing lines of a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from torchmemlint.engine.run import RunReport
+from torchmemlint.findings import Severity
+from torchmemlint.fixes.eligibility import eligible
+from torchmemlint.report.columns import show
+from torchmemlint.report.paint import Paint
+from torchmemlint.report.places import shown_path
+
+_SEVERITIES = (
+    (Severity.ERROR, "error", "errors"),
+    (Severity.WARNING, "warning", "warnings"),
+    (Severity.ADVICE, "advice", "advice"),
+)
+
+
+def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
+    """What was found, what was fixed, what could be."""
+    yield from _rolled_back(report, root, paint)
+    fixed = sum(len(one.applied) for one in report.fixed)
+    if fixed:
+        verb = "Fixed" if report.fixes_applied_to_disk else "Would fix"
+        files = sum(bool(one.applied) for one in report.fixed)
+        yield f"{verb} {_count(fixed, 'problem')} in {_count(files, 'file')}."
+    if not report.findings:
+        if not fixed or report.fixes_applied_to_disk:
+            yield paint.added("All checks passed!") if not fixed else "Nothing is left."
+        return
+    counts = Counter(finding.severity for finding in report.findings)
+    parts = [
+        paint.severity(severity, f"{counts[severity]} {one if counts[severity] == 1 else many}")
+        for severity, one, many in _SEVERITIES
+        if counts[severity]
+    ]
+    files = len({finding.filename for finding in report.findings})
+    yield f"Found {_count(len(report.findings), 'problem')} ({', '.join(parts)}) in {_count(files, 'file')}."
+    yield from _fixable(report, paint)
+
+
+def _fixable(report: RunReport, paint: Paint) -> Iterator[str]:
+    taken_back = {id(finding) for one in report.fixed for finding, _ in one.rolled_back}
+    open_ones = [finding for finding in report.findings if id(finding) not in taken_back]
+    now = sum(eligible(finding, unsafe=report.unsafe_fixes) for finding in open_ones)
+    more = sum(eligible(finding, unsafe=True) for finding in open_ones) - now
+    if now:
+        also = f" ({more} more with --unsafe-fixes)" if more else ""
+        yield f"{paint.fixable('[*]')} {now} fixable with --fix{also}."
+    elif more:
+        yield f"{paint.fixable('[-]')} {more} fixable with --fix --unsafe-fixes."
+
+
+def _rolled_back(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
+    for one in report.fixed:
+        for finding, reason in one.rolled_back:
+            place = f"{shown_path(one.filename, root)}:{finding.span.start.row}:{finding.span.start.column}"
+            why = show(" ".join(reason.split())).text
+            yield f"{paint.strong('Not fixed')} {place}: {finding.code}: {why}"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
