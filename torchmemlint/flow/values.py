@@ -262,8 +262,8 @@ def cap(origins: frozenset[Origin]) -> frozenset[Origin]:
     return frozenset(sorted(origins, key=_origin_order)[:MAX_ORIGINS])
 
 
-def _origin_order(origin: Origin) -> tuple[int, int, int, tuple[int, ...]]:
-    return (origin.site.piece.first_row, id(origin.site.node), origin.index, origin.path)
+def _origin_order(origin: Origin) -> tuple[int, int, tuple[int, ...]]:
+    return (origin.site.serial, origin.index, origin.path)
 
 
 def origins_of(value: Value) -> frozenset[Origin]:

@@ -55,6 +55,7 @@ class Site:
 
     piece: Piece
     node: cst.CSTNode
+    serial: int = 0  # order in which the analysis came to it: a stable order between sites
 
     @property
     def span(self) -> Span:
@@ -129,7 +130,7 @@ def _unreadable(text: str, reason: Exception) -> UnreadableFile:
         return UnreadableFile("Python 2 file, passed over")
     if isinstance(reason, SyntaxError):
         row, column = reason.lineno or 1, reason.offset or 1
-        return UnreadableFile(f"syntax error: {reason.msg}", Position(max(row, 1), max(column, 1)))
+        return UnreadableFile(f"Syntax error: {reason.msg}", Position(max(row, 1), max(column, 1)))
     if isinstance(reason, RecursionError | MemoryError):
-        return UnreadableFile("nested too deeply to be parsed")
-    return UnreadableFile(f"cannot be parsed: {reason}")
+        return UnreadableFile("Nested too deeply to be parsed")
+    return UnreadableFile(f"Cannot be parsed: {reason}")

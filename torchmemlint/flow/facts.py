@@ -1,0 +1,284 @@
+"""What the interpreter found out about one file: the facts that rules ask about.
+
+Every fact names the place (`Site`) it was seen at and the function it belongs to. Facts come from a function's own
+analysis only; what an inlined callee does shows in the values it returns and in the uses it makes of them.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchmemlint.flow.values import (
+    Carry,
+    Container,
+    Device,
+    Key,
+    LoopMark,
+    Loops,
+    Mode,
+    ModuleValue,
+    Origin,
+    Tensor,
+    Value,
+)
+from torchmemlint.syntax.source_module import Site, SourceModule
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.program import ClassInfo, Function, Program
+
+
+class Use(enum.Flag):
+    """What happens to a graph-carrying value, or to something computed from it."""
+
+    NOTHING = 0
+    DIFFERENTIATED = enum.auto()  # backward, autograd.grad
+    RETURNED = enum.auto()  # to callers that are not in view
+    STORED = enum.auto()  # on an attribute, a global, in an object that is not understood
+    PASSED = enum.auto()  # to code that is not understood
+    READ = enum.auto()  # as a number: item, float, print, compare, argmax, numpy
+    DETACHED = enum.auto()
+    COLLECTED = enum.auto()  # put into a container
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where a fact was seen: the function (None: module level) and what repeats around it."""
+
+    function: Function | None
+    loops: Loops
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A value assigned to a name, attribute or subscript that still holds its own earlier graph."""
+
+    site: Site
+    scope: Scope
+    target: str  # source text
+    key: Key
+    loop: LoopMark  # across whose iterations it grows
+    carry: Carry
+    value: Tensor  # the new value of the target
+    added: Tensor | None  # the graph-carrying part that came in this iteration
+    added_node: cst.BaseExpression | None
+    augmented: bool  # written as `target += added`
+    bound: Site | None  # where the target was bound before the loop
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A graph-carrying value put into a container that outlives the iteration."""
+
+    site: Site
+    scope: Scope
+    container: str  # source text
+    loop: LoopMark
+    value: Tensor
+    element: Site  # the expression that carries the graph: where a detach belongs
+    how: str  # "append", "extend", "[key] =", "comprehension", ...
+    made: Site | None  # where the container was made
+    store: Container | None
+    slot_overwritten: bool = False  # keyed by a constant: holds one value, not one per iteration
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeStore:
+    """A graph-carrying value assigned to an attribute (or module global) and so surviving the call."""
+
+    site: Site
+    scope: Scope
+    target: str
+    key: Key
+    attribute: str
+    cls: ClassInfo | None
+    value: Tensor
+    value_node: cst.BaseExpression
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleCall:
+    """A forward pass: a module called (or a project function that runs one and returns its graph)."""
+
+    site: Site
+    scope: Scope
+    callee: str  # source text of what is called
+    module: ModuleValue | None  # None: a project function
+    origin: Origin
+    evidence: tuple[tuple[Site, str], ...]
+    evaluating: Site | None  # `.eval()` ran on the module at this place
+    frozen: bool
+    input_needs_graph: bool
+    differentiable_input: bool  # an argument was made to require gradients
+    statement: Site
+    function: Function | None = None  # the project function called, where module is None
+    method: str = ""  # "encode" where the call is `module.encode(...)`
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Detach:
+    """A graph cut by `.detach()`, `.data` or `.item()`-like reading, right where it was made."""
+
+    site: Site
+    scope: Scope
+    how: str
+    value: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Backward:
+    """A differentiation: `.backward()`, `autograd.grad`, `manual_backward`, ..."""
+
+    site: Site
+    scope: Scope
+    text: str
+    origins: frozenset[Origin]
+    made: Site | None
+    retain: cst.Arg | None  # the retain_graph=True argument
+    create: cst.Arg | None  # the create_graph=True argument
+    value: Value
+    statement: Site
+    order: int  # position in the order of evaluation of its function
+
+
+@dataclass(frozen=True, slots=True)
+class NoOpGradMode:
+    """A gradient mode that does nothing where it stands."""
+
+    site: Site
+    scope: Scope
+    form: str  # "statement", "uncalled", "class", "volatile", "module-attribute"
+    text: str
+    statement: Site
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A function registered as a forward or backward hook."""
+
+    site: Site
+    scope: Scope
+    function: Function
+    kind: str  # the registering method's name
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """A `DataLoader` built."""
+
+    site: Site
+    scope: Scope
+    arguments: tuple[tuple[str, Value], ...]
+    unknown_keywords: bool  # a **kwargs whose keys are not known
+    dataset: Value | None
+    oid: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoaderIteration:
+    """A loader is iterated over."""
+
+    site: Site
+    scope: Scope
+    loader: Site
+    enumerated_in: Loops
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A tensor moved to a device: `.to(device)`, `.cuda()`."""
+
+    site: Site
+    scope: Scope
+    device: Device
+    blocking: bool
+    text: str
+    loader: Site | None  # the loader whose batch is moved
+    simple: bool  # `.to(device)` / `.cuda()` alone, so that an argument can be added
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """An activation applied to a value."""
+
+    site: Site  # the call that applies it
+    scope: Scope
+    kind: str  # qualified name: torch.nn.ReLU, torch.nn.functional.elu, ...
+    inplace: bool | None  # None: not known
+    made: Site | None  # where the activation module is built
+    input: Value
+    input_node: cst.BaseExpression | None
+    order: int
+    settings: tuple[tuple[str, Value], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A local value was read: the value's identity, where, and when."""
+
+    made: Site
+    site: Site
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """A value overwritten in place: `x += y`, `x.relu_()`, an activation with inplace=True."""
+
+    site: Site
+    scope: Scope
+    value: Tensor
+    target: str
+    operation: str
+    order: int
+    node: cst.BaseExpression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SequentialBuilt:
+    """An `nn.Sequential` with its children in order."""
+
+    site: Site
+    scope: Scope
+    children: tuple[Value, ...]
+    complete: bool
+
+
+@dataclass(slots=True)
+class FileFacts:
+    """Everything known about one file."""
+
+    path: Path
+    source: SourceModule
+    program: Program
+    folds: list[Fold] = field(default_factory=list)
+    collections: list[Collection] = field(default_factory=list)
+    attribute_stores: list[AttributeStore] = field(default_factory=list)
+    module_calls: list[ModuleCall] = field(default_factory=list)
+    detaches: list[Detach] = field(default_factory=list)
+    backwards: list[Backward] = field(default_factory=list)
+    no_op_modes: list[NoOpGradMode] = field(default_factory=list)
+    hooks: list[Hook] = field(default_factory=list)
+    loaders: list[Loader] = field(default_factory=list)
+    loader_iterations: list[LoaderIteration] = field(default_factory=list)
+    transfers: list[Transfer] = field(default_factory=list)
+    activations: list[Activation] = field(default_factory=list)
+    in_places: list[InPlace] = field(default_factory=list)
+    sequentials: list[SequentialBuilt] = field(default_factory=list)
+    reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
+    uses: dict[Origin, Use] = field(default_factory=dict)
+    spent: dict[Origin, Site] = field(default_factory=dict)  # differentiated without keeping the graph, and where
+    parents: dict[cst.CSTNode, cst.CSTNode] = field(default_factory=dict)
+
+    def use(self, origins: frozenset[Origin]) -> Use:
+        """All that happens to values from these origins."""
+        total = Use.NOTHING
+        for origin in origins:
+            total |= self.uses.get(origin, Use.NOTHING)
+        return total

@@ -1,0 +1,226 @@
+"""The functions and classes of the analysed code, found by name; bodies are parsed when first needed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from torchmemlint.syntax.outline import Outline, dotted, imports, outline
+from torchmemlint.syntax.source_module import Piece, SourceModule
+
+MODULE_BASES = (
+    "torch.nn.",
+    "lightning.",
+    "pytorch_lightning.",
+    "transformers.PreTrainedModel",
+    "timm.",
+    "torchvision.models.",
+    "torch_geometric.nn.",
+)
+
+
+@dataclass(eq=False, slots=True)
+class Function:
+    """A function, method or nested function of the project."""
+
+    name: str
+    node: cst.FunctionDef
+    piece: Piece
+    cls: ClassInfo | None = None
+    parent: Function | None = None
+    outline: Outline = field(default_factory=Outline)
+
+    @property
+    def qualname(self) -> str:
+        """Dotted name within the file."""
+        owner = self.parent.qualname + "." if self.parent else self.cls.name + "." if self.cls else ""
+        return owner + self.name
+
+    def decorator_texts(self) -> list[str]:
+        """Dotted names of the decorators, calls included ("torch.no_grad")."""
+        return [text for d in self.node.decorators if (text := decorator_name(d))]
+
+
+@dataclass(eq=False, slots=True)
+class ClassInfo:
+    """A class of the project."""
+
+    name: str
+    node: cst.ClassDef
+    piece: Piece
+    program: Program
+    bases: tuple[str, ...]  # qualified names, or plain names of classes of this file
+    oid: int  # identity of `self` in the analysis of its methods
+    methods: dict[str, Function] = field(default_factory=dict)
+    outline: Outline = field(default_factory=Outline)
+
+    def ancestors(self) -> Iterator[ClassInfo]:
+        """This class and its project bases, nearest first."""
+        seen: set[ClassInfo] = set()
+        queue = [self]
+        while queue:
+            cls = queue.pop(0)
+            if cls in seen:
+                continue
+            seen.add(cls)
+            yield cls
+            queue += [base for name in cls.bases if (base := self.program.find_class(name))]
+
+    def method(self, name: str) -> Function | None:
+        """The method that an attribute of this name means, own or inherited."""
+        for cls in self.ancestors():
+            if name in cls.methods:
+                return cls.methods[name]
+        return None
+
+    def external_bases(self) -> list[str]:
+        """Qualified names of all library bases, also of project bases."""
+        return [name for cls in self.ancestors() for name in cls.bases if self.program.find_class(name) is None]
+
+    @property
+    def is_module(self) -> bool:
+        """Does it derive from `nn.Module` (or a library class known to)?"""
+        return any(is_module_class(name) for name in self.external_bases())
+
+    def methods_called_on(self, path: str) -> set[str]:
+        """Names of methods that the class calls on "self.x"."""
+        found: set[str] = set()
+        for cls in self.ancestors():
+            found |= cls.outline.methods.get(path, set())
+        return found
+
+
+def is_module_class(qualified: str) -> bool:
+    """Is this library class known to be an `nn.Module`?"""
+    from torchmemlint.knowledge import modules
+
+    return modules.is_module_class(qualified)
+
+
+class Program:
+    """The functions, classes and imported names of one file."""
+
+    def __init__(self, source: SourceModule) -> None:
+        self.source = source
+        self.imported: dict[str, str] = {}
+        self.functions: dict[str, Function] = {}
+        self.classes: dict[str, ClassInfo] = {}
+        self.outline = Outline()
+        self._pieces: dict[str, Piece] = {}
+        self._oid = 1
+        outlines = [p.outline for p in source.pieces if p.outline is not None]
+        self.imported.update(imports(outlines))
+        for piece in source.pieces:
+            if piece.name:
+                self._pieces[piece.name] = piece
+        self.exported = frozenset(_dunder_all(outlines))
+
+    def new_oid(self) -> int:
+        """A fresh object identity."""
+        self._oid += 1
+        return self._oid
+
+    def find_function(self, name: str) -> Function | None:
+        """A top-level function of this file."""
+        if name in self.functions:
+            return self.functions[name]
+        piece = self._pieces.get(name)
+        if piece is None or piece.kind != "def":
+            return None
+        node = _definition(piece)
+        if not isinstance(node, cst.FunctionDef):
+            return None
+        function = Function(name, node, piece, outline=outline_of(piece))
+        self.functions[name] = function
+        return function
+
+    def find_class(self, name: str) -> ClassInfo | None:
+        """A top-level class of this file."""
+        if name in self.classes:
+            return self.classes[name]
+        piece = self._pieces.get(name)
+        if piece is None or piece.kind != "class":
+            return None
+        node = _definition(piece)
+        if not isinstance(node, cst.ClassDef):
+            return None
+        return self.add_class(name, node, piece)
+
+    def add_class(self, name: str, node: cst.ClassDef, piece: Piece) -> ClassInfo:
+        """Register a class with its methods."""
+        bases = tuple(self.qualify(text) for arg in node.bases if (text := expression_name(arg.value)))
+        info = ClassInfo(name, node, piece, self, bases, self.new_oid(), outline=outline_of(piece))
+        self.classes[name] = info
+        by_name = _method_outlines(piece)
+        for statement in _statements(node.body):
+            if isinstance(statement, cst.FunctionDef):
+                method = statement.name.value
+                info.methods[method] = Function(
+                    method, statement, piece, info, outline=by_name.get(method) or Outline()
+                )
+        return info
+
+    def qualify(self, path: str) -> str:
+        """A dotted source path with its first name replaced by what it was imported as."""
+        first, dot, rest = path.partition(".")
+        return self.imported.get(first, first) + dot + rest
+
+
+def outline_of(piece: Piece) -> Outline:
+    """The piece's outline; empty where only libcst could read the file."""
+    return outline(piece.outline) if piece.outline is not None else Outline()
+
+
+def _method_outlines(piece: Piece) -> dict[str, Outline]:
+    if not isinstance(piece.outline, ast.ClassDef):
+        return {}
+    return {
+        statement.name: outline(statement)
+        for statement in piece.outline.body
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+
+
+def _definition(piece: Piece) -> cst.CSTNode | None:
+    for statement in piece.module.body:
+        if isinstance(statement, cst.FunctionDef | cst.ClassDef):
+            return statement
+    return None
+
+
+def _statements(body: cst.BaseSuite) -> list[cst.BaseStatement | cst.BaseSmallStatement]:
+    return list(body.body)
+
+
+def expression_name(node: cst.BaseExpression) -> str:
+    """Dotted text of a name or attribute chain (subscripts dropped: `Generic[T]` is Generic), else ""."""
+    names: list[str] = []
+    while True:
+        match node:
+            case cst.Attribute(value=value, attr=cst.Name(value=attr)):
+                names.append(attr)
+                node = value
+            case cst.Subscript(value=value):
+                node = value
+            case cst.Name(value=name):
+                names.append(name)
+                return ".".join(reversed(names))
+            case _:
+                return ""
+
+
+def decorator_name(decorator: cst.Decorator) -> str:
+    """Dotted name of a decorator, whether called or not."""
+    node = decorator.decorator
+    return expression_name(node.func if isinstance(node, cst.Call) else node)
+
+
+def _dunder_all(statements: list[ast.stmt]) -> Iterator[str]:
+    for statement in statements:
+        if isinstance(statement, ast.Assign) and any(dotted(target) == "__all__" for target in statement.targets):
+            for node in ast.walk(statement.value):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    yield node.value

@@ -1,0 +1,154 @@
+"""What PyTorch's own functions and tensor methods do to graphs, as far as the rules need it.
+
+Hand-written from the documentation of torch 2.13 (`torch`, `torch.Tensor`, `torch.nn.functional`); names not listed
+propagate a graph when they belong to torch, and are unknown when they do not.
+"""
+
+from __future__ import annotations
+
+# Results that never carry a graph: integer or boolean (derivatives.yaml: output_differentiability False).
+DISCRETE = frozenset(
+    "all allclose any argmax argmin argsort argwhere bincount bitwise_and bitwise_or bitwise_xor bool bucketize "
+    "count_nonzero eq equal ge greater greater_equal gt int is_nonzero isclose isfinite isin isinf isnan isneginf "
+    "isposinf isreal le less less_equal logical_and logical_not logical_or logical_xor long lt multinomial ne nonzero "
+    "not_equal one_hot randint randperm searchsorted short signbit unique unique_consecutive byte char tril_indices "
+    "triu_indices".split()
+)
+# (values, indices)
+VALUES_AND_INDICES = frozenset("cummax cummin kthvalue max median min mode nanmedian sort topk".split())
+# Python values or metadata: no tensor comes out, nothing is kept.
+METADATA = frozenset(
+    "dim numel nelement size stride storage_offset element_size get_device is_contiguous is_floating_point is_complex "
+    "is_cuda is_inference is_pinned ndimension data_ptr storage untyped_storage type_as_string".split()
+)
+METADATA_ATTRIBUTES = frozenset(
+    "shape device dtype ndim is_cuda is_leaf requires_grad layout itemsize nbytes names is_sparse is_quantized".split()
+)
+# The graph ends here: a number or array comes out.
+READERS = frozenset("item tolist numpy __float__ __int__ __array__ is_nonzero".split())
+CUTS = frozenset({"detach", "detach_"})
+# Same elements in another place, dtype, or view: the graph goes through.
+COPIES = frozenset(
+    "clone cpu cuda to float double half bfloat16 type type_as contiguous view view_as reshape reshape_as flatten "
+    "unflatten squeeze unsqueeze transpose permute t movedim expand expand_as requires_grad_ pin_memory share_memory_ "
+    "retain_grad register_hook alias swapaxes ravel".split()
+)
+# Unary random or constructing functions: a fresh tensor without a graph unless requires_grad=True is given.
+FACTORIES = frozenset(
+    "arange as_tensor asarray bernoulli empty empty_like empty_strided eye from_dlpack from_file from_numpy "
+    "frombuffer full full_like linspace logspace normal ones ones_like poisson rand rand_like randint randint_like "
+    "randn randn_like randperm scalar_tensor tensor tril_indices triu_indices zeros zeros_like new_empty new_full "
+    "new_ones new_tensor new_zeros FloatTensor LongTensor Tensor IntTensor BoolTensor DoubleTensor HalfTensor "
+    "ByteTensor hann_window hamming_window".split()
+)
+DISCRETE_FACTORIES = frozenset(
+    "arange randint randint_like randperm tril_indices triu_indices LongTensor IntTensor BoolTensor ByteTensor".split()
+)
+JOINERS = frozenset(
+    "cat concat concatenate stack hstack vstack dstack column_stack row_stack block_diag cartesian_prod".split()
+)
+# Results that are sequences of tensors.
+SPLITTERS = frozenset(
+    "split chunk unbind tensor_split meshgrid broadcast_tensors where_indices hsplit vsplit dsplit".split()
+)
+
+# Modules of torch whose functions compute on tensors (others, such as torch.utils, are unknown unless listed).
+COMPUTING = ("torch.", "torch.nn.functional.", "torch.linalg.", "torch.fft.", "torch.special.", "torch.sparse.")
+NOT_COMPUTING = (
+    "torch.utils.",
+    "torch.cuda.",
+    "torch.backends.",
+    "torch.distributed.",
+    "torch.optim.",
+    "torch.jit.",
+    "torch.onnx.",
+    "torch.hub.",
+    "torch.random.",
+    "torch.multiprocessing.",
+    "torch.autograd.",
+    "torch.nn.utils.",
+    "torch.nn.init.",
+    "torch.nn.parallel.",
+    "torch.fx.",
+    "torch.ao.",
+    "torch.quantization.",
+    "torch.testing.",
+    "torch.profiler.",
+    "torch.distributions.",
+    "torch.mps.",
+    "torch.xpu.",
+    "torch.amp.",
+    "torch.serialization.",
+    "torch.library.",
+    "torch.ops.",
+    "torch.export.",
+    "torch.futures.",
+    "torch.package.",
+    "torch.types.",
+    "torch.version.",
+    "torch.overrides.",
+)
+NOT_OPERATIONS = frozenset(
+    "save load manual_seed seed initial_seed set_default_dtype set_default_tensor_type set_default_device device dtype "
+    "Generator Size finfo iinfo get_default_dtype get_num_threads set_num_threads is_tensor is_storage is_grad_enabled "
+    "is_inference_mode_enabled is_autocast_enabled autocast compile set_printoptions set_float32_matmul_precision "
+    "use_deterministic_algorithms get_rng_state set_rng_state numel is_floating_point is_complex result_type can_cast "
+    "promote_types set_deterministic_debug_mode get_device_module is_nonzero equal allclose".split()
+)
+
+# In-place forms of activations and the like in torch.nn.functional and torch.
+OPTIMIZERS = (
+    "torch.optim.",
+    "apex.optimizers.",
+    "bitsandbytes.optim.",
+    "transformers.AdamW",
+    "transformers.Adafactor",
+    "timm.optim.",
+    "pytorch_optimizer.",
+    "lion_pytorch.",
+    "schedulefree.",
+)
+
+# Calls outside torch that only look at their arguments.
+READING_BUILTINS = frozenset(
+    "print len isinstance type id repr str format hasattr callable float int bool round complex hash input".split()
+)
+READING_LIBRARIES = (
+    "numpy.",
+    "logging.",
+    "matplotlib.",
+    "wandb.",
+    "mlflow.",
+    "sklearn.",
+    "scipy.",
+    "math.",
+    "warnings.",
+    "json.",
+    "os.",
+    "sys.",
+    "time.",
+    "pandas.",
+    "cv2.",
+    "PIL.",
+    "torchvision.utils.",
+    "torchinfo.",
+    "pprint.",
+    "loguru.",
+    "tqdm.",
+    "pickle.",
+    "torch.save",
+    "statistics.",
+    "csv.",
+    "plotly.",
+    "seaborn.",
+    "rich.",
+    "neptune.",
+    "comet_ml.",
+    "aim.",
+)
+# Methods that show or write what they are given, on any object.
+READING_METHODS = frozenset(
+    "add_scalar add_scalars add_histogram add_image add_images add_text add_embedding add_figure info debug warning "
+    "error critical exception write writerow set_postfix set_postfix_str set_description set_description_str "
+    "format print log_metric log_metrics log_scalar imshow plot savefig".split()
+)

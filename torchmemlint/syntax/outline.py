@@ -1,0 +1,84 @@
+"""What the standard parser's tree tells cheaply about a piece: imports, who is called, what is done to a name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Outline:
+    """A summary of a stretch of code.
+
+    `methods` maps a dotted path ("model", "self.net") to the names of the methods called on it;
+    `called` holds the dotted paths that are called.
+    """
+
+    methods: dict[str, set[str]] = field(default_factory=dict)
+    called: set[str] = field(default_factory=set)
+
+    def merge(self, other: Outline) -> None:
+        """Add what `other` knows."""
+        for path, names in other.methods.items():
+            self.methods.setdefault(path, set()).update(names)
+        self.called |= other.called
+
+
+def outline(statement: ast.AST) -> Outline:
+    """Summarise everything inside `statement`."""
+    found = Outline()
+    for node in ast.walk(statement):
+        if not isinstance(node, ast.Call):
+            continue
+        path = dotted(node.func)
+        if not path:
+            continue
+        found.called.add(path)
+        owner, _, method = path.rpartition(".")
+        if owner and not _takes_text(node, method):
+            found.methods.setdefault(owner, set()).add(method)
+    return found
+
+
+def _takes_text(call: ast.Call, method: str) -> bool:
+    """`frame.eval("a + b")` is pandas or a shell, not a module."""
+    return method == "eval" and bool(call.args or call.keywords)
+
+
+def dotted(node: ast.expr) -> str:
+    """The text of a plain name or attribute chain, else ""."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    names.append(node.id)
+    return ".".join(reversed(names))
+
+
+def imports(statements: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    """(local name, qualified name) of the imports among top-level statements, also inside `try` and `if`.
+
+    A relative import keeps its leading dots (".layers.Mlp").
+    """
+    for statement in statements:
+        match statement:
+            case ast.Import(names=names):
+                for alias in names:
+                    if alias.asname:
+                        yield alias.asname, alias.name
+                    else:
+                        first = alias.name.split(".")[0]
+                        yield first, first
+            case ast.ImportFrom(names=names):
+                base = "." * statement.level + (statement.module or "")
+                for alias in names:
+                    separator = "" if base.endswith(".") or not base else "."
+                    yield alias.asname or alias.name, f"{base}{separator}{alias.name}"
+            case ast.If() | ast.Try() | ast.With():
+                for inner in ("body", "orelse", "finalbody"):
+                    yield from imports(getattr(statement, inner, []))
+                for handler in getattr(statement, "handlers", []):
+                    yield from imports(handler.body)
