@@ -1,4 +1,4 @@
-"""One run over many files: what it reports."""
+"""What a run over many files reports. Light to import: the formats need nothing else of the engine."""
 
 from __future__ import annotations
 
@@ -38,3 +38,6 @@ class RunReport:
     fixes_applied_to_disk: bool = False  # True under --fix, False under --diff and plain checks
     unsafe_fixes: bool = False  # --unsafe-fixes was given: unsafe fixes count as fixable
     show_summary: bool = True  # False under --quiet
+    failing: int = 0  # remaining findings at or above the severity that fails a run
+    errors: tuple[str, ...] = ()  # internal errors, one line each, for the error stream: exit code 2
+    tracebacks: tuple[str, ...] = ()  # of these errors, where there are any

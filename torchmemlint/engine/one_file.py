@@ -1,0 +1,180 @@
+"""One file, from its bytes to the findings that are reported."""
+
+from __future__ import annotations
+
+import enum
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from torchmemlint.engine.run import FixedFile
+from torchmemlint.findings import Finding, Position, Severity, Span, fingerprint
+from torchmemlint.source.decoding import SourceText, UnreadableFile, decode, lines_of, read
+from torchmemlint.source.directives import MARKERS
+from torchmemlint.source.suppressions import Catalogue
+
+UNREADABLE = "TML000"
+ABOUT_THE_RUN = frozenset((UNREADABLE, "TML001", "TML002"))  # rules that the engine answers, not the analysis
+
+
+class Fixing(enum.Enum):
+    """What to do with the fixes."""
+
+    NONE = "none"
+    PREVIEW = "preview"  # work out what would change
+    WRITE = "write"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What to do with a file: the same for many files of a run."""
+
+    codes: frozenset[str]
+    severities: tuple[tuple[str, Severity], ...] = ()
+    fixing: Fixing = Fixing.NONE
+    unsafe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """What came of one file."""
+
+    path: Path
+    findings: tuple[Finding, ...] = ()
+    skipped: bool = False  # it never mentions torch
+    fixed: FixedFile | None = None
+    error: str | None = None  # one line, if the linter failed on it
+    details: str | None = None  # the traceback of that failure
+
+
+def check_file(path: Path, profile: Profile) -> FileResult:
+    """Read, check and, if asked, fix one file. Never raises for what is wrong with the file or with a rule."""
+    try:
+        try:
+            data = read(path)
+        except UnreadableFile as problem:
+            return FileResult(path, tuple(_unreadable(path, problem, profile)))
+        return check_bytes(data, path, profile)
+    except Exception as error:  # noqa: BLE001 (one file's failure must not end the run; it is reported)
+        return failed(path, error)
+
+
+def check_bytes(data: bytes, path: Path, profile: Profile) -> FileResult:
+    """The same for bytes at hand, of a file that `path` names (which is written to under `Fixing.WRITE`)."""
+    relevant = is_relevant(data)
+    if not relevant and not any(marker in data for marker in MARKERS):
+        return FileResult(path, skipped=True)
+    try:
+        source = decode(data)
+    except UnreadableFile as problem:
+        return FileResult(path, tuple(_unreadable(path, problem, profile)), skipped=not relevant)
+    findings = check_source(source.text, path, profile, relevant=relevant)
+    if profile.fixing is Fixing.NONE or not any(finding.fix is not None for finding in findings):
+        return FileResult(path, tuple(findings), skipped=not relevant)
+    return _fix(source, path, profile, findings, relevant)
+
+
+def check_source(text: str, path: Path, profile: Profile, *, relevant: bool = True) -> list[Finding]:
+    """The findings of a decoded text after severities and suppression comments, in order, with fingerprints."""
+    from torchmemlint.engine import audit
+
+    codes = profile.codes - ABOUT_THE_RUN
+    found: Sequence[Finding] = ()
+    if relevant and codes:
+        from torchmemlint.engine import checking
+
+        try:
+            found = checking.check_text(text, path, codes)
+        except UnreadableFile as problem:
+            return _finished(_unreadable(path, problem, profile, text), text, profile)
+    kept = audit.suppress(text, path, found, profile.codes, _catalogue())
+    return _finished(kept, text, profile)
+
+
+def is_relevant(data: bytes) -> bool:
+    """Whether a file mentions torch or a framework built on it."""
+    return any(word in data for word in _relevant_words())
+
+
+def failed(path: Path, error: Exception) -> FileResult:
+    """The result for a file on which the linter itself failed."""
+    last = traceback.format_exception_only(type(error), error)[-1].strip()
+    details = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return FileResult(path, error=" ".join(last.split())[:300], details=details)
+
+
+def _fix(source: SourceText, path: Path, profile: Profile, findings: list[Finding], relevant: bool) -> FileResult:
+    from torchmemlint.fixes.apply import fix_text
+    from torchmemlint.fixes.write import write_atomically
+
+    def recheck(text: str) -> list[Finding]:
+        return check_source(text, path, profile, relevant=relevant)
+
+    result = fix_text(source.text, findings, recheck, unsafe=profile.unsafe)
+    if result.text == source.text:
+        fixed = FixedFile(path, source.text, source.text, (), result.rolled_back) if result.rolled_back else None
+        return FileResult(path, tuple(findings), not relevant, fixed)
+    try:
+        data = source.encode(result.text)
+        if profile.fixing is Fixing.WRITE:
+            write_atomically(path, data)
+    except (OSError, UnreadableFile) as problem:
+        reason = problem.message if isinstance(problem, UnreadableFile) else problem.strerror or str(problem)
+        return FileResult(path, tuple(findings), not relevant, error=f"the fixed text cannot be written: {reason}")
+    fixed = FixedFile(path, source.text, result.text, result.applied, result.rolled_back)
+    return FileResult(path, tuple(result.findings), not relevant, fixed)
+
+
+def _unreadable(path: Path, problem: UnreadableFile, profile: Profile, text: str | None = None) -> list[Finding]:
+    if UNREADABLE not in profile.codes:
+        return []
+    from torchmemlint.rules import registry
+    from torchmemlint.source.python2 import looks_like_python2
+
+    rule = registry.by_code()[UNREADABLE]
+    message, severity = problem.message, rule.severity
+    if text is not None and looks_like_python2(text):
+        message, severity = f"Python 2 file, passed over ({problem.message})", Severity.WARNING
+    severity = dict(profile.severities).get(UNREADABLE, severity)
+    start = problem.position or Position(1, 1)
+    span = Span(start, start)
+    return [Finding(UNREADABLE, rule.name, severity, message, path, span, span, why=rule.why)]
+
+
+def _finished(findings: Sequence[Finding], text: str, profile: Profile) -> list[Finding]:
+    """Sorted by place, with the configured severities and with fingerprints."""
+    if not findings:
+        return []
+    severities = dict(profile.severities)
+    lines = lines_of(text)
+    seen: dict[tuple[str, str], int] = {}
+    finished = []
+    for finding in sorted(findings, key=lambda finding: (finding.span.start, finding.code, finding.message)):
+        row = finding.span.start.row
+        line = " ".join(lines[row - 1].split()) if row <= len(lines) else ""
+        occurrence = seen.get((finding.code, line), 0)
+        seen[finding.code, line] = occurrence + 1
+        finished.append(
+            replace(
+                finding,
+                severity=severities.get(finding.code, finding.severity),
+                fingerprint=fingerprint(finding, line, occurrence),
+            )
+        )
+    return finished
+
+
+@lru_cache(maxsize=1)
+def _relevant_words() -> tuple[bytes, ...]:
+    from torchmemlint.knowledge.frameworks import RELEVANT_WORDS
+
+    return tuple(word.encode() for word in RELEVANT_WORDS)
+
+
+@lru_cache(maxsize=1)
+def _catalogue() -> Catalogue:
+    from torchmemlint.engine import audit
+
+    return audit.catalogue()

@@ -1,0 +1,109 @@
+"""A run: discover, check in processes, collect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from torchmemlint.config.resolver import Resolver
+from torchmemlint.config.settings import Settings
+from torchmemlint.engine.one_file import FileResult, Fixing, Profile, check_bytes, failed
+from torchmemlint.engine.pool import Task, check_all, workers_for
+from torchmemlint.engine.run import RunReport
+from torchmemlint.findings import Finding
+from torchmemlint.source.decoding import UnreadableFile, decode, lines_of, read
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to check and how."""
+
+    files: tuple[Path, ...]  # absolute, as discovered
+    resolver: Resolver
+    fixing: Fixing = Fixing.NONE
+    unsafe: bool = False
+    jobs: int | None = None  # at most so many processes; None: as many as there are CPUs
+
+
+def run(request: Request, progress: Callable[[int], None] = lambda done: None) -> RunReport:
+    """Check the files of the request. Raises `ConfigError` before anything is checked."""
+    plan = _plan(request)
+    results = check_all(plan.tasks, plan.profiles, workers_for(plan.tasks, request.jobs), progress)
+    return _report(results, request, {})
+
+
+def run_bytes(data: bytes, path: Path, request: Request) -> RunReport:
+    """Check bytes at hand (standard input) as the file that `path`, which is not read or written, names."""
+    fixing = Fixing.PREVIEW if request.fixing is Fixing.WRITE else request.fixing
+    profile = _profile(request.resolver.settings_for(path.parent), path, fixing, request.unsafe)
+    try:
+        result = check_bytes(data, path, profile)
+    except Exception as error:  # noqa: BLE001 (reported as an internal error, as for files)
+        result = failed(path, error)
+    return _report([result], request, {path: data})
+
+
+@dataclass(slots=True)
+class _Plan:
+    tasks: list[Task] = field(default_factory=list)
+    profiles: list[Profile] = field(default_factory=list)
+
+
+def _plan(request: Request) -> _Plan:
+    plan = _Plan()
+    numbers: dict[Profile, int] = {}
+    for path in request.files:
+        profile = _profile(request.resolver.settings_for(path.parent), path, request.fixing, request.unsafe)
+        if profile not in numbers:
+            numbers[profile] = len(plan.profiles)
+            plan.profiles.append(profile)
+        try:
+            size = path.stat().st_size
+        except OSError:  # reading it will say why
+            size = 0
+        plan.tasks.append(Task(path, numbers[profile], size))
+    return plan
+
+
+def _profile(settings: Settings, path: Path, fixing: Fixing, unsafe: bool) -> Profile:
+    return Profile(settings.rules_for(str(path)), settings.severities, fixing, unsafe)
+
+
+def _report(results: Sequence[FileResult], request: Request, at_hand: dict[Path, bytes]) -> RunReport:
+    findings = tuple(finding for result in results for finding in result.findings)
+    fixed = tuple(result.fixed for result in results if result.fixed is not None)
+    errors = [result for result in results if result.error is not None]
+    return RunReport(
+        findings=findings,
+        files_checked=sum(not result.skipped and result.error is None for result in results),
+        files_skipped=sum(result.skipped for result in results),
+        fixed=fixed,
+        sources=_Sources({one.filename: one.after for one in fixed}, at_hand),
+        fixes_applied_to_disk=request.fixing is Fixing.WRITE,
+        unsafe_fixes=request.unsafe,
+        failing=sum(_fails(finding, request.resolver) for finding in findings),
+        errors=tuple(f"{result.path}: internal error: {result.error}" for result in errors),
+        tracebacks=tuple(result.details for result in errors if result.details is not None),
+    )
+
+
+def _fails(finding: Finding, resolver: Resolver) -> bool:
+    return finding.severity.rank >= resolver.settings_for(finding.filename.parent).fail_on.rank
+
+
+class _Sources:
+    """The lines of files, read when they are asked for."""
+
+    def __init__(self, changed: dict[Path, str], at_hand: dict[Path, bytes]) -> None:
+        self._lines = {path: lines_of(text) for path, text in changed.items()}
+        self._at_hand = at_hand
+
+    def __call__(self, path: Path) -> list[str]:
+        if path not in self._lines:
+            try:
+                data = self._at_hand.get(path)
+                self._lines[path] = lines_of(decode(read(path) if data is None else data).text)
+            except UnreadableFile:
+                self._lines[path] = []
+        return self._lines[path]
