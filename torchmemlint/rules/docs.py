@@ -1,0 +1,117 @@
+"""A rule's documentation page, read from its docstring.
+
+The documentation site, `torchmemlint rule`, the editor's hover and SARIF's help are all made from it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import io
+import re
+from dataclasses import dataclass
+
+from torchmemlint.findings import Applicability, Severity
+from torchmemlint.rules.base import Rule
+
+SECTIONS = {
+    "What it does": "what_it_does",
+    "Why it costs memory": "why_it_costs_memory",
+    "Example": "example",
+    "Use instead": "use_instead",
+    "Fix safety": "fix_safety",
+    "When it stays silent": "when_it_stays_silent",
+    "References": "references",
+}
+_HEADING = re.compile(r"##\s+(?P<title>.+?)\s*#*$")
+_FENCE = re.compile(r"\s*(?P<fence>```+|~~~+)")
+_FIX = {
+    Applicability.SAFE: "safe (`--fix`)",
+    Applicability.UNSAFE: "unsafe (`--fix --unsafe-fixes`)",
+    Applicability.HINT: "shown, never applied",
+    None: "none",
+}
+
+
+class PageError(ValueError):
+    """A rule's docstring that is not a page: a section is missing, empty, unknown or there twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A rule's metadata and its sections, each as Markdown without its heading."""
+
+    code: str
+    name: str
+    severity: Severity  # the highest that the rule gives
+    on: bool  # on by default
+    fix: Applicability | None  # the best that its fixes have
+    what_it_does: str
+    why_it_costs_memory: str
+    example: str
+    use_instead: str
+    fix_safety: str
+    when_it_stays_silent: str
+    references: str
+
+
+def page(rule: Rule | type[Rule]) -> Page:
+    """The rule's page; PageError where its docstring is not one."""
+    kind = rule if isinstance(rule, type) else type(rule)
+    # The class's own: an inherited docstring would describe another rule.
+    found = _sections(inspect.cleandoc(kind.__dict__.get("__doc__") or ""), kind.code)
+    missing = [title for title in SECTIONS if not found.get(title)]
+    if missing:
+        raise PageError(f"{kind.code}: no text for {', '.join(f'`## {title}`' for title in missing)}")
+    fields = {field: found[title] for title, field in SECTIONS.items()}
+    return Page(kind.code, kind.name, kind.severity, kind.on, kind.fix, **fields)
+
+
+def to_markdown(page: Page) -> str:
+    """The page as Markdown, with a heading and the rule's metadata; ends with a newline."""
+    facts = (
+        f"Severity: **{page.severity.value}**",
+        f"Default: **{'on' if page.on else 'off'}**",
+        f"Fix: **{_FIX[page.fix]}**".replace("**none**", "none"),
+    )
+    parts = [f"# {page.name} ({page.code})", " · ".join(facts)]
+    for title, field in SECTIONS.items():
+        parts += [f"## {title}", getattr(page, field)]
+    return "\n\n".join(parts) + "\n"
+
+
+def to_terminal(page: Page, *, color: bool, width: int = 100) -> str:
+    """The page for reading in a terminal of `width` columns; plain Markdown where there is no colour."""
+    text = to_markdown(page)
+    if not color:
+        return text
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, color_system="standard", width=width, legacy_windows=False)
+    console.print(Markdown(text, hyperlinks=False))
+    return stream.getvalue()
+
+
+def _sections(text: str, code: str) -> dict[str, str]:
+    """The sections by title; a heading inside a code block is not one."""
+    found: dict[str, list[str]] = {}
+    current: list[str] = []
+    fence: str | None = None
+    for line in text.splitlines():
+        mark = _FENCE.match(line)
+        if mark is not None and (fence is None or mark["fence"].startswith(fence)):
+            fence = mark["fence"] if fence is None else None
+        heading = _HEADING.match(line) if fence is None else None
+        if heading is None:
+            current.append(line)
+            continue
+        title = heading["title"]
+        if title not in SECTIONS:
+            raise PageError(f"{code}: unknown section `## {title}`")
+        if title in found:
+            raise PageError(f"{code}: section `## {title}` is there twice")
+        current = found[title] = []
+    if fence is not None:
+        raise PageError(f"{code}: a code block is not closed")
+    return {title: "\n".join(lines).strip() for title, lines in found.items()}
