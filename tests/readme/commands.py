@@ -1,0 +1,105 @@
+"""Run every command of a document's `bash` and `console` blocks, in the way a reader would.
+
+They run in order in one shell, in a copy of the repository and a new virtual environment, so that nothing here
+changes and nothing installed here helps. A command fails by its exit status, except that `torchmemlint` may give 1,
+which says that it found something. In `console` blocks the lines after `$ ` are commands, the others their output.
+A block below the comment `<!-- not run: reason -->` is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+
+_BLOCK = re.compile(
+    r"^(?P<left_out><!-- not run: [^\n]+ -->\n+)?(?P<fence>```+)(?P<kind>bash|console)[^\n]*\n(?P<text>.*?)^(?P=fence)$",
+    re.MULTILINE | re.DOTALL,
+)
+_IGNORED = shutil.ignore_patterns(
+    ".git", "__pycache__", "*.egg-info", ".*_cache", ".venv", ".hypothesis", "build", "dist"
+)
+
+
+def commands(document: str) -> Iterator[str]:
+    """The commands of a Markdown text, each with the lines that continue it."""
+    for block in _BLOCK.finditer(document):
+        if block["left_out"]:
+            continue
+        pending: list[str] = []
+        for line in block["text"].splitlines():
+            if block["kind"] == "console" and not pending:
+                if not line.startswith("$ "):
+                    continue
+                line = line[2:]
+            elif block["kind"] == "console":
+                line = line.removeprefix("> ")
+            if not pending and (not line.strip() or line.lstrip().startswith("#")):
+                continue
+            pending.append(line)
+            if _complete("\n".join(pending)):
+                yield "\n".join(pending)
+                pending = []
+        if pending:
+            raise ValueError(f"a command does not end: {pending[0]}")
+
+
+def _complete(text: str) -> bool:
+    """Whether the shell would wait for no further line."""
+    if text.endswith("\\"):
+        return False
+    return subprocess.run(["bash", "-n", "-c", text], capture_output=True, check=False).returncode == 0
+
+
+def script(found: list[str]) -> str:
+    """A shell script that runs the commands and stops at the first one that fails."""
+    lines = [
+        "judge() {",
+        '    if [ "$1" -eq 0 ] || { [ "$1" -eq 1 ] && [[ "$2" == *torchmemlint* ]]; }; then return; fi',
+        '    printf "README command failed with %s: %s\\n" "$1" "$2" >&2',
+        "    exit 1",
+        "}",
+    ]
+    for command in found:
+        quoted = "'" + command.replace("'", "'\\''") + "'"
+        lines += [f"printf '$ %s\\n' {quoted}", command, f"judge $? {quoted}"]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("document", type=Path)
+    parser.add_argument("--skip", action="append", default=[], metavar="TEXT", help="leave out commands with this text")
+    parser.add_argument(
+        "--require", action="append", default=[], metavar="TEXT", help="fail if no command has this text"
+    )
+    options = parser.parse_args()
+    found = list(commands(options.document.read_text(encoding="utf-8")))
+    for wanted in options.require:
+        if not any(wanted in command for command in found):
+            print(f"{options.document}: no command has `{wanted}`", file=sys.stderr)
+            return 1
+    chosen = [command for command in found if not any(text in command for text in options.skip)]
+    with tempfile.TemporaryDirectory() as folder:
+        copy, environment = Path(folder, "repository"), Path(folder, "venv")
+        shutil.copytree(options.document.resolve().parent, copy, ignore=_IGNORED)
+        venv.create(environment, with_pip=True)
+        variables = {**os.environ, "VIRTUAL_ENV": str(environment)}
+        variables["PATH"] = f"{environment / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        variables.pop("PYTHONPATH", None)
+        began = time.monotonic()
+        done = subprocess.run(["bash", "-c", script(chosen)], cwd=copy, env=variables, check=False)
+    print(f"{options.document}: {len(chosen)} of {len(found)} commands run in {time.monotonic() - began:.0f} s")
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
