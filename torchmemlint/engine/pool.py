@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
@@ -52,14 +52,16 @@ def check_all(
     return [results[number] for number in range(len(tasks))]
 
 
-def _serial(tasks: Sequence[Task], profiles: Sequence[Profile]) -> Iterator[tuple[int, FileResult]]:
+def _serial(tasks: Sequence[Task], profiles: Sequence[Profile]) -> Generator[tuple[int, FileResult], None, None]:
     with _quiet_collector() as collect:
         for number, task in enumerate(tasks):
             yield number, check_file(task.path, profiles[task.profile])
             collect(task.size)
 
 
-def _parallel(tasks: Sequence[Task], profiles: Sequence[Profile], workers: int) -> Iterator[tuple[int, FileResult]]:
+def _parallel(
+    tasks: Sequence[Task], profiles: Sequence[Profile], workers: int
+) -> Generator[tuple[int, FileResult], None, None]:
     pending = deque(_batches(tasks, workers))
     context = multiprocessing.get_context("fork" if _can_fork() else "spawn")
     if _can_fork():

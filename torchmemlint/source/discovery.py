@@ -55,7 +55,7 @@ def discover(
     by_identity: dict[str, tuple[bool, str]] = {}
     for given in paths:
         path = Path(os.path.abspath(given))  # noqa: PTH100 (links in the path are kept)
-        if force_exclude and _is_excluded(path, settings_for):
+        if force_exclude and is_excluded(path, settings_for):
             found.excluded += 1
             continue
         if path.is_dir():
@@ -114,7 +114,8 @@ def _exclusion_holds(top: Path, settings_for: Callable[[Path], Exclusions]) -> b
     return not any(settings.excludes(str(path), is_directory=True) for path in inside)
 
 
-def _is_excluded(path: Path, settings_for: Callable[[Path], Exclusions]) -> bool:
+def is_excluded(path: Path, settings_for: Callable[[Path], Exclusions]) -> bool:
+    """Whether an absolute path, or a directory that it is in, is left out by name or pattern."""
     settings = settings_for(path if path.is_dir() else path.parent)
     inside = [parent for parent in path.parents if settings.root in parent.parents]
     return settings.excludes(str(path), is_directory=path.is_dir()) or any(

@@ -1,0 +1,247 @@
+"""`torchmemlint check`: the main job."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from torchmemlint.cli.terminal import complain, is_terminal, wants_color
+from torchmemlint.report import OUTPUT_FORMATS, OutputFormat
+
+if TYPE_CHECKING:
+    from torchmemlint.config.resolver import Resolver
+    from torchmemlint.engine.run import RunReport
+    from torchmemlint.engine.runner import Request
+
+_SELECTOR = "RULE_SELECTOR"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """How to show the results."""
+
+    output_format: OutputFormat
+    output_file: Path | None
+    color: str
+    quiet: bool
+    verbose: bool
+    statistics: bool
+    diff: bool
+    fix_only: bool
+    root: Path
+
+
+@click.command(
+    short_help="Check files and directories (the default).",
+    context_settings={"auto_envvar_prefix": "TORCHMEMLINT"},
+)
+@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@click.option(
+    "--select",
+    multiple=True,
+    metavar=_SELECTOR,
+    help="Rules to check instead of the configured ones: codes, prefixes, names or ALL.",
+)
+@click.option("--extend-select", multiple=True, metavar=_SELECTOR, help="Rules to check besides the selected ones.")
+@click.option("--ignore", multiple=True, metavar=_SELECTOR, help="Rules not to check.")
+@click.option("--per-file-ignores", multiple=True, metavar="PATTERN:CODE", help="Rules not to check in some files.")
+@click.option("--fix", is_flag=True, help="Apply the safe fixes.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also the fixes that may change results.")
+@click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@click.option("--fix-only", is_flag=True, help="Apply fixes without reporting what is left. Implies --fix.")
+@click.option(
+    "--output-format", type=click.Choice(OUTPUT_FORMATS), default="full", show_default=True, help="How to report."
+)
+@click.option(
+    "--output-file", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to a file."
+)
+@click.option("--statistics", is_flag=True, help="Show a count for each rule instead of the findings.")
+@click.option("--exit-zero", "-e", is_flag=True, help="Exit with 0 in spite of findings.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "advice"]),
+    help="The least severity that makes the exit code 1.  [default: warning]",
+)
+@click.option("--stdin-filename", type=click.Path(path_type=Path), help="The name of what comes by `-`.")
+@click.option("--isolated", is_flag=True, help="Ignore all configuration files.")
+@click.option("--config", multiple=True, metavar="FILE|KEY=VALUE", help="A configuration file, or one setting as TOML.")
+@click.option(
+    "--project-root",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Look for configuration up to here, and give paths relative to here.  [default: the working directory]",
+)
+@click.option("--force-exclude", is_flag=True, help="Apply the exclusions to named files, too.")
+@click.option("--show-files", is_flag=True, help="List the files that would be checked.")
+@click.option("--show-settings", is_flag=True, help="Show the settings for the (first) file.")
+@click.option("--no-cache", "-n", is_flag=True, help="Do not use results of earlier runs.")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Use at most so many processes.")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours.")
+@click.option("--quiet", "-q", is_flag=True, help="Show findings and nothing else.")
+@click.option("--verbose", "-v", is_flag=True, help="Say more on the error stream.")
+def check(paths: tuple[str, ...], **options: Any) -> int:
+    """Check PATHS (files, directories, or `-` for standard input; by default the working directory).
+
+    The exit code is 0 if nothing was found, 1 if there are findings, and 2 if something is wrong with the
+    options, the configuration or the linter.
+    """
+    from torchmemlint.config.errors import ConfigError
+
+    try:
+        return _check(paths or (".",), options)
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
+    from torchmemlint.cli.configuration import ConfigurationOptions, resolver_for
+    from torchmemlint.engine.one_file import Fixing
+    from torchmemlint.engine.runner import Request
+
+    names = ("select", "extend_select", "ignore", "per_file_ignores", "fail_on", "config", "isolated", "project_root")
+    resolver = resolver_for(ConfigurationOptions(**{name: options[name] for name in names}))
+    output = Output(
+        root=resolver.root,
+        **{name: options[name] for name in ("output_format", "output_file", "color", "quiet", "verbose")},
+        **{name: options[name] for name in ("statistics", "diff", "fix_only")},
+    )
+    fixes = options["fix"] or options["fix_only"]
+    fixing = Fixing.PREVIEW if options["diff"] else Fixing.WRITE if fixes else Fixing.NONE
+    request = Request((), resolver, fixing, options["unsafe_fixes"], options["jobs"])
+    if "-" in paths:
+        if len(paths) > 1:
+            raise click.UsageError("`-` (standard input) cannot be combined with other paths.")
+        report = _check_input(options["stdin_filename"], request, output, force_exclude=options["force_exclude"])
+    else:
+        found = _files(paths, resolver, output, force_exclude=options["force_exclude"])
+        if options["show_files"]:
+            for file in found:
+                click.echo(str(file))
+            return 0
+        if options["show_settings"]:
+            _show_settings(found, resolver)
+            return 0
+        report = _check_files(replace(request, files=found), output)
+    return _exit_code(report, output, exit_zero=options["exit_zero"])
+
+
+def _files(paths: tuple[str, ...], resolver: Resolver, output: Output, *, force_exclude: bool) -> tuple[Path, ...]:
+    from torchmemlint.source.discovery import MissingPathError, discover
+
+    try:
+        found = discover([Path(path) for path in paths], resolver.settings_for, force_exclude=force_exclude)
+    except MissingPathError as error:
+        raise click.UsageError(f"{error}{_command_hint(paths)}") from None
+    for notice in found.notices:
+        complain("notice", notice)
+    if not found.files and found.refused:
+        raise click.UsageError("None of the given files can be checked.")
+    if not found.files and not found.excluded and not output.quiet:
+        complain("warning", "no Python files found under the given path(s)")
+    return found.files
+
+
+def _command_hint(paths: tuple[str, ...]) -> str:
+    from torchmemlint.cli.main import nearest_command
+
+    near = None if Path(paths[0]).exists() else nearest_command(paths[0])
+    return f". Did you mean the command `{near}`?" if near else ""
+
+
+def _show_settings(files: tuple[Path, ...], resolver: Resolver) -> None:
+    from torchmemlint.cli.configuration import settings_lines
+
+    place = files[0] if files else resolver.root
+    click.echo(f'Settings for: "{place}"')
+    for line in settings_lines(resolver.settings_for(place.parent if files else place)):
+        click.echo(line)
+
+
+def _check_files(request: Request, output: Output) -> RunReport:
+    from torchmemlint.cli.progress import ProgressBar
+    from torchmemlint.engine.runner import run
+
+    start = time.monotonic()
+    with ProgressBar(len(request.files), enabled=is_terminal(sys.stderr) and not output.quiet) as progress:
+        report = run(request, progress)
+    if output.verbose:
+        seconds = time.monotonic() - start
+        counts = f"checked {report.files_checked} files, {report.files_skipped} more never mention torch"
+        complain("notice", f"{counts}, in {seconds:.2f} s")
+    if output.output_file is not None:
+        text = io.StringIO()
+        _show(report, output, text, color=output.color == "always")
+        try:
+            output.output_file.write_text(text.getvalue(), encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise click.UsageError(f"{output.output_file}: cannot be written: {error.strerror}") from None
+    else:
+        _show(report, output, sys.stdout, color=wants_color(output.color, sys.stdout))
+    return report
+
+
+def _check_input(name: Path | None, request: Request, output: Output, *, force_exclude: bool) -> RunReport:
+    """Standard input to report; with fixes, the fixed text goes to standard output, the report to the error stream."""
+    from torchmemlint.engine.one_file import Fixing
+    from torchmemlint.engine.runner import run_bytes
+    from torchmemlint.source.decoding import decode
+    from torchmemlint.source.discovery import is_excluded
+
+    data = sys.stdin.buffer.read()
+    path = (name or Path("-")).absolute()
+    if name is not None and force_exclude and is_excluded(path, request.resolver.settings_for):
+        report = _nothing(request)
+    else:
+        report = run_bytes(data, path, request)
+    if request.fixing is not Fixing.WRITE:
+        _show(report, output, sys.stdout, color=wants_color(output.color, sys.stdout))
+        return report
+    fixed = next(iter(report.fixed), None)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data if fixed is None else decode(data).encode(fixed.after))
+    sys.stdout.buffer.flush()
+    _show(report, output, sys.stderr, color=wants_color(output.color, sys.stderr))
+    return report
+
+
+def _nothing(request: Request) -> RunReport:
+    from torchmemlint.engine.runner import run
+
+    return run(replace(request, files=()))
+
+
+def _show(report: RunReport, output: Output, stream: TextIO, *, color: bool) -> None:
+    from torchmemlint.report import write, write_diff
+
+    report = replace(report, show_summary=not output.quiet)
+    if output.diff or output.fix_only:
+        if output.diff:
+            write_diff(report, stream, color=color, root=output.root)
+        fixed = sum(len(one.applied) for one in report.fixed)
+        if not output.quiet:
+            verb = "Would fix" if output.diff else "Fixed"
+            click.echo(f"{verb} {fixed} problem{'' if fixed == 1 else 's'}.", err=True)
+        return
+    write(report, output.output_format, stream, color=color, root=output.root, statistics=output.statistics)
+
+
+def _exit_code(report: RunReport, output: Output, *, exit_zero: bool) -> int:
+    for error in report.errors:
+        complain("error", error)
+    if output.verbose:
+        for traceback in report.tracebacks:
+            click.echo(traceback, err=True)
+    if report.errors:
+        return 2
+    if exit_zero:
+        return 0
+    if output.diff:
+        return int(any(one.after != one.before for one in report.fixed))
+    if output.fix_only:
+        return 0
+    return int(report.failing > 0)
