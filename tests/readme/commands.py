@@ -21,7 +21,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _BLOCK = re.compile(
-    r"^(?P<left_out><!-- not run: [^\n]+ -->\n+)?(?P<fence>```+)(?P<kind>bash|console)[^\n]*\n(?P<text>.*?)^(?P=fence)$",
+    r"^(?P<left_out><!-- not run: [^\n]+ -->\n+)?"
+    r"(?P<fence>```+)(?P<kind>bash|console)[^\n]*\n(?P<text>.*?)^(?P=fence)$",
     re.MULTILINE | re.DOTALL,
 )
 _IGNORED = shutil.ignore_patterns(

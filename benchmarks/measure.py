@@ -1,0 +1,86 @@
+"""Measuring one command: wall seconds and peak memory, its child processes included. Linux only."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+INTERVAL = 0.05  # seconds between two looks at the processes
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What one run took."""
+
+    seconds: float  # wall time from start to end
+    process_peak: int  # bytes resident in the largest of its processes: exact, from the kernel
+    total_peak: int  # bytes resident in all of them together, sampled; pages that they share count for each
+
+
+def measure(command: Sequence[str], statuses: Collection[int]) -> Measurement:
+    """Run a command with its output thrown away; RuntimeError for an exit status not in `statuses`."""
+    with tempfile.TemporaryFile() as errors:
+        began = time.perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        sampler = _Sampler(process.pid)
+        sampler.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)  # it is waited for: Popen must not try
+        total = sampler.finish()
+        if process.returncode not in statuses:
+            errors.seek(0)
+            message = errors.read().decode(errors="replace")[-2000:]
+            raise RuntimeError(f"{' '.join(command)} gave {process.returncode}:\n{message}")
+    peak = usage.ru_maxrss * 1024
+    return Measurement(seconds, peak, max(total, peak))
+
+
+class _Sampler(threading.Thread):
+    """Adds up the resident memory of a process and all below it, again and again."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self.pid = pid
+        self.peak = 0
+        self._done = threading.Event()
+
+    def run(self) -> None:
+        while not self._done.wait(INTERVAL):
+            self.peak = max(self.peak, resident(self.pid))
+
+    def finish(self) -> int:
+        """Stop; the highest sum seen, in bytes."""
+        self._done.set()
+        self.join()
+        return self.peak
+
+
+def resident(pid: int) -> int:
+    """Bytes resident now in a process and its descendants; 0 for those that have ended."""
+    children: dict[int, list[int]] = defaultdict(list)
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            try:
+                fields = Path(entry.path, "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            children[int(fields[1])].append(int(entry.name))
+    total = 0
+    waiting = [pid]
+    while waiting:
+        one = waiting.pop()
+        waiting += children[one]
+        try:
+            total += int(Path(f"/proc/{one}/statm").read_text().split()[1]) * _PAGE
+        except OSError:
+            continue
+    return total
