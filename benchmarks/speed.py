@@ -75,12 +75,12 @@ def table(tree: Tree, tools: Sequence[Tool], found: dict[str, list[Measurement]]
     seconds = {name: statistics.median(one.seconds for one in runs) for name, runs in found.items()}
 
     def ratio(name: str, base: str) -> str:
-        return f"{seconds[name] / seconds[base]:.2f}" if base in seconds else "–"
+        return f"{seconds[name] / seconds[base]:.2f}" if base in seconds else "-"
 
     lines = [
         f"### {tree.name}: {len(tree.files):,} files, {tree.size / MB:.1f} MB",
         "",
-        "| tool | runs | seconds | from–to | × torchmemlint | × ast.parse | MB, largest process | MB, all processes |",
+        "| tool | runs | seconds | least to most | to torchmemlint | to ast.parse | MB, largest process | MB, all processes |",
         "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for tool in tools:
@@ -90,7 +90,7 @@ def table(tree: Tree, tools: Sequence[Tool], found: dict[str, list[Measurement]]
             f"{tool.name} {tool.version}",
             str(len(runs)),
             f"{seconds[tool.name]:.2f}",
-            f"{min(times):.2f}–{max(times):.2f}",
+            f"{min(times):.2f} to {max(times):.2f}",
             ratio(tool.name, "torchmemlint"),
             ratio(tool.name, "ast.parse"),
             f"{statistics.median(one.process_peak for one in runs) / MB:.0f}",
@@ -102,7 +102,8 @@ def table(tree: Tree, tools: Sequence[Tool], found: dict[str, list[Measurement]]
 
 def same_files(tree: Tree) -> str | None:
     """What the linter would leave out of a tree or add to it: then the times are not for the same work."""
-    command = [Path(sys.executable).parent / "torchmemlint", "check", "--show-files", "--isolated", str(tree.root)]
+    program = str(Path(sys.executable).parent / "torchmemlint")
+    command = [program, "check", "--show-files", "--isolated", str(tree.root)]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     theirs, ours_ = {file.resolve() for file in tree.files}, {Path(line).resolve() for line in shown}
     if theirs == ours_:
