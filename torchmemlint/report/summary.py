@@ -44,8 +44,8 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
 
 
 def _fixable(report: RunReport, paint: Paint) -> Iterator[str]:
-    taken_back = {id(finding) for one in report.fixed for finding, _ in one.rolled_back}
-    open_ones = [finding for finding in report.findings if id(finding) not in taken_back]
+    taken_back = {finding for one in report.fixed for finding, _ in one.rolled_back}
+    open_ones = [finding for finding in report.findings if finding not in taken_back]
     now = sum(eligible(finding, unsafe=report.unsafe_fixes) for finding in open_ones)
     more = sum(eligible(finding, unsafe=True) for finding in open_ones) - now
     if now:
