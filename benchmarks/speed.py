@@ -80,7 +80,7 @@ def table(tree: Tree, tools: Sequence[Tool], found: dict[str, list[Measurement]]
     lines = [
         f"### {tree.name}: {len(tree.files):,} files, {tree.size / MB:.1f} MB",
         "",
-        "| tool | runs | seconds | least to most | to torchmemlint | to ast.parse | MB, one process | MB, all processes |",
+        "| tool | runs | seconds | least to most | to torchmemlint | to ast.parse | MB, one process | MB, all |",
         "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for tool in tools:
