@@ -281,7 +281,7 @@ def test_notebook_and_text_file_by_name_are_no_silent_success(run: Run, project:
     assert "n.ipynb: notebooks cannot be checked yet" in err
     assert "notes.txt: not a Python file" in err
     (project / "a.py").write_text(CLEAN)
-    code, out, err = run("n.ipynb", "a.py")
+    code, _, err = run("n.ipynb", "a.py")
     assert code == 0
     assert "notebooks" in err
 

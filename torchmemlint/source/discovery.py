@@ -37,7 +37,7 @@ class Discovery:
     """What was found: absolute paths in a fixed order, each file once."""
 
     files: tuple[Path, ...] = ()
-    notices: list[str] = field(default_factory=list)  # about named files that cannot be checked
+    notices: list[str] = field(default_factory=list)  # about named files and directories that cannot be checked
     refused: int = 0  # how many named files cannot be checked
     excluded: int = 0  # how many named paths the patterns leave out, under `force_exclude`
 
@@ -60,7 +60,8 @@ def discover(
             continue
         if path.is_dir():
             real = os.path.realpath(path)
-            for file, is_link in _walk(path, settings_for, _exclusion_holds(path, settings_for)):
+            patterns_hold = _exclusion_holds(path, settings_for)
+            for file, is_link in _walk(path, settings_for, patterns_hold, found.notices):
                 identity = os.path.realpath(file) if is_link else real + file[len(str(path)) :]
                 _keep(by_identity, identity, is_link, file)
         elif not path.exists() and not path.is_symlink():
@@ -80,8 +81,10 @@ def _keep(by_identity: dict[str, tuple[bool, str]], identity: str, is_link: bool
     by_identity[identity] = min(by_identity.get(identity, candidate), candidate)
 
 
-def _walk(top: Path, settings_for: Callable[[Path], Exclusions], patterns_hold: bool) -> Iterator[tuple[str, bool]]:
-    """Python files below a directory, and whether each is a symbolic link."""
+def _walk(
+    top: Path, settings_for: Callable[[Path], Exclusions], patterns_hold: bool, notices: list[str]
+) -> Iterator[tuple[str, bool]]:
+    """Python files below a directory, and whether each is a symbolic link; `notices` hears of closed directories."""
     stack: list[tuple[str, gitignore.Ignores | None]] = [(str(top), gitignore.above(top))]
     while stack:
         directory, above = stack.pop()
@@ -89,7 +92,8 @@ def _walk(top: Path, settings_for: Callable[[Path], Exclusions], patterns_hold: 
         ignores = gitignore.enter(Path(directory), above) if settings.respect_gitignore else None
         try:
             entries = list(os.scandir(directory))
-        except OSError:  # it went away, or may not be listed
+        except OSError as error:
+            notices.append(f"{directory}: cannot be listed: {error.strerror}")
             continue
         for entry in entries:
             is_directory = entry.is_dir(follow_symlinks=False)

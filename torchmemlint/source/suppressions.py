@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from torchmemlint.config.errors import nearest
 from torchmemlint.findings import Finding, Span
 from torchmemlint.source.directives import Directive, Scope
 
@@ -28,12 +28,8 @@ class Catalogue:
 
     def nearest(self, reference: str) -> str | None:
         """The code or name that `reference` was perhaps meant to be."""
-        code = reference.upper()
-        if code.startswith("TML"):
-            close = difflib.get_close_matches(code, sorted(self.names), 1, 0.5)
-        else:
-            close = difflib.get_close_matches(reference.lower(), sorted(self.names.values()), 1, 0.6)
-        return close[0] if close else None
+        is_code = reference.upper().startswith("TML")
+        return nearest(reference, self.names if is_code else self.names.values())
 
 
 def split(

@@ -1,0 +1,46 @@
+"""What gets imported, seen from fresh processes with the real rules."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = """
+import sys
+from torchmemlint.cli.main import main
+code = main({arguments!r})
+sys.stdout.flush()
+for name in {unwanted!r}:
+    assert name not in sys.modules, name
+sys.exit(code)
+"""
+
+
+def fresh(arguments: list[str], unwanted: list[str], directory: Path) -> subprocess.CompletedProcess[str]:
+    script = SCRIPT.format(arguments=arguments, unwanted=unwanted)
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=directory, check=False)
+
+
+@pytest.mark.parametrize("argument", ["--version", "--help"])
+def test_version_and_help_are_light(tmp_path: Path, argument: str) -> None:
+    done = fresh([argument], ["torch", "libcst", "rich", "pathspec", "multiprocessing"], tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "torchmemlint" in done.stdout
+
+
+def test_a_check_never_imports_torch(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\n\n\ndef double(x: torch.Tensor) -> torch.Tensor:\n    return x * 2\n")
+    done = fresh(["--isolated", "--jobs=1", "a.py"], ["torch", "numpy"], tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_tree_without_torch_is_not_parsed(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def broken(:\n")
+    done = fresh(["--isolated", "--jobs=1", "a.py"], ["torch", "libcst", "torchmemlint.engine.checking"], tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_module_and_exit_code(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "torchmemlint", "--selct", "x"]
+    assert subprocess.run(command, capture_output=True, cwd=tmp_path, check=False).returncode == 2
