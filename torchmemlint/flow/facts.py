@@ -29,6 +29,7 @@ from torchmemlint.flow.values import (
 from torchmemlint.syntax.source_module import Site, SourceModule
 
 if TYPE_CHECKING:
+    from torchmemlint.flow.interpreter import Interpreter
     from torchmemlint.flow.program import ClassInfo, Function, Program
 
 
@@ -274,7 +275,20 @@ class FileFacts:
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
     uses: dict[Origin, Use] = field(default_factory=dict)
     spent: dict[Origin, Site] = field(default_factory=dict)  # differentiated without keeping the graph, and where
-    parents: dict[cst.CSTNode, cst.CSTNode] = field(default_factory=dict)
+
+    effects: dict[Function | None, set[str]] = field(default_factory=dict)
+    call_modes: dict[Function, set[Mode]] = field(default_factory=dict)  # modes that callers in view call it in
+    shrunk: set[int] = field(default_factory=set)  # containers that elements are deleted from
+
+    def finish(self, it: Interpreter) -> None:
+        """Take over what the interpreter knows in the end; a place walked several times counts once, as seen last."""
+        self.effects = it.effects
+        self.call_modes = {function: set(record.modes) for function, record in it.records.items()}
+        self.shrunk = it.shrunk
+        for name in _LISTS:
+            items = getattr(self, name)
+            last = {(item.site, getattr(item, "element", None), getattr(item, "form", None)): item for item in items}
+            setattr(self, name, list(last.values()))
 
     def use(self, origins: frozenset[Origin]) -> Use:
         """All that happens to values from these origins."""
@@ -282,3 +296,21 @@ class FileFacts:
         for origin in origins:
             total |= self.uses.get(origin, Use.NOTHING)
         return total
+
+
+_LISTS = (
+    "folds",
+    "collections",
+    "attribute_stores",
+    "module_calls",
+    "detaches",
+    "backwards",
+    "no_op_modes",
+    "hooks",
+    "loaders",
+    "loader_iterations",
+    "transfers",
+    "activations",
+    "in_places",
+    "sequentials",
+)

@@ -140,6 +140,7 @@ class Tensor(Value):
     device: Device = Device.UNKNOWN
     kind: Kind = Kind.UNKNOWN
     exact: bool = True
+    certain: bool = True  # a tensor on every path that leads here
     producer: str = ""  # qualified name of the operation or module class that made it
     made: Site | None = None  # the place of that operation: the tensor's identity
     parameter_of: int = 0  # oid of the module whose parameter it is
@@ -250,6 +251,14 @@ class GradMode(Value):
     site: Site | None = field(default=None, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Flag(Value):
+    """A switch on an object in the state: a module's training mode, its being frozen."""
+
+    on: bool
+    site: Site | None = field(default=None, compare=False)
+
+
 NONE = Constant(None, True)
 NUMBER = Constant()
 UNKNOWN = Unknown()
@@ -324,6 +333,7 @@ def _join_tensors(a: Tensor, b: Tensor) -> Tensor:
         device=a.device if a.device is b.device else Device.UNKNOWN,
         kind=a.kind if a.kind is b.kind else Kind.UNKNOWN,
         exact=a.exact and b.exact,
+        certain=a.certain and b.certain,
         producer=a.producer if a.producer == b.producer else "",
         made=a.made if a.made is b.made else None,
         parameter_of=a.parameter_of if a.parameter_of == b.parameter_of else 0,
@@ -332,5 +342,10 @@ def _join_tensors(a: Tensor, b: Tensor) -> Tensor:
 
 def _tensor_or_other(tensor: Tensor, other: Value) -> Tensor:
     if isinstance(other, Unknown):
-        return replace(tensor, origins=cap(tensor.origins | other.origins), carried=tensor.carried | other.carried)
-    return tensor
+        return replace(
+            tensor,
+            origins=cap(tensor.origins | other.origins),
+            carried=tensor.carried | other.carried,
+            certain=False,
+        )
+    return replace(tensor, certain=False) if tensor.certain else tensor

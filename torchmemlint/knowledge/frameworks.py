@@ -18,3 +18,17 @@ RELEVANT_WORDS: tuple[str, ...] = (
     "skorch",
     ".backward(",
 )
+
+# Classes that are built and iterated like `torch.utils.data.DataLoader`.
+LOADERS = frozenset(
+    {
+        "torch_geometric.loader.DataLoader",
+        "torch_geometric.data.DataLoader",
+        "torch_geometric.loader.NeighborLoader",
+        "torchdata.stateful_dataloader.StatefulDataLoader",
+        "monai.data.DataLoader",
+    }
+)
+
+# Factories whose objects turn gradients off themselves when they are called.
+GUARDED_CALLABLES = frozenset({"transformers.pipeline", "transformers.pipelines.pipeline"})

@@ -79,7 +79,7 @@ NEUTRAL_METHODS = frozenset(
 
 # Library calls that turn gradients off themselves: `generate` of transformers is decorated with no_grad.
 GUARDED_METHODS = frozenset({"generate", "generate_text", "transcribe"})
-GUARDED_CALLABLES = ("transformers.pipeline", "transformers.pipelines.pipeline", "diffusers.")
+
 
 # Methods that the framework of the class runs with gradients off, by the qualified base they come from.
 GUARDED_OVERRIDES: tuple[tuple[tuple[str, ...], frozenset[str]], ...] = (

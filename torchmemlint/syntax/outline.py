@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import libcst as cst
+
 
 @dataclass(slots=True)
 class Outline:
@@ -82,3 +84,15 @@ def imports(statements: list[ast.stmt]) -> Iterator[tuple[str, str]]:
                     yield from imports(getattr(statement, inner, []))
                 for handler in getattr(statement, "handlers", []):
                     yield from imports(handler.body)
+
+
+def dotted_text(node: cst.CSTNode) -> str:
+    """`dotted` for libcst: the text of a plain name or attribute chain, else ""."""
+    names: list[str] = []
+    while isinstance(node, cst.Attribute):
+        names.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return ""
+    names.append(node.value)
+    return ".".join(reversed(names))

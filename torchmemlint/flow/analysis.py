@@ -1,0 +1,295 @@
+"""From the text of a file to its facts: which functions are walked, in which order, with which arguments."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+import libcst as cst
+
+from torchmemlint.flow import annotations, calls, gradient_modes, statements
+from torchmemlint.flow.expressions import EVALUATORS
+from torchmemlint.flow.facts import FileFacts, Use
+from torchmemlint.flow.interpreter import Frame, Interpreter
+from torchmemlint.flow.program import ClassInfo, Function, Program
+from torchmemlint.flow.state import State
+from torchmemlint.flow.values import (
+    Carry,
+    Container,
+    Flag,
+    FunctionValue,
+    Graph,
+    Instance,
+    Mode,
+    ModuleValue,
+    Step,
+    Tensor,
+    Unknown,
+    Value,
+    join,
+)
+from torchmemlint.syntax.outline import Outline
+from torchmemlint.syntax.source_module import Piece, SourceModule
+
+MAX_PASSES = 3
+
+
+def analyse(source: SourceModule) -> FileFacts:
+    """The facts of one file."""
+    program = Program(source)
+    facts = FileFacts(source.path, source, program)
+    if not source.pieces:
+        return facts
+    it = Interpreter(program, facts)
+    it.evaluators = EVALUATORS
+    it.executors = statements.EXECUTORS
+    it.body_executor = statements.execute_body
+    functions = _functions(program)
+    for _ in range(MAX_PASSES):
+        before = it.knowledge()
+        it.start_pass()
+        _walk_module(it)
+        walked: set[Function] = set()
+        for function in _callers_first(functions):
+            _walk_function(it, function)
+            walked.add(function)
+        _walk_nested(it, walked)
+        if it.knowledge() == before:
+            break
+    facts = it.facts
+    facts.finish(it)
+    return facts
+
+
+def _functions(program: Program) -> list[Function]:
+    """All top-level functions and methods, in source order."""
+    found: list[Function] = []
+    for piece in program.source.pieces:
+        if piece.kind == "def":
+            function = program.find_function(piece.name)
+            if function is not None and function.piece is piece:
+                found.append(function)
+        elif piece.kind == "class":
+            cls = program.find_class(piece.name)
+            if cls is not None and cls.piece is piece:
+                found += _methods(cls)
+    return found
+
+
+def _methods(cls: ClassInfo) -> list[Function]:
+    methods = list(cls.methods.values())
+    return sorted(methods, key=lambda m: m.name != "__init__")
+
+
+def _callers_first(functions: list[Function]) -> list[Function]:
+    """Functions ordered so that, cycles aside, a caller is walked before what it calls."""
+    by_name: dict[str, list[Function]] = {}
+    for function in functions:
+        by_name.setdefault(function.name, []).append(function)
+    callees: dict[Function, list[Function]] = {}
+    for function in functions:
+        called: list[Function] = []
+        for path in sorted(function.outline.called):
+            for callee in by_name.get(path.rpartition(".")[2], ()):
+                if callee is not function:
+                    called.append(callee)
+        callees[function] = called
+    order: list[Function] = []
+    state: dict[Function, int] = {}
+
+    def visit(function: Function) -> None:
+        state[function] = 1
+        for callee in callees[function]:
+            if callee not in state:
+                visit(callee)
+        order.append(function)
+
+    for function in functions:
+        if function not in state:
+            visit(function)
+    order.reverse()
+    return sorted(order, key=lambda f: f.name != "__init__")
+
+
+def _walk_module(it: Interpreter) -> None:
+    """The module level, top to bottom."""
+    state = State({}, {}, Mode.ON)
+    it.state = state
+    frame = Frame(None, it.program.source.pieces[0], _module_outline(it.program), ())
+    it.frame = frame
+    for piece in it.program.source.pieces:
+        if piece.kind != "code" or _without_effect(piece):
+            continue
+        frame.piece = piece
+        try:
+            body = piece.module.body
+        except Exception:  # noqa: BLE001, S112 - libcst cannot read a piece that Python can: it is passed over
+            continue
+        statements.execute_body(it, body)
+        if it.state.dead:
+            break
+        it.globals.update({k: v for k, v in it.state.vars.items() if "." not in k})
+    it.module_mode = it.state.mode
+    it.remember(it.state.heap, everything=True)
+
+
+def _module_outline(program: Program) -> Outline:
+    outline = Outline()
+    from torchmemlint.flow.program import outline_of
+
+    for piece in program.source.pieces:
+        if piece.kind == "code" and not _without_effect(piece):
+            outline.merge(outline_of(piece))
+    return outline
+
+
+def _without_effect(piece: Piece) -> bool:
+    """Imports, docstrings and tables: nothing that the analysis would look at."""
+    match piece.outline:
+        case ast.Import() | ast.ImportFrom():
+            return True
+        case ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Assign() | ast.AnnAssign() if len(piece.text) > 2_000:
+            return True
+    return False
+
+
+def _walk_nested(it: Interpreter, walked: set[Function]) -> None:
+    """Functions defined within functions, with what they close over; hooks with what hooks are given."""
+    for _ in range(3):
+        pending = [f for f in it.local_functions.values() if f not in walked and f in it.nested]
+        if not pending:
+            return
+        for function in pending:
+            _walk_function(it, function)
+            walked.add(function)
+
+
+def _walk_function(it: Interpreter, function: Function) -> None:
+    """A function's own analysis: facts are taken down."""
+    record = it.records.get(function)
+    modes = record.modes if record is not None else set()
+    mode = it.module_mode
+    if modes:
+        mode = Mode.ON if Mode.ON in modes else Mode.UNKNOWN if Mode.UNKNOWN in modes else Mode.OFF
+    if gradient_modes.guarded_by_framework(function):
+        mode = Mode.OFF
+    self_value = _self_value(function)
+    closure = it.nested.get(function, {})
+    frame = Frame(
+        function,
+        function.piece,
+        function.outline,
+        () if function.name == "__init__" else (calls.call_mark(function),),
+        self_value=self_value,
+        self_name=calls.self_name(function) if self_value is not None else "",
+        closure=closure,
+    )
+    if function.parent is not None and closure and self_value is None:
+        pass
+    it.frame = frame
+    mode = gradient_modes.mode_of_function(it, function, mode)
+    heap = dict(it.lasting_heap)
+    for slot in it.writes.get(function, ()):
+        value = heap.get(slot)
+        if isinstance(value, Tensor) and value.carries_graph and frame.loops:
+            heap[slot] = replace(value, carried=value.carried | {Carry(frame.loops[0], slot)})
+    it.state = State({}, heap, mode)
+    it.steps = 0
+    _bind_parameters(it, function, self_value)
+    it.active.append(function)
+    try:
+        statements.execute_body(it, function.node.body)
+    finally:
+        it.active.pop()
+    _leave(it, function, frame)
+
+
+def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
+    """What the walked function leaves behind, and where its results go."""
+    called_here = function in it.records and function.name != "forward"
+    values = [*frame.returns, *frame.yields]
+    for value in values:
+        if not called_here or _is_closure_result(value):
+            it.use(value, Use.RETURNED)
+        it.returned.setdefault(function, []).append(value)
+    states = [*frame.return_states, it.state]
+    for state in states:
+        it.remember(state.heap, everything=function.name == "__init__")
+
+
+def _is_closure_result(value: Value) -> bool:
+    return isinstance(value, FunctionValue)
+
+
+def _self_value(function: Function) -> Value | None:
+    cls = function.cls
+    if cls is None or "staticmethod" in function.decorator_texts():
+        return None
+    if cls.is_module:
+        return ModuleValue(cls.oid, cls=cls, why=None, parameters=None)
+    return Instance(cls.oid, cls)
+
+
+def _bind_parameters(it: Interpreter, function: Function, self_value: Value | None) -> None:
+    params = function.node.params
+    record = it.records.get(function)
+    hooked = it.hooked.get(function)
+    parameters = [*params.posonly_params, *params.params, *params.kwonly_params]
+    for index, parameter in enumerate(parameters):
+        name = parameter.name.value
+        if index == 0 and self_value is not None and "classmethod" not in function.decorator_texts():
+            it.state.vars[name] = self_value
+            continue
+        value: Value | None = record.arguments.get(name) if record is not None else None
+        if value is None or isinstance(value, Unknown):
+            annotated = annotations.value_of(it, parameter)
+            if annotated is not None:
+                value = annotated
+        if value is None:
+            value = Unknown(made=it.origin(parameter), path=name)
+        if isinstance(value, Unknown):
+            site = it.proved(it.site(parameter))
+            if site is not None and not isinstance(parameter.default, cst.Name):
+                value = Tensor(
+                    Graph.LIVE,
+                    frozenset({it.origin(parameter)}),
+                    (Step(it.site(parameter), "carries a graph: a backward runs through it"),),
+                    made=it.site(parameter),
+                )
+            else:
+                value = it.with_behaviour(replace(value, path=name), name, it.site(parameter))
+        it.state.vars[name] = value
+    for star in (params.star_arg, params.star_kwarg):
+        if isinstance(star, cst.Param):
+            it.state.vars[star.name.value] = Unknown(made=it.origin(star), path=star.name.value)
+    if hooked:
+        _bind_hook(it, parameters, hooked[0][2], self_value is not None)
+
+
+def _bind_hook(it: Interpreter, parameters: list[cst.Param], kind: str, is_method: bool) -> None:
+    """`hook(module, inputs, output)`: what a registered hook is called with."""
+    given = parameters[1:] if is_method else parameters
+    if kind in ("register_hook", "register_full_backward_hook", "register_backward_hook"):
+        return
+    last = given[-1:] if kind == "register_forward_pre_hook" else given[1:3]
+    for parameter in last:
+        it.state.vars[parameter.name.value] = Tensor(
+            Graph.LIVE,
+            frozenset({it.origin(parameter)}),
+            (Step(it.site(parameter), "is what the hooked module computed, with its graph"),),
+            exact=False,
+            producer="hook",
+            made=it.site(parameter),
+        )
+
+
+def lasting(slot: tuple[int, str], value: Value) -> bool:
+    """Does a heap entry outlive the function that made it?"""
+    return slot[1].startswith("[") or slot[1] in ("frozen", "default") or isinstance(value, Container | Flag)
+
+
+def merged(a: Value | None, b: Value) -> Value:
+    """Two walks' values of one slot."""
+    return b if a is None else join(a, b)

@@ -1,0 +1,78 @@
+"""What a parameter's annotation says that it is."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.program import expression_name
+from torchmemlint.flow.values import NUMBER, Graph, Instance, Known, ModuleValue, Step, Tensor, Value
+from torchmemlint.knowledge import modules as known_modules, torch_api
+
+_NUMBERS = frozenset({"int", "float", "bool", "str", "bytes"})
+_TENSORS = frozenset({"torch.Tensor", "torch.FloatTensor", "torch.autograd.Variable", "jaxtyping.Float"})
+_INTEGER_TENSORS = frozenset({"torch.LongTensor", "torch.IntTensor", "torch.BoolTensor"})
+_LOADERS = frozenset({"torch.utils.data.DataLoader"})
+
+
+def value_of(it: Interpreter, parameter: cst.Param) -> Value | None:
+    """The value of an annotated parameter; None where the annotation does not tell."""
+    if parameter.annotation is None:
+        return None
+    for name in _names(parameter.annotation.annotation):
+        value = _named(it, parameter, it.program.qualify(name))
+        if value is not None:
+            return value
+    return None
+
+
+def _names(node: cst.BaseExpression) -> list[str]:
+    """The class names in an annotation: `Optional[nn.Module]`, `"Model" | None`; generics are not looked into."""
+    match node:
+        case cst.Subscript(value=owner, slice=elements):
+            if expression_name(owner).rpartition(".")[2] not in ("Optional", "Union", "Annotated"):
+                return []
+            found = []
+            for element in elements:
+                if isinstance(element.slice, cst.Index):
+                    found += _names(element.slice.value)
+            return found
+        case cst.BinaryOperation(left=left, right=right):
+            return _names(left) + _names(right)
+        case cst.SimpleString():
+            text = str(node.evaluated_value)
+            return [text] if text.replace(".", "").replace("_", "").isalnum() else []
+        case _:
+            name = expression_name(node)
+            return [name] if name else []
+
+
+def _named(it: Interpreter, parameter: cst.Param, qualified: str) -> Value | None:
+    site = it.site(parameter)
+    if qualified in _NUMBERS:
+        return NUMBER
+    if qualified in _TENSORS:
+        return Tensor(Graph.UNKNOWN, frozenset({it.origin(parameter)}), made=site, producer="parameter of function")
+    if qualified in _INTEGER_TENSORS:
+        return Tensor(Graph.NONE, made=site)
+    if qualified in _LOADERS:
+        return Known("loader", it.oid("annotation", site.node), qualified, site)
+    cls = it.program.find_class(qualified)
+    name = parameter.name.value
+    if cls is not None:
+        oid = it.oid("annotation", site.node)
+        if cls.is_module:
+            return ModuleValue(oid, cls=cls, why=Step(site, f"`{name}` is annotated as an nn.Module"), made=site)
+        return Instance(oid, cls, made=site)
+    if known_modules.is_module_class(qualified):
+        loss = qualified.rpartition(".")[2] in known_modules.LOSSES
+        return ModuleValue(
+            it.oid("annotation", site.node),
+            qualified if loss else "",
+            parameters=False if loss else None,
+            why=Step(site, f"`{name}` is annotated as an nn.Module"),
+            made=site,
+        )
+    if qualified.startswith(torch_api.OPTIMIZERS):
+        return Known("optimizer", it.oid("annotation", site.node), qualified, site)
+    return None

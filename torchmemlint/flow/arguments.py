@@ -1,0 +1,109 @@
+"""The arguments of a call, evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchmemlint.flow import containers
+from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.values import Constant, Container, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a call: its keyword ("0", "1", ... where positional), value and expression."""
+
+    name: str
+    value: Value
+    node: cst.BaseExpression
+    arg: cst.Arg | None = None
+
+
+class Arguments:
+    """The evaluated arguments of a call."""
+
+    __slots__ = ("items", "unknown_keywords", "unknown_positional")
+
+    def __init__(self, items: list[Argument], unknown_positional: bool = False, unknown_keywords: bool = False) -> None:
+        self.items = items
+        self.unknown_positional = unknown_positional  # a *args whose length is not known
+        self.unknown_keywords = unknown_keywords  # a **kwargs whose keys are not known
+
+    def get(self, *names: str) -> Value | None:
+        """The value given under the first of these names ("0" is the first positional one)."""
+        found = self.find(*names)
+        return found.value if found else None
+
+    def find(self, *names: str) -> Argument | None:
+        """The argument given under the first of these names."""
+        for name in names:
+            for item in self.items:
+                if item.name == name:
+                    return item
+        return None
+
+    @property
+    def values(self) -> list[Value]:
+        """All values."""
+        return [item.value for item in self.items]
+
+    def triples(self) -> list[tuple[str, Value, cst.BaseExpression]]:
+        """(name, value, expression) of each."""
+        return [(item.name, item.value, item.node) for item in self.items]
+
+    def pairs(self) -> tuple[tuple[str, Value], ...]:
+        """(name, value) of each."""
+        return tuple((item.name, item.value) for item in self.items)
+
+
+def evaluate_arguments(it: Interpreter, args: Sequence[cst.Arg]) -> Arguments:
+    """Evaluate the arguments, unpacking what is known of `*` and `**`."""
+    result = Arguments([])
+    position = 0
+    for arg in args:
+        value = it.evaluate(arg.value)
+        if arg.star == "*":
+            items = value.items if isinstance(value, Container) else None
+            if items is None:
+                result.unknown_positional = True
+                if isinstance(value, Container):
+                    value = it.element(value)
+                result.items.append(Argument("*", value, arg.value, arg))
+            else:
+                for item in items:
+                    result.items.append(Argument(str(position), item, arg.value, arg))
+                    position += 1
+        elif arg.star == "**":
+            _unpack_keywords(it, result, value, arg)
+        elif arg.keyword is not None:
+            result.items.append(Argument(arg.keyword.value, value, arg.value, arg))
+        else:
+            result.items.append(Argument(str(position), value, arg.value, arg))
+            position += 1
+    return result
+
+
+def _unpack_keywords(it: Interpreter, result: Arguments, value: Value, arg: cst.Arg) -> None:
+    if not isinstance(value, Container):
+        result.unknown_keywords = True
+        result.items.append(Argument("**", value, arg.value, arg))
+        return
+    for key, element, _ in containers.entries(it, value):
+        if key == "[]":
+            result.unknown_keywords = True
+            result.items.append(Argument("**", element, arg.value, arg))
+        else:
+            result.items.append(Argument(key[1:-1], element, arg.value, None))
+
+
+def flag(arguments: Arguments, *names: str) -> bool | None:
+    """A boolean argument: its value where it is known, False where it is not given, None where it may be either."""
+    value = arguments.get(*names)
+    if value is None:
+        return None if arguments.unknown_keywords else False
+    if isinstance(value, Constant) and value.known:
+        return bool(value.value)
+    return None

@@ -1,0 +1,263 @@
+"""Attributes: reading `owner.name`, and assigning to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from torchmemlint.flow import containers
+from torchmemlint.flow.facts import AttributeStore, Detach, NoOpGradMode, Use
+from torchmemlint.flow.graphs import detached, tensor_from
+from torchmemlint.flow.interpreter import Interpreter, class_of
+from torchmemlint.flow.values import (
+    NUMBER,
+    ClassValue,
+    Constant,
+    Container,
+    External,
+    Flag,
+    FunctionValue,
+    Graph,
+    Instance,
+    Known,
+    Method,
+    ModuleValue,
+    Tensor,
+    Unknown,
+    Value,
+)
+from torchmemlint.knowledge import torch_api
+from torchmemlint.syntax.outline import dotted_text
+from torchmemlint.syntax.text import text_of
+
+_COMPUTED_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag"})
+
+
+def attribute(it: Interpreter, node: cst.Attribute) -> Value:
+    """The value of `owner.name`."""
+    return read(it, node, it.evaluate(node.value), node.attr.value)
+
+
+def read(it: Interpreter, node: cst.Attribute, owner: Value, name: str, *, called: bool = False) -> Value:
+    """The value of attribute `name` of an evaluated owner; `called` where it is the function of a call."""
+    match owner:
+        case External(qualified=qualified):
+            return External(f"{qualified}.{name}")
+        case Tensor():
+            return _of_tensor(it, node, owner, name, called)
+        case ModuleValue() | Instance():
+            return _of_object(it, node, owner, name, called)
+        case Container() | Known():
+            return _of_known(it, node, owner, name, called)
+        case ClassValue(cls=cls):
+            function = cls.method(name)
+            if function is not None:
+                bound = owner if "classmethod" in function.decorator_texts() else None
+                return FunctionValue(function, bound)
+            return it.heap_value(Instance(cls.oid, cls), name) or Method(owner, name, dotted_text(node.value))
+        case Unknown():
+            return _of_unknown(it, node, owner, name, called)
+        case Constant():
+            return Method(owner, name)
+        case _:
+            return Unknown()
+
+
+def _of_tensor(it: Interpreter, node: cst.Attribute, owner: Tensor, name: str, called: bool) -> Value:
+    if name in torch_api.METADATA_ATTRIBUTES:
+        return NUMBER
+    if name == "data":
+        return cut(it, node, owner, ".data")
+    if name == "grad":
+        return Tensor(Graph.NONE, producer="grad", made=it.site(node))
+    if name in _COMPUTED_ATTRIBUTES:
+        return tensor_from((owner,), producer=name, made=it.site(node))
+    if name == "grad_fn":
+        return Unknown()
+    if not owner.exact:
+        # `outputs.logits` is a part of a structure of tensors, `outputs.mean()` the method of one.
+        return Method(owner, name, dotted_text(node.value)) if called else replace(owner, made=it.site(node))
+    return Method(owner, name, dotted_text(node.value))
+
+
+def cut(it: Interpreter, node: cst.CSTNode, value: Tensor, how: str) -> Tensor:
+    """A detach: a fact, a use, and the tensor without its graph."""
+    it.use(value, Use.DETACHED)
+    if it.recording and value.carries_graph:
+        it.facts.detaches.append(Detach(it.site(node), it.scope, how, value))
+    return replace(detached(value), made=it.site(node))
+
+
+def _of_object(it: Interpreter, node: cst.Attribute, owner: ModuleValue | Instance, name: str, called: bool) -> Value:
+    value = it.heap_value(owner, name)
+    path = dotted_text(node)
+    if value is not None:
+        if isinstance(value, Unknown) and path:
+            shown = it.with_behaviour(replace(value, path=path), path, it.site(node))
+            if not isinstance(shown, Unknown):
+                slot = it.slot(owner, name)
+                if slot is not None:
+                    it.state.heap[slot] = shown
+            return shown
+        _read(it, node, value)
+        return value
+    cls = class_of(owner)
+    if cls is not None:
+        function = cls.method(name)
+        if function is not None:
+            if "property" in function.decorator_texts() or "cached_property" in function.decorator_texts():
+                from torchmemlint.flow import calls
+
+                return calls.inline(it, node, FunctionValue(function, owner), [])
+            bound = None if "staticmethod" in function.decorator_texts() else owner
+            return FunctionValue(function, bound)
+    if path:
+        shown = it.with_behaviour(Unknown(path=path), path, it.site(node))
+        if not isinstance(shown, Unknown):
+            return shown
+    if called:
+        return Method(owner, name, dotted_text(node.value))
+    if isinstance(owner, ModuleValue):
+        if name == "training":
+            flag = it.state.heap.get((owner.oid, "training"))
+            return Constant(flag.on, True) if isinstance(flag, Flag) else NUMBER
+        return Unknown(made=it.origin(node), path=path, part_of=owner)
+    return Unknown(made=it.origin(node), path=path)
+
+
+def _read(it: Interpreter, node: cst.Attribute, value: Value) -> None:
+    if it.recording and isinstance(value, Tensor) and value.made is not None:
+        it.facts.reads.setdefault(value.made, {})[it.site(node)] = it.tick()
+
+
+def _of_known(it: Interpreter, node: cst.Attribute, owner: Container | Known, name: str, called: bool) -> Value:
+    value = it.heap_value(owner, name)
+    if value is not None:
+        return value
+    if isinstance(owner, Known) and not called:
+        if owner.role == "batch":
+            return owner
+        if owner.role == "optimizer" and name == "param_groups":
+            return Unknown()
+        if owner.element is not None and owner.role == "record":
+            return owner.element
+    return Method(owner, name, dotted_text(node.value))
+
+
+def _of_unknown(it: Interpreter, node: cst.Attribute, owner: Unknown, name: str, called: bool) -> Value:
+    path = dotted_text(node)
+    if path:
+        value = it.state.vars.get(path)
+        if value is not None:
+            return value
+        shown = it.with_behaviour(Unknown(path=path), path, it.site(node))
+        if not isinstance(shown, Unknown):
+            return shown
+    if called:
+        return Method(owner, name, dotted_text(node.value))
+    if name in torch_api.METADATA_ATTRIBUTES and name != "device":
+        return Unknown()
+    if name == "data":
+        it.use(owner, Use.DETACHED)
+        return Unknown()
+    made = it.origin(node)
+    if it.proved(made.site) is not None:
+        return containers.proved_tensor(it, made, owner)
+    return Unknown(owner.origins, made, path, owner.part_of)
+
+
+# -- assignment ------------------------------------------------------------------------------------------------------
+
+
+def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseExpression | None) -> None:
+    """`owner.name = value`."""
+    owner = it.evaluate(target.value)
+    name = target.attr.value
+    if name == "requires_grad":
+        _set_requires_grad(it, target, owner, value)
+        return
+    if isinstance(owner, Tensor):
+        if name == "data":
+            return
+        if name == "grad":
+            return
+        it.use(value, Use.STORED)
+        return
+    if isinstance(owner, ModuleValue) and isinstance(value, ModuleValue):
+        it.state.heap.pop((owner.oid, "frozen"), None)  # a fresh head on a frozen trunk trains
+    path = dotted_text(target)
+    if isinstance(value, Unknown) and path:
+        value = it.with_behaviour(value, path, it.site(target))
+    slot = it.slot(owner, name)
+    if slot is not None:
+        it.state.heap[slot] = value
+        _kept(it, target, owner, slot, value, node)
+        it.written(slot)
+    elif path:
+        it.state.bind(path, value)
+        it.use(value, Use.STORED)
+    else:
+        it.use(value, Use.STORED)
+
+
+def _kept(
+    it: Interpreter,
+    target: cst.Attribute,
+    owner: Value,
+    slot: tuple[int, str],
+    value: Value,
+    node: cst.BaseExpression | None,
+) -> None:
+    """A fact when a graph is stored on an object that outlives the call."""
+    if node is None or not it.recording:
+        return
+    loops = owner.loops if isinstance(owner, ModuleValue | Instance | Known | Container) else ()
+    if it.repeating(loops) is None:
+        return
+    for tensor, site in containers.graph_parts(it, value, it.site(node)):
+        if isinstance(site.node, cst.BaseExpression):
+            it.facts.attribute_stores.append(
+                AttributeStore(
+                    it.site(target),
+                    it.scope,
+                    text_of(target),
+                    slot,
+                    target.attr.value,
+                    class_of(owner),
+                    tensor,
+                    site.node,
+                )
+            )
+
+
+def _set_requires_grad(it: Interpreter, target: cst.Attribute, owner: Value, value: Value) -> None:
+    on = value.value if isinstance(value, Constant) and value.known else None
+    if isinstance(owner, Tensor):
+        if owner.parameter_of and on is not True:
+            it.state.heap[(owner.parameter_of, "frozen")] = Flag(True, it.site(target))
+        elif owner.parameter_of:
+            it.state.heap.pop((owner.parameter_of, "frozen"), None)
+        elif isinstance(target.value, cst.Name) and on is not False:
+            it.effect("input-gradient")
+            it.state.vars[target.value.value] = replace(
+                owner, graph=Graph.LIVE, origins=owner.origins | {it.origin(target)}, producer="requires_grad"
+            )
+        return
+    if isinstance(owner, ModuleValue):
+        if it.recording and on is False:
+            it.facts.no_op_modes.append(
+                NoOpGradMode(
+                    it.site(target),
+                    it.scope,
+                    "module-attribute",
+                    text_of(target.value),
+                    it.frame.statement or it.site(target),
+                )
+            )
+        return
+    if isinstance(owner, Unknown):
+        if on is not False:
+            it.effect("input-gradient")
+        if owner.part_of is not None:
+            it.state.heap[(owner.part_of.oid, "partly frozen")] = Flag(True, it.site(target))

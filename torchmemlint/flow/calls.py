@@ -1,0 +1,391 @@
+"""Calls: who is called, with what, and calls into the project followed by walking the callee."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import libcst as cst
+
+from torchmemlint.flow import attributes, containers, differentiation, gradient_modes, library, modules, tensors
+from torchmemlint.flow.arguments import Argument, Arguments, evaluate_arguments
+from torchmemlint.flow.facts import Use
+from torchmemlint.flow.interpreter import CallRecord, Frame, Interpreter
+from torchmemlint.flow.program import Function
+from torchmemlint.flow.values import (
+    NUMBER,
+    ClassValue,
+    Constant,
+    Container,
+    External,
+    FunctionValue,
+    GradMode,
+    Graph,
+    Instance,
+    Known,
+    LoopMark,
+    Method,
+    Mode,
+    ModuleValue,
+    Origin,
+    Partial,
+    Tensor,
+    Unknown,
+    Value,
+    join,
+)
+from torchmemlint.knowledge import torch_api
+from torchmemlint.syntax.outline import dotted_text
+
+
+def call(it: Interpreter, node: cst.Call) -> Value:
+    """The value of a call."""
+    func = node.func
+    if isinstance(func, cst.Attribute):
+        owner = it.evaluate(func.value)
+        callee = attributes.read(it, func, owner, func.attr.value, called=True)
+    elif isinstance(func, cst.Name) and func.value == "super":
+        return _super(it)
+    else:
+        callee = it.evaluate(func)
+    arguments = evaluate_arguments(it, node.args)
+    return apply(it, node, callee, arguments)
+
+
+def apply(it: Interpreter, node: cst.Call, callee: Value, arguments: Arguments) -> Value:
+    """Call a value."""
+    match callee:
+        case External(qualified=qualified):
+            return library.call(it, node, qualified, arguments)
+        case FunctionValue():
+            return inline(it, node, callee, arguments.items, arguments)
+        case ClassValue():
+            return modules.construct(it, node, callee.cls, arguments)
+        case ModuleValue():
+            return modules.call(it, node, callee, arguments)
+        case Method():
+            return method(it, node, callee, arguments)
+        case Partial(target=target, arguments=given):
+            merged = Arguments([*(Argument(n, v, node) for n, v in given), *arguments.items])
+            merged.unknown_keywords = arguments.unknown_keywords
+            return apply(it, node, target, merged)
+        case GradMode():
+            return gradient_modes.applied(it, node, callee, arguments)
+        case Instance():
+            function = callee.cls.method("__call__")
+            if function is not None:
+                return inline(it, node, FunctionValue(function, callee), arguments.items, arguments)
+            return unknown_call(it, node, callee, arguments)
+        case Known():
+            return library.call_object(it, node, callee, arguments)
+        case Unknown(path=path) if path in BUILTINS:
+            return library.builtin(it, node, path, arguments)
+        case _:
+            return unknown_call(it, node, callee, arguments)
+
+
+BUILTINS = library.BUILTINS
+
+
+def method(it: Interpreter, node: cst.Call, callee: Method, arguments: Arguments) -> Value:
+    """A method of a value that the project does not define."""
+    name = callee.name
+    if name == "backward":
+        return differentiation.backward(it, node, callee.owner, arguments, callee.path)
+    match callee.owner:
+        case Tensor() as tensor:
+            return tensors.method(it, node, tensor, name, arguments)
+        case Container() as container:
+            return containers.method(it, node, container, name, callee.path, arguments.triples())
+        case ModuleValue() as module:
+            return modules.method(it, node, module, name, arguments)
+        case Known() as known:
+            return library.object_method(it, node, known, name, arguments)
+        case owner:
+            return library.unknown_method(it, node, owner, name, callee.path, arguments)
+
+
+def unknown_call(it: Interpreter, node: cst.Call, callee: Value, arguments: Arguments) -> Value:
+    """A call that is not understood: its arguments may be kept, read or differentiated."""
+    origins: frozenset[Origin] = frozenset()
+    for value in (callee, *arguments.values):
+        origins |= it.deep_origins(value)
+        if isinstance(value, FunctionValue):
+            it.called_back.add(value.function)
+    for value in arguments.values:
+        it.use(value, Use.PASSED)
+    made = it.origin(node)
+    if it.proved(made.site) is not None and it.state.mode is not Mode.OFF:
+        return containers.proved_tensor(it, made, Unknown(origins))
+    return Unknown(origins | {made}, made)
+
+
+def lambda_value(it: Interpreter, node: cst.Lambda) -> Value:
+    """A lambda: walked at once for what it does with the values it closes over."""
+    before = it.state.copy()
+    for parameter in node.params.params:
+        it.state.vars[parameter.name.value] = Unknown()
+    recording, it.frame.recording = it.frame.recording, False
+    try:
+        value = it.evaluate(node.body)
+    finally:
+        it.frame.recording = recording
+        it.state.adopt(before)
+    return Unknown(it.deep_origins(value))
+
+
+def _super(it: Interpreter) -> Value:
+    """`super()`: the object seen as its base class."""
+    value = it.frame.self_value
+    if isinstance(value, ModuleValue | Instance) and value.cls is not None:
+        for base in list(value.cls.ancestors())[1:]:
+            return replace(value, cls=base)
+        if isinstance(value, ModuleValue):
+            return replace(value, cls=None)
+    return Unknown()
+
+
+# -- calls into the project ------------------------------------------------------------------------------------------
+
+
+def inline(
+    it: Interpreter,
+    node: cst.CSTNode,
+    callee: FunctionValue,
+    items: Sequence[Argument],
+    arguments: Arguments | None = None,
+) -> Value:
+    """Walk a project function with these arguments; what it returns, with the call itself as an origin."""
+    function = callee.function
+    given = arguments or Arguments(list(items))
+    mode = gradient_modes.mode_of_function(it, function, it.state.mode)
+    bound = bind(it, callee, given)
+    record_call(it, node, function, mode, bound)
+    if not it.wants(function):
+        return _not_followed(it, node, given)
+    if any(text.endswith("contextmanager") for text in function.decorator_texts()):
+        return _context_manager(it, node, callee, bound, mode)
+    result = walk(it, node, callee, bound, mode)
+    return modules.project_result(it, node, callee, result, mode, given)
+
+
+def _context_manager(
+    it: Interpreter, node: cst.CSTNode, callee: FunctionValue, bound: dict[str, Value], mode: Mode
+) -> Value:
+    """A project generator under `contextlib.contextmanager`: the mode at its yield is the mode of the `with` body."""
+    modes: list[Mode] = []
+    it.yield_modes.append(modes)
+    try:
+        walk(it, node, callee, bound, mode)
+    finally:
+        it.yield_modes.pop()
+    oid = it.oid("context", node, it.frame.path)
+    it.context_modes[oid] = modes[0] if modes and all(m is modes[0] for m in modes) else Mode.UNKNOWN
+    return Known("context manager", oid)
+
+
+def walk_or_skip(it: Interpreter, node: cst.Call, callee: FunctionValue, arguments: Arguments) -> Value:
+    """A module's own forward walked, its call remembered; unknown where it cannot be followed."""
+    function = callee.function
+    mode = gradient_modes.mode_of_function(it, function, it.state.mode)
+    bound = bind(it, callee, arguments)
+    record_call(it, node, function, mode, bound)
+    if not it.wants(function):
+        return Unknown()
+    return walk(it, node, callee, bound, mode)
+
+
+def _not_followed(it: Interpreter, node: cst.CSTNode, arguments: Arguments) -> Value:
+    origins: frozenset[Origin] = frozenset()
+    for value in arguments.values:
+        origins |= it.deep_origins(value)
+        it.use(value, Use.PASSED)
+    made = it.origin(node)
+    if it.proved(made.site) is not None:
+        return containers.proved_tensor(it, made, Unknown(origins))
+    return Unknown(origins | {made}, made)
+
+
+def walk(it: Interpreter, node: cst.CSTNode, callee: FunctionValue, bound: dict[str, Value], mode: Mode) -> Value:
+    """The callee's body with its parameters bound; the join of what it returns."""
+    function = callee.function
+    frame = Frame(
+        function,
+        function.piece,
+        function.outline,
+        it.frame.loops,
+        path=(*it.frame.path, it.site(node).serial),
+        self_value=callee.bound,
+        self_name=self_name(function) if callee.bound is not None else "",
+        closure=closure_of(it, callee),
+        recording=False,
+    )
+    it.active.append(function)
+    try:
+        with it.entered(frame, dict(bound), mode):
+            it.execute_body(function.node.body)
+            fell_through = not it.state.dead
+            grad_mode = it.state.mode
+    finally:
+        it.active.pop()
+    if not function.node.decorators and grad_mode is not mode and fell_through and not frame.return_states:
+        it.state.mode = grad_mode  # `torch.set_grad_enabled(False)` in a helper lasts
+    return returned(it, frame, fell_through)
+
+
+def returned(it: Interpreter, frame: Frame, fell_through: bool) -> Value:
+    """What a walked frame gives to its caller."""
+    if frame.yields:
+        element: Value | None = None
+        for value in frame.yields:
+            element = value if element is None else join(element, value)
+        return Known("iterator", element=element)
+    result: Value | None = None
+    for value in frame.returns:
+        result = value if result is None else _join_returns(it, result, value)
+    if result is None:
+        return Constant(None, True)
+    return result
+
+
+def _join_returns(it: Interpreter, a: Value, b: Value) -> Value:
+    """`return loss` and `return loss, extra` in one function: tuples of one length join element by element."""
+    if (
+        isinstance(a, Container)
+        and isinstance(b, Container)
+        and a.items is not None
+        and b.items is not None
+        and len(a.items) == len(b.items)
+        and a.kind == b.kind
+    ):
+        return replace(a, items=tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True)))
+    if isinstance(a, Container) and isinstance(b, Container) and a.kind == b.kind == "dict":
+        for key, value, site in list(containers.entries(it, b)):
+            containers._store(it, a, key, value, site)
+        return a
+    return join(a, b)
+
+
+def closure_of(it: Interpreter, callee: FunctionValue) -> dict[str, Value]:
+    """What the callee sees of its defining function."""
+    parent = callee.function.parent
+    if parent is None:
+        return {}
+    if it.frame.function is parent:
+        return {**it.frame.closure, **it.state.vars}
+    return {**it.nested.get(callee.function, {}), **dict(callee.closure)}
+
+
+def self_name(function: Function) -> str:
+    """The name of a method's first parameter."""
+    parameters = [*function.node.params.posonly_params, *function.node.params.params]
+    return parameters[0].name.value if parameters else ""
+
+
+def bind(it: Interpreter, callee: FunctionValue, arguments: Arguments) -> dict[str, Value]:
+    """Parameter names to values, defaults included."""
+    params = callee.function.node.params
+    names = [p.name.value for p in (*params.posonly_params, *params.params)]
+    bound: dict[str, Value] = {}
+    if callee.bound is not None and names:
+        bound[names.pop(0)] = callee.bound
+    rest: list[Value] = []
+    keywords: list[tuple[str, Value]] = []
+    known = {*names, *(p.name.value for p in params.kwonly_params)}
+    for item in arguments.items:
+        if item.name.isdigit():
+            index = int(item.name)
+            if index < len(names):
+                bound[names[index]] = item.value
+            else:
+                rest.append(item.value)
+        elif item.name in known:
+            bound[item.name] = item.value
+        else:
+            keywords.append((item.name, item.value))
+    for parameter in (*params.posonly_params, *params.params, *params.kwonly_params):
+        name = parameter.name.value
+        if name not in bound and parameter.default is not None and not arguments.unknown_keywords:
+            bound[name] = constant_default(parameter.default)
+        bound.setdefault(name, Unknown(path=name))
+    if isinstance(params.star_arg, cst.Param):
+        star = containers.fresh(it, params.star_arg, "tuple")
+        if not arguments.unknown_positional:
+            star = replace(star, items=tuple(rest))
+        bound[params.star_arg.name.value] = star
+    if params.star_kwarg is not None:
+        kwargs = containers.fresh(it, params.star_kwarg, "dict")
+        for name, value in keywords:
+            containers._store(it, kwargs, "[]" if name == "**" else f"[{name}]", value, None)
+        if arguments.unknown_keywords:
+            containers._store(it, kwargs, "[]", Unknown(), None)
+        bound[params.star_kwarg.name.value] = kwargs
+    return bound
+
+
+def constant_default(node: cst.BaseExpression) -> Value:
+    """The value of a parameter's default, where it is a plain constant."""
+    match node:
+        case cst.Name(value="None" | "True" | "False"):
+            return Constant({"None": None, "True": True, "False": False}[node.value], True)
+        case cst.Integer():
+            return Constant(int(node.value.replace("_", ""), 0), True)
+        case cst.SimpleString():
+            return Constant(node.evaluated_value, True)
+        case cst.Float():
+            return NUMBER
+        case _:
+            return Unknown()
+
+
+def record_call(it: Interpreter, node: cst.CSTNode, function: Function, mode: Mode, bound: dict[str, Value]) -> None:
+    """Remember how the function is called, for its own analysis."""
+    record = it.records.setdefault(function, CallRecord())
+    record.modes.add(mode)
+    record.sites[it.site(node)] = mode
+    for name, value in bound.items():
+        value = _for_callee(it, function, value)
+        known = record.arguments.get(name)
+        record.arguments[name] = value if known is None else join(known, value)
+        if isinstance(value, Container):
+            for key, element, _ in containers.entries(it, value):
+                slot = (value.oid, key)
+                held = it.lasting_heap.get(slot)
+                it.lasting_heap[slot] = element if held is None else join(held, element)
+
+
+def _for_callee(it: Interpreter, function: Function, value: Value) -> Value:
+    """An object made afresh for each call does not outlive the callee's call."""
+    if isinstance(value, Container | Instance | ModuleValue) and it.repeating(value.loops) is None:
+        return replace(value, loops=(*value.loops, call_mark(function)))
+    if isinstance(value, Tensor) and value.carried:
+        return replace(value, carried=frozenset())
+    return value
+
+
+def call_mark(function: Function) -> LoopMark:
+    """The calls of a function, as something that repeats."""
+    return LoopMark(None, function.qualname)
+
+
+def argument_graph(values: Sequence[Value], it: Interpreter) -> Graph:
+    """The strongest graph among values and what they hold."""
+    graph = Graph.NONE
+    for value in values:
+        if isinstance(value, Tensor):
+            graph = max(graph, value.graph)
+        elif isinstance(value, Container):
+            graph = max(graph, argument_graph(list(it.elements(value))[:20], it))
+        elif isinstance(value, Unknown):
+            graph = max(graph, Graph.UNKNOWN)
+    return graph
+
+
+def reads_only(path: str) -> bool:
+    """Does a method of this name only look at its arguments, whoever has it?"""
+    return path in torch_api.READING_METHODS
+
+
+def called_text(node: cst.Call) -> str:
+    """Source text of what is called, if plain."""
+    return dotted_text(node.func)

@@ -1,0 +1,429 @@
+"""Lists, dicts and their kin: what is put in, what comes out, and what outlives its iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import libcst as cst
+
+from torchmemlint.flow.facts import Collection, Use
+from torchmemlint.flow.graphs import tensor_from, through
+from torchmemlint.flow.interpreter import MAX_ELEMENT_DEPTH, Interpreter
+from torchmemlint.flow.values import (
+    NUMBER,
+    Constant,
+    Container,
+    Graph,
+    Instance,
+    Kind,
+    Known,
+    ModuleValue,
+    Origin,
+    Tensor,
+    Unknown,
+    Value,
+    Via,
+    join,
+)
+from torchmemlint.syntax.outline import dotted_text
+from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.text import shortened, text_of
+
+CONSTRUCTORS = {
+    "list": "list",
+    "dict": "dict",
+    "set": "set",
+    "tuple": "tuple",
+    "collections.defaultdict": "defaultdict",
+    "collections.OrderedDict": "dict",
+    "collections.deque": "deque",
+    "collections.Counter": "dict",
+    "easydict.EasyDict": "dict",
+    "queue.Queue": "list",
+}
+SHRINKING = frozenset({"pop", "popleft", "clear", "remove", "popitem"})
+
+
+def fresh(it: Interpreter, node: cst.CSTNode, kind: str, *, bounded: bool = False) -> Container:
+    """A new, empty container made at `node`."""
+    oid = it.oid(node, it.frame.path)
+    for key in it.element_keys.get(oid, ()):
+        it.state.heap.pop((oid, key), None)
+    return Container(oid, kind, it.frame.loops, bounded=bounded, made=it.site(node))
+
+
+def literal(
+    it: Interpreter,
+    node: cst.CSTNode,
+    kind: str,
+    values: Sequence[tuple[cst.BaseExpression, Value]],
+    starred: bool,
+) -> Container:
+    """A tuple, list or set display."""
+    container = fresh(it, node, kind)
+    for index, (element_node, value) in enumerate(values):
+        _store(it, container, "[]" if starred else f"[{index}]", value, it.site(element_node))
+    if starred or kind == "set":
+        return container
+    return replace(container, items=tuple(value for _, value in values))
+
+
+def dictionary(
+    it: Interpreter,
+    node: cst.CSTNode,
+    pairs: Sequence[tuple[str, cst.BaseExpression, Value]],
+    merged: Sequence[Value],
+    unknown: bool,
+) -> Container:
+    """A dict display or a `dict(...)` call; `merged` are the mappings unpacked into it."""
+    container = fresh(it, node, "dict")
+    for value in merged:
+        if isinstance(value, Container):
+            for key, element, site in entries(it, value):
+                _store(it, container, key, element, site)
+        elif unknown:
+            _store(it, container, "[]", Unknown(it.deep_origins(value)), it.site(node))
+    for name, element_node, value in pairs:
+        _store(it, container, "[]" if name == "*" else f"[{name}]", value, it.site(element_node))
+    return container
+
+
+def entries(it: Interpreter, container: Container) -> Iterator[tuple[str, Value, Site | None]]:
+    """Slot, value and place of what a container holds."""
+    for key in sorted(it.element_keys.get(container.oid, ())):
+        value = it.state.heap.get((container.oid, key))
+        if value is not None:
+            yield key, value, it.entry_sites.get((container.oid, key))
+
+
+def _store(it: Interpreter, container: Container, key: str, value: Value, site: Site | None) -> None:
+    slot = (container.oid, key)
+    it.element_keys.setdefault(container.oid, set()).add(key)
+    known = it.state.heap.get(slot)
+    it.state.heap[slot] = value if known is None or key != "[]" else join(known, value)
+    if site is not None and (slot not in it.entry_sites or isinstance(value, Tensor) and value.carries_graph):
+        it.entry_sites[slot] = site
+
+
+def graph_parts(
+    it: Interpreter, value: Value, site: Site, depth: int = 0, key: str = ""
+) -> Iterator[tuple[Tensor, Site]]:
+    """The graph-carrying tensors in a value, each with the expression that put it there."""
+    if isinstance(value, Tensor) and value.carries_graph:
+        yield value, site
+    elif isinstance(value, Container) and depth < MAX_ELEMENT_DEPTH:
+        for slot, element, place in entries(it, value):
+            yield from graph_parts(it, element, place or site, depth + 1, slot)
+
+
+def put(
+    it: Interpreter,
+    container: Container,
+    node: cst.BaseExpression,
+    value: Value,
+    *,
+    how: str,
+    site_node: cst.CSTNode,
+    text: str,
+    key: Constant | None = None,
+) -> None:
+    """Add a value to a container; a fact if it carries a graph and the container outlives the iteration."""
+    fixed = key is not None and key.known
+    place = it.site(node)
+    loop = it.repeating(container.loops)
+    if it.recording and loop is not None:
+        for tensor, element in graph_parts(it, value, place):
+            it.facts.collections.append(
+                Collection(
+                    it.site(site_node),
+                    it.scope,
+                    text,
+                    loop,
+                    tensor,
+                    element,
+                    how,
+                    container.made,
+                    container,
+                    slot_overwritten=fixed,
+                )
+            )
+    it.use(value, Use.COLLECTED)
+    if fixed and key is not None:
+        _store(it, container, f"[{key.value}]", value, place)
+    else:
+        _store(it, container, "[]", value, place)
+
+
+def concatenated(it: Interpreter, node: cst.CSTNode, left: Container, right: Container) -> Value:
+    """`a + b` of two sequences."""
+    result = fresh(it, node, left.kind)
+    for part in (left, right):
+        for _, value, site in list(entries(it, part)):
+            _store(it, result, "[]", value, site)
+    return result
+
+
+def subscript(it: Interpreter, node: cst.Subscript, owner: Value, keys: Sequence[Value | None]) -> Value:
+    """`owner[keys]` as a value."""
+    key = keys[0] if len(keys) == 1 else None
+    match owner:
+        case Container():
+            return _item(it, node, owner, key)
+        case Tensor():
+            made = it.site(node)
+            result = replace(
+                tensor_from((owner,), producer="getitem", made=made),
+                exact=owner.exact,
+                kind=owner.kind if owner.exact else Kind.UNKNOWN,
+                certain=owner.certain and owner.exact,
+            )
+            return result
+        case ModuleValue():
+            return ModuleValue(it.oid("item", owner.oid), parameters=owner.parameters, why=owner.why, made=owner.made)
+        case Known(role="batch"):
+            return Known("batch", owner.oid, owner.qualified, owner.made)
+        case Unknown():
+            path = path_with_key(node, key)
+            if path and path in it.state.vars:
+                return it.state.vars[path]
+            made = it.origin(node)
+            if it.proved(made.site) is not None:
+                return proved_tensor(it, made, owner)
+            return Unknown(owner.origins, made, path)
+        case _:
+            return Unknown()
+
+
+def proved_tensor(it: Interpreter, made: Origin, source: Value) -> Tensor:
+    """A value of unknown make that a later backward proves to carry a graph."""
+    from torchmemlint.flow.values import Step
+
+    origins = frozenset({made}) | it.deep_origins(source)
+    return Tensor(
+        Graph.LIVE,
+        origins,
+        (Step(made.site, "carries a graph: a backward runs through it"),),
+        made=made.site,
+        producer="proved",
+    )
+
+
+def _item(it: Interpreter, node: cst.Subscript, owner: Container, key: Value | None) -> Value:
+    if isinstance(key, Constant) and key.known:
+        index = key.value
+        if owner.items is not None and isinstance(index, int) and -len(owner.items) <= index < len(owner.items):
+            return owner.items[index]
+        value = it.state.heap.get((owner.oid, f"[{index}]"))
+        if value is not None:
+            return value
+    elif key is None and owner.kind != "dict":
+        return replace(owner, items=None)  # a slice holds the same kind of elements
+    if owner.kind == "defaultdict" and not it.element_keys.get(owner.oid):
+        return _default(it, owner)
+    value = it.element(owner)
+    if isinstance(value, Unknown) and owner.kind == "defaultdict":
+        return _default(it, owner)
+    return value
+
+
+def _default(it: Interpreter, owner: Container) -> Value:
+    slot = (owner.oid, "[]")
+    value = it.state.heap.get((owner.oid, "default"))
+    kind = value.value if isinstance(value, Constant) and value.known else None
+    if kind in ("list", "dict", "set", "deque", "defaultdict"):
+        inner = Container(it.oid("default", owner.oid), str(kind), owner.loops, made=owner.made)
+        it.element_keys.setdefault(owner.oid, set()).add("[]")
+        it.state.heap[slot] = inner
+        return inner
+    return NUMBER if kind in ("int", "float") else Unknown()
+
+
+def path_with_key(node: cst.Subscript, key: Value | None) -> str:
+    base = dotted_text(node.value)
+    if base and isinstance(key, Constant) and key.known:
+        return f"{base}.[{key.value!r}]"
+    return ""
+
+
+def assign_item(it: Interpreter, target: cst.Subscript, value: Value, node: cst.BaseExpression) -> None:
+    """`target = value` where target is a subscript."""
+    owner = it.evaluate(target.value)
+    key: Value | None = None
+    if len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index):
+        key = it.evaluate(target.slice[0].slice.value)
+    constant = key if isinstance(key, Constant) else None
+    match owner:
+        case Container():
+            put(
+                it,
+                owner,
+                node,
+                value,
+                how=f"{shortened(text_of(target), 40)} =",
+                site_node=target,
+                text=text_of(target.value),
+                key=constant if constant is not None and constant.known else None,
+            )
+        case Tensor():
+            in_place_item(it, target, owner, value)
+        case Unknown():
+            path = path_with_key(target, key)
+            if path:
+                it.state.vars[path] = value
+            it.use(value, Use.STORED)
+        case _:
+            it.use(value, Use.STORED)
+
+
+def in_place_item(it: Interpreter, target: cst.Subscript, owner: Tensor, value: Value) -> None:
+    """`tensor[i] = value`: the tensor now hangs on the value's graph as well."""
+    if isinstance(value, Tensor) and isinstance(target.value, cst.Name):
+        joined = tensor_from((owner, value), producer="setitem", made=it.site(target))
+        if joined.graph is Graph.LIVE:
+            it.state.vars[target.value.value] = replace(joined, carried=owner.carried | value.carried)
+        return
+    it.use(value, Use.STORED)
+
+
+# -- methods ---------------------------------------------------------------------------------------------------------
+
+Arguments = Sequence[tuple[str, Value, cst.BaseExpression]]
+
+
+def method(it: Interpreter, node: cst.Call, owner: Container, name: str, text: str, arguments: Arguments) -> Value:
+    """A method called on a container."""
+    handler = _METHODS.get(name)
+    if handler is not None:
+        return handler(it, node, owner, text, arguments)
+    for _, value, _ in arguments:
+        it.use(value, Use.PASSED)
+    if name in ("index", "count", "qsize", "empty", "full", "join"):
+        return NUMBER
+    return Unknown()
+
+
+def _add(it: Interpreter, node: cst.Call, owner: Container, text: str, arguments: Arguments) -> Value:
+    if arguments:
+        name = node.func.attr.value if isinstance(node.func, cst.Attribute) else "append"
+        _, value, value_node = arguments[-1] if name == "insert" else arguments[0]
+        put(it, owner, value_node, value, how=name, site_node=node, text=text)
+    return Constant(None, True)
+
+
+def _extend(it: Interpreter, node: cst.Call, owner: Container, text: str, arguments: Arguments) -> Value:
+    from torchmemlint.flow import iteration
+
+    name = node.func.attr.value if isinstance(node.func, cst.Attribute) else "extend"
+    for keyword, value, value_node in arguments:
+        if keyword and not keyword.isdigit():
+            put(it, owner, value_node, value, how=name, site_node=node, text=text, key=Constant(keyword, True))
+        elif isinstance(value, Container):
+            _merge(it, node, owner, text, value, value_node, name)
+        else:
+            element = iteration.element_of(it, value, value_node)
+            put(it, owner, value_node, element, how=name, site_node=node, text=text)
+    return Constant(None, True)
+
+
+def _merge(
+    it: Interpreter,
+    node: cst.Call,
+    owner: Container,
+    text: str,
+    value: Container,
+    value_node: cst.BaseExpression,
+    name: str,
+) -> None:
+    keyed = owner.kind in ("dict", "defaultdict")
+    for key, element, site in list(entries(it, value)):
+        entry = site.node if site is not None and isinstance(site.node, cst.BaseExpression) else value_node
+        fixed = Constant(key[1:-1], True) if keyed and key != "[]" else None
+        put(it, owner, entry, element, how=name, site_node=node, text=text, key=fixed)
+
+
+def _take(it: Interpreter, node: cst.Call, owner: Container, text: str, arguments: Arguments) -> Value:
+    key = arguments[0][1] if arguments else None
+    if isinstance(key, Constant) and key.known:
+        value = it.state.heap.get((owner.oid, f"[{key.value}]"))
+        if value is not None:
+            return value
+    value = it.element(owner)
+    return join(value, arguments[1][1]) if len(arguments) > 1 else value
+
+
+def _setdefault(it: Interpreter, node: cst.Call, owner: Container, text: str, arguments: Arguments) -> Value:
+    if len(arguments) < 2:
+        return it.element(owner)
+    _, value, value_node = arguments[1]
+    if isinstance(value, Container):
+        value = replace(value, loops=owner.loops)
+    known = it.state.heap.get((owner.oid, "[]"))
+    if isinstance(known, Container):
+        return known
+    _store(it, owner, "[]", value, it.site(value_node))
+    return value
+
+
+def _clear(it: Interpreter, node: cst.Call, owner: Container, text: str, arguments: Arguments) -> Value:
+    for key in it.element_keys.get(owner.oid, ()):
+        it.state.heap.pop((owner.oid, key), None)
+    return Constant(None, True)
+
+
+def _same(it: Interpreter, node: cst.Call, owner: Container, text: str, arguments: Arguments) -> Value:
+    return replace(owner, items=None)
+
+
+def _items(it: Interpreter, node: cst.Call, owner: Container, text: str, arguments: Arguments) -> Value:
+    return Known("items", owner.oid, made=owner.made, loops=owner.loops, element=it.element(owner))
+
+
+def _nothing(it: Interpreter, node: cst.Call, owner: Container, text: str, arguments: Arguments) -> Value:
+    return Constant(None, True)
+
+
+_METHODS: dict[str, Callable[[Interpreter, cst.Call, Container, str, Arguments], Value]] = {
+    "append": _add,
+    "appendleft": _add,
+    "add": _add,
+    "insert": _add,
+    "put": _add,
+    "put_nowait": _add,
+    "extend": _extend,
+    "extendleft": _extend,
+    "update": _extend,
+    "pop": _take,
+    "popleft": _take,
+    "get": _take,
+    "get_nowait": _take,
+    "setdefault": _setdefault,
+    "clear": _clear,
+    "values": _same,
+    "copy": _same,
+    "items": _items,
+    "keys": lambda it, node, owner, text, arguments: Known("keys", owner.oid, element=NUMBER),
+    "sort": _nothing,
+    "reverse": _nothing,
+    "remove": _nothing,
+    "discard": _nothing,
+}
+
+
+def joined_tensor(it: Interpreter, node: cst.CSTNode, value: Value, producer: str) -> Tensor:
+    """`cat`, `stack`, `sum` and the like over a sequence of tensors."""
+    parts: list[Value] = list(_flat(it, value))
+    result = tensor_from(parts, producer=producer, made=it.site(node))
+    if result.carried:
+        result = replace(result, carried=through(result, Via.JOINED))
+    return result
+
+
+def _flat(it: Interpreter, value: Value, depth: int = 0) -> Iterator[Value]:
+    if isinstance(value, Container) and depth < MAX_ELEMENT_DEPTH:
+        for element in it.elements(value):
+            yield from _flat(it, element, depth + 1)
+    elif isinstance(value, Known | Instance | ModuleValue):
+        yield Unknown()
+    else:
+        yield value

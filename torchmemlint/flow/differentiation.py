@@ -1,0 +1,93 @@
+"""Backward passes: what is differentiated, and what it proves about the values involved."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchmemlint.flow.arguments import Argument, Arguments, flag
+from torchmemlint.flow.facts import Backward, Use
+from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.values import Constant, Container, Graph, Known, ModuleValue, Step, Tensor, Unknown, Value
+from torchmemlint.syntax.text import shortened, text_of
+
+
+def backward(it: Interpreter, node: cst.Call, owner: Value, arguments: Arguments, path: str) -> Value:
+    """`loss.backward()`, `accelerator.backward(loss)`, `self.manual_backward(loss)`, ..."""
+    first = arguments.get("0", "loss", "tensor")
+    given = isinstance(first, Tensor | Container) or isinstance(first, Unknown)
+    if given and not isinstance(owner, Tensor) and first is not None:
+        _differentiate(it, node, first, arguments)
+        if isinstance(owner, Unknown) and owner.origins:
+            _differentiate(it, node, owner, arguments)
+    else:
+        _differentiate(it, node, owner, arguments)
+    return Constant(None, True)
+
+
+def gradients(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
+    """`torch.autograd.grad(outputs, inputs)`, `torch.autograd.backward(tensors)`."""
+    outputs = arguments.get("0", "outputs", "tensors")
+    if outputs is not None:
+        _differentiate(it, node, outputs, arguments)
+    create = flag(arguments, "create_graph", "4")
+    graph = Graph.NONE if create is False else Graph.LIVE if create else Graph.UNKNOWN
+    made = it.site(node)
+    step = Step(made, "a gradient computed with create_graph=True carries a graph")
+    return Tensor(
+        graph,
+        it.deep_origins(outputs) if outputs is not None and create is not False else frozenset(),
+        (step,) if graph is Graph.LIVE else (),
+        exact=False,
+        producer="torch.autograd.grad",
+        made=made,
+    )
+
+
+def _differentiate(it: Interpreter, node: cst.Call, value: Value, arguments: Arguments) -> None:
+    if isinstance(value, ModuleValue | Known):
+        it.effect("backward")
+        return
+    site = it.site(node)
+    it.use(value, Use.DIFFERENTIATED)
+    for part in _parts(it, value):
+        it.prove(part, site)
+    it.effect("backward")
+    is_grad = not text_of(node.func).endswith("backward")
+    retain = arguments.find("retain_graph", "3" if is_grad else "1")
+    create = arguments.find("create_graph", "4" if is_grad else "2")
+    kept = arguments.unknown_keywords or _maybe_true(retain) or _maybe_true(create)
+    if not kept:
+        for origin in it.deep_origins(value):
+            it.facts.spent.setdefault(origin, site)
+    if it.recording:
+        it.facts.backwards.append(
+            Backward(
+                site,
+                it.scope,
+                shortened(text_of(node), 50),
+                it.deep_origins(value),
+                value.made if isinstance(value, Tensor) else None,
+                _true(retain),
+                _true(create),
+                value,
+                it.frame.statement or site,
+                it.tick(),
+            )
+        )
+
+
+def _parts(it: Interpreter, value: Value) -> list[Value]:
+    return list(it.elements(value)) if isinstance(value, Container) else [value]
+
+
+def _maybe_true(argument: Argument | None) -> bool:
+    if argument is None:
+        return False
+    value = argument.value
+    return not (isinstance(value, Constant) and value.known and not value.value)
+
+
+def _true(argument: Argument | None) -> cst.Arg | None:
+    if argument is None or not isinstance(argument.value, Constant):
+        return None
+    return argument.arg if argument.value.known and argument.value.value is True else None

@@ -1,0 +1,342 @@
+"""Expressions: what each kind of syntax evaluates to (calls and attributes have files of their own)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+import libcst as cst
+from libcst import matchers as m
+
+from torchmemlint.flow import attributes, calls, containers
+from torchmemlint.flow.facts import Use
+from torchmemlint.flow.graphs import proven, tensor_from, through
+from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.state import join_states
+from torchmemlint.flow.values import (
+    NUMBER,
+    Carry,
+    ClassValue,
+    Constant,
+    Container,
+    External,
+    FunctionValue,
+    Graph,
+    Kind,
+    LoopMark,
+    Step,
+    Tensor,
+    Unknown,
+    Value,
+    Via,
+    join,
+)
+from torchmemlint.syntax.text import text_of
+
+
+def name(it: Interpreter, node: cst.Name) -> Value:
+    value = it.lookup(node.value)
+    if it.recording and isinstance(value, Tensor) and value.made is not None:
+        it.facts.reads.setdefault(value.made, {})[it.site(node)] = it.tick()
+    return it.with_behaviour(value, node.value) if isinstance(value, Unknown) else value
+
+
+def integer(it: Interpreter, node: cst.Integer) -> Value:
+    with suppress(ValueError):
+        return Constant(int(node.value, 0), True)
+    return NUMBER
+
+
+def floating(it: Interpreter, node: cst.Float) -> Value:
+    with suppress(ValueError):
+        return Constant(float(node.value), True)
+    return NUMBER
+
+
+def string(it: Interpreter, node: cst.SimpleString) -> Value:
+    with suppress(ValueError, SyntaxError):
+        return Constant(node.evaluated_value, True)
+    return NUMBER
+
+
+def concatenated_string(it: Interpreter, node: cst.ConcatenatedString) -> Value:
+    for part in (node.left, node.right):
+        it.evaluate(part)
+    return NUMBER
+
+
+def formatted_string(it: Interpreter, node: cst.FormattedString) -> Value:
+    for part in node.parts:
+        if isinstance(part, cst.FormattedStringExpression):
+            it.use(it.evaluate(part.expression), Use.READ)
+    return NUMBER
+
+
+def ellipsis(it: Interpreter, node: cst.Ellipsis) -> Value:
+    return NUMBER
+
+
+def binary(it: Interpreter, node: cst.BinaryOperation) -> Value:
+    left, right = it.evaluate(node.left), it.evaluate(node.right)
+    return arithmetic(it, node, left, right, type(node.operator).__name__)
+
+
+def arithmetic(it: Interpreter, node: cst.CSTNode, left: Value, right: Value, operator: str) -> Value:
+    """The result of a binary operator."""
+    if isinstance(left, Container) or isinstance(right, Container):
+        if isinstance(left, Container) and isinstance(right, Container) and operator in ("Add", "BitOr"):
+            return containers.concatenated(it, node, left, right)
+        if isinstance(left, Container) and isinstance(right, Constant):
+            return left  # [x] * 3
+        if not isinstance(left, Tensor) and not isinstance(right, Tensor):
+            return Unknown(it.deep_origins(left) | it.deep_origins(right))
+    if isinstance(left, Tensor) or isinstance(right, Tensor):
+        made = it.site(node)
+        result = tensor_from((left, right), producer=operator, made=made)
+        if result.carried:
+            result = replace(result, carried=through(result, Via.ARITHMETIC))
+        kinds = {v.kind for v in (left, right) if isinstance(v, Tensor)}
+        if kinds == {Kind.DISCRETE} and not isinstance(left, Unknown) and not isinstance(right, Unknown):
+            discrete = operator not in ("Divide", "Power") and not any(
+                isinstance(v, Constant) and isinstance(v.value, float) for v in (left, right)
+            )
+            result = replace(result, graph=Graph.NONE, kind=Kind.DISCRETE if discrete else Kind.UNKNOWN)
+        if not (isinstance(left, Tensor) and left.certain) and not (isinstance(right, Tensor) and right.certain):
+            result = replace(result, certain=False)
+        return proven(it, result, made)
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return _constant_arithmetic(left, right, operator)
+    if isinstance(left, Constant):
+        return replace(right, path="", part_of=None) if isinstance(right, Unknown) else Unknown()
+    if isinstance(right, Constant):
+        return replace(left, path="", part_of=None) if isinstance(left, Unknown) else Unknown()
+    return Unknown(it.deep_origins(left) | it.deep_origins(right), it.origin(node))
+
+
+def _constant_arithmetic(left: Constant, right: Constant, operator: str) -> Value:
+    if left.known and right.known and operator in _FOLDED:
+        with suppress(TypeError, ZeroDivisionError, OverflowError, ValueError):
+            result = _FOLDED[operator](left.value, right.value)
+            if isinstance(result, int | float) and abs(result) < 1e18 or isinstance(result, str) and len(result) < 200:
+                return Constant(result, True)
+    return NUMBER
+
+
+_FOLDED: dict[str, Callable] = {  # type: ignore[type-arg]
+    "Add": lambda a, b: a + b,
+    "Subtract": lambda a, b: a - b,
+    "Multiply": lambda a, b: a * b,
+    "Divide": lambda a, b: a / b,
+    "FloorDivide": lambda a, b: a // b,
+    "Modulo": lambda a, b: a % b,
+}
+
+
+def unary(it: Interpreter, node: cst.UnaryOperation) -> Value:
+    value = it.evaluate(node.expression)
+    if isinstance(node.operator, cst.Not):
+        it.use(value, Use.READ)
+        if isinstance(value, Constant) and value.known:
+            return Constant(not value.value, True)
+        return NUMBER
+    if isinstance(value, Tensor):
+        return replace(
+            tensor_from((value,), producer="unary", made=it.site(node)),
+            kind=value.kind,
+            certain=value.certain,
+        )
+    if isinstance(value, Constant):
+        if value.known and isinstance(node.operator, cst.Minus) and isinstance(value.value, int | float):
+            return Constant(-value.value, True)
+        return NUMBER
+    return value if isinstance(value, Unknown) else Unknown()
+
+
+def comparison(it: Interpreter, node: cst.Comparison) -> Value:
+    values = [it.evaluate(node.left)]
+    operators = []
+    for target in node.comparisons:
+        values.append(it.evaluate(target.comparator))
+        operators.append(target.operator)
+    if any(isinstance(o, cst.Is | cst.IsNot | cst.In | cst.NotIn) for o in operators):
+        return NUMBER
+    for value in values:
+        it.use(value, Use.READ)
+    if any(isinstance(v, Tensor) for v in values):
+        return Tensor(Graph.NONE, kind=Kind.DISCRETE, producer="comparison", made=it.site(node))
+    if any(isinstance(v, Unknown) for v in values):
+        return Unknown()
+    return NUMBER
+
+
+def boolean(it: Interpreter, node: cst.BooleanOperation) -> Value:
+    left = it.evaluate(node.left)
+    before = it.state.copy()
+    right = it.evaluate(node.right)
+    it.state.adopt(join_states(before, it.state))
+    return join(left, right)
+
+
+def conditional(it: Interpreter, node: cst.IfExp) -> Value:
+    it.use(it.evaluate(node.test), Use.READ)
+    before = it.state.copy()
+    first = it.evaluate(node.body)
+    after = it.state.copy()
+    it.state.adopt(before)
+    second = it.evaluate(node.orelse)
+    it.state.adopt(join_states(after, it.state))
+    return join(first, second)
+
+
+def tuple_or_list(it: Interpreter, node: cst.Tuple | cst.List | cst.Set) -> Value:
+    kind = {cst.Tuple: "tuple", cst.List: "list", cst.Set: "set"}[type(node)]
+    values: list[tuple[cst.BaseExpression, Value]] = []
+    starred = False
+    for element in node.elements:
+        value = it.evaluate(element.value)
+        if isinstance(element, cst.StarredElement):
+            starred = True
+            value = element_of(it, value, element.value)
+        values.append((element.value, value))
+    return containers.literal(it, node, kind, values, starred)
+
+
+def dictionary(it: Interpreter, node: cst.Dict) -> Value:
+    pairs: list[tuple[str, cst.BaseExpression, Value]] = []
+    unknown = False
+    merged: list[Value] = []
+    for element in node.elements:
+        value = it.evaluate(element.value)
+        if isinstance(element, cst.DictElement):
+            key = it.evaluate(element.key)
+            name = str(key.value) if isinstance(key, Constant) and key.known else "*"
+            pairs.append((name, element.value, value))
+        else:
+            merged.append(value)
+            unknown = unknown or not isinstance(value, Container)
+    return containers.dictionary(it, node, pairs, merged, unknown)
+
+
+def comprehension(it: Interpreter, node: cst.ListComp | cst.SetComp | cst.GeneratorExp | cst.DictComp) -> Value:
+    """A comprehension: a loop that collects into a fresh container."""
+    outer = dict(it.state.vars)
+    mark = LoopMark(node, site=it.site(node))
+    loops = it.frame.loops
+    kind = {cst.ListComp: "list", cst.SetComp: "set", cst.GeneratorExp: "generator", cst.DictComp: "dict"}[type(node)]
+    container = containers.fresh(it, node, kind)
+    it.frame.loops = (*loops, mark)
+    try:
+        _generators(it, node.for_in)
+        if isinstance(node, cst.DictComp):
+            it.evaluate(node.key)
+            element_node = node.value
+        else:
+            element_node = node.elt
+        value = it.evaluate(element_node)
+        containers.put(it, container, element_node, value, how="comprehension", site_node=node, text=kind)
+    finally:
+        it.frame.loops = loops
+        it.state.vars = outer
+    return container
+
+
+def _generators(it: Interpreter, comp: cst.CompFor | None) -> None:
+    from torchmemlint.flow.statements import assign
+
+    while comp is not None:
+        iterable = it.evaluate(comp.iter)
+        assign(it, comp.target, element_of(it, iterable, comp.iter), comp.iter)
+        for condition in comp.ifs:
+            it.use(it.evaluate(condition.test), Use.READ)
+        comp = comp.inner_for_in
+
+
+def element_of(it: Interpreter, value: Value, node: cst.BaseExpression) -> Value:
+    """What iterating over a value yields."""
+    from torchmemlint.flow import iteration
+
+    return iteration.element_of(it, value, node)
+
+
+def subscript(it: Interpreter, node: cst.Subscript) -> Value:
+    owner = it.evaluate(node.value)
+    keys = []
+    for element in node.slice:
+        if isinstance(element.slice, cst.Index):
+            key = it.evaluate(element.slice.value)
+            keys.append(key)
+        else:
+            for bound in (element.slice.lower, element.slice.upper, element.slice.step):
+                if bound is not None:
+                    it.evaluate(bound)
+            keys.append(None)
+    return containers.subscript(it, node, owner, keys)
+
+
+def lambda_(it: Interpreter, node: cst.Lambda) -> Value:
+    return calls.lambda_value(it, node)
+
+
+def await_(it: Interpreter, node: cst.Await) -> Value:
+    return it.evaluate(node.expression)
+
+
+def yield_(it: Interpreter, node: cst.Yield) -> Value:
+    if it.yield_modes:
+        it.yield_modes[-1].append(it.state.mode)
+    if node.value is None:
+        return Unknown()
+    if isinstance(node.value, cst.From):
+        value = it.evaluate(node.value.item)
+        it.frame.yields.append(element_of(it, value, node.value.item))
+    else:
+        it.frame.yields.append(it.evaluate(node.value))
+    return Unknown()
+
+
+def named(it: Interpreter, node: cst.NamedExpr) -> Value:
+    from torchmemlint.flow.statements import assign
+
+    value = it.evaluate(node.value)
+    assign(it, node.target, value, node.value)
+    return value
+
+
+def starred(it: Interpreter, node: cst.StarredElement) -> Value:
+    return it.evaluate(node.value)
+
+
+EVALUATORS: dict[type, Callable[[Interpreter, cst.BaseExpression], Value]] = {  # type: ignore[assignment]
+    cst.Name: name,
+    cst.Integer: integer,
+    cst.Float: floating,
+    cst.Imaginary: ellipsis,
+    cst.SimpleString: string,
+    cst.ConcatenatedString: concatenated_string,
+    cst.FormattedString: formatted_string,
+    cst.Ellipsis: ellipsis,
+    cst.BinaryOperation: binary,
+    cst.UnaryOperation: unary,
+    cst.Comparison: comparison,
+    cst.BooleanOperation: boolean,
+    cst.IfExp: conditional,
+    cst.Tuple: tuple_or_list,
+    cst.List: tuple_or_list,
+    cst.Set: tuple_or_list,
+    cst.Dict: dictionary,
+    cst.ListComp: comprehension,
+    cst.SetComp: comprehension,
+    cst.GeneratorExp: comprehension,
+    cst.DictComp: comprehension,
+    cst.Subscript: subscript,
+    cst.Lambda: lambda_,
+    cst.Await: await_,
+    cst.Yield: yield_,
+    cst.NamedExpr: named,
+    cst.StarredElement: starred,
+    cst.Attribute: attributes.attribute,
+    cst.Call: calls.call,
+}
+
+__all__ = ["EVALUATORS", "ClassValue", "External", "FunctionValue", "arithmetic", "m", "text_of"]

@@ -1,0 +1,249 @@
+"""Is autograd recording? Every route by which code turns it on and off."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchmemlint.flow import calls
+from torchmemlint.flow.arguments import Arguments
+from torchmemlint.flow.facts import NoOpGradMode
+from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.program import ClassInfo, Function, decorator_name
+from torchmemlint.flow.values import (
+    Constant,
+    External,
+    FunctionValue,
+    GradMode,
+    Instance,
+    Known,
+    Mode,
+    Unknown,
+    Value,
+)
+from torchmemlint.knowledge import gradient_modes as known_modes
+from torchmemlint.syntax.text import text_of
+
+# Decorators from these libraries leave the gradient mode alone.
+_NEUTRAL_DECORATORS = (
+    "property",
+    "staticmethod",
+    "classmethod",
+    "functools.",
+    "typing.",
+    "typing_extensions.",
+    "abc.",
+    "contextlib.",
+    "dataclasses.",
+    "click.",
+    "hydra.",
+    "pytest.",
+    "unittest.",
+    "torch.jit.",
+    "torch.compile",
+    "torch._dynamo.",
+    "torch.fx.",
+    "torch.autocast",
+    "torch.amp.",
+    "torch.cuda.amp.",
+    "numba.",
+    "overrides",
+    "torch.distributed.elastic.",
+    "wandb.",
+    "ray.",
+    "transformers.utils.",
+    "pytorch_lightning.",
+    "lightning.",
+    "jaxtyping.",
+    "typeguard.",
+    "typer.",
+    "fire.",
+    "gin.",
+    "torch.utils.checkpoint.",
+    "warnings.",
+    "deprecated.",
+    "retry",
+    "cached_property",
+)
+
+
+def mode_of_external(qualified: str) -> Mode | None:
+    """The mode that a library name sets when called, None where it sets none."""
+    if qualified in known_modes.OFF:
+        return Mode.OFF
+    if qualified in known_modes.ON:
+        return Mode.ON
+    return None
+
+
+def called(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) -> Value | None:
+    """`torch.no_grad()`, `torch.set_grad_enabled(flag)`, ...; None for other names."""
+    if qualified in known_modes.SETTERS:
+        mode = _from_flag(arguments.get("0", "mode"))
+        it.state.mode = mode
+        return GradMode(mode, True, it.site(node))
+    mode_or_none = mode_of_external(qualified)
+    if mode_or_none is None:
+        return None
+    first = arguments.get("0", "mode", "func", "orig_func")
+    if isinstance(first, FunctionValue):
+        return first  # `no_grad(function)`: the caller's mode is replaced when it is called
+    mode = mode_or_none
+    if first is not None:
+        flag = _from_flag(first)
+        mode = Mode.OFF if flag is Mode.ON else Mode.ON if flag is Mode.OFF else Mode.UNKNOWN
+    return GradMode(mode, True, it.site(node))
+
+
+def _from_flag(value: Value | None) -> Mode:
+    if isinstance(value, Constant) and value.known:
+        return Mode.ON if value.value else Mode.OFF
+    return Mode.UNKNOWN
+
+
+def applied(it: Interpreter, node: cst.Call, mode: GradMode, arguments: Arguments) -> Value:
+    """`torch.no_grad()(function)`, or a stored mode object called."""
+    first = arguments.get("0")
+    if isinstance(first, FunctionValue):
+        return first
+    return GradMode(mode.mode, True, it.site(node))
+
+
+def enter(it: Interpreter, value: Value, item: cst.BaseExpression) -> None:
+    """A `with` item (or `enter_context`) takes effect."""
+    mode = mode_in_context(it, value, item)
+    if mode is not None:
+        it.state.mode = mode
+
+
+def mode_in_context(it: Interpreter, value: Value, item: cst.BaseExpression) -> Mode | None:
+    """The mode inside `with value:`; None where it stays as it is."""
+    match value:
+        case GradMode(mode=mode):
+            return mode
+        case External(qualified=qualified):
+            mode_or_none = mode_of_external(qualified)
+            if mode_or_none is not None:
+                _uncalled(it, item, qualified)
+                return Mode.UNKNOWN  # raises when it runs
+            return None if is_neutral(qualified) else Mode.UNKNOWN
+        case Instance(cls=cls):
+            return mode_of_class(it, cls)
+        case Known(role="context manager"):
+            return it.context_modes.get(value.oid, Mode.UNKNOWN)
+        case Known():
+            return None
+        case Unknown():
+            return None if _neutral_syntax(it, item) else Mode.UNKNOWN
+        case _:
+            return None if _neutral_syntax(it, item) else Mode.UNKNOWN
+
+
+def is_neutral(qualified: str) -> bool:
+    """Does a library context manager leave the mode alone?"""
+    return qualified.startswith(known_modes.NEUTRAL_CONTEXTS)
+
+
+def _neutral_syntax(it: Interpreter, item: cst.BaseExpression) -> bool:
+    """`with accelerator.accumulate(model):`, `with open(path):` and other contexts that have no say in gradients."""
+    if not isinstance(item, cst.Call):
+        return False
+    func = item.func
+    if isinstance(func, cst.Attribute):
+        return func.attr.value in known_modes.NEUTRAL_METHODS
+    return isinstance(func, cst.Name) and func.value in ("open", "tqdm", "timer", "Timer", "autocast", "Progress")
+
+
+def _uncalled(it: Interpreter, item: cst.BaseExpression, qualified: str) -> None:
+    if it.recording:
+        statement = it.frame.statement or it.site(item)
+        it.facts.no_op_modes.append(
+            NoOpGradMode(it.site(item), it.scope, "uncalled", text_of(item), statement)
+        )
+
+
+def mode_of_class(it: Interpreter, cls: ClassInfo) -> Mode | None:
+    """The mode that a project's own context manager sets."""
+    enter_method = cls.method("__enter__")
+    if enter_method is None:
+        return None
+    mentioned = {cls.program.qualify(path) for ancestor in cls.ancestors() for path in ancestor.outline.called}
+    if mentioned & known_modes.OFF:
+        return Mode.OFF
+    if mentioned & known_modes.SETTERS or mentioned & known_modes.ON:
+        return Mode.UNKNOWN
+    bases = cls.external_bases()
+    if any(base in known_modes.OFF for base in bases):
+        return Mode.OFF
+    return None if all(is_neutral(base) or base in ("object", "ContextDecorator") for base in bases) else Mode.UNKNOWN
+
+
+def mode_of_function(it: Interpreter, function: Function, mode: Mode) -> Mode:
+    """The mode that a function's body starts in when it is called in `mode`: its decorators decide."""
+    for decorator in function.node.decorators:
+        name = decorator_name(decorator)
+        qualified = it.program.qualify(name)
+        set_mode = mode_of_external(qualified)
+        if set_mode is not None:
+            if isinstance(decorator.decorator, cst.Call) and decorator.decorator.args:
+                return Mode.UNKNOWN
+            return set_mode
+        if qualified in known_modes.SETTERS:
+            return _decorator_flag(decorator)
+        found = _project_decorator(it, name)
+        if found is not None:
+            mode = found
+        elif not _is_neutral_decorator(it, name, qualified):
+            mode = Mode.UNKNOWN
+    return mode
+
+
+def _decorator_flag(decorator: cst.Decorator) -> Mode:
+    match decorator.decorator:
+        case cst.Call(args=[cst.Arg(value=cst.Name(value="False"))]):
+            return Mode.OFF
+        case cst.Call(args=[cst.Arg(value=cst.Name(value="True"))]):
+            return Mode.ON
+        case _:
+            return Mode.UNKNOWN
+
+
+def _project_decorator(it: Interpreter, name: str) -> Mode | None:
+    """The mode set by a decorator of this file; None where it sets none or is not of this file."""
+    value = it.lookup_global(name) if name and "." not in name else None
+    match value:
+        case FunctionValue(function=function):
+            mentioned = {it.program.qualify(path) for path in function.outline.called}
+        case GradMode(mode=mode):
+            return mode
+        case Instance(cls=cls):
+            return mode_of_class(it, cls)
+        case calls.ClassValue(cls=cls):
+            mentioned = {it.program.qualify(path) for path in cls.outline.called}
+        case _:
+            return None
+    if mentioned & known_modes.OFF:
+        return Mode.OFF
+    if mentioned & known_modes.SETTERS:
+        return Mode.UNKNOWN
+    return None
+
+
+def _is_neutral_decorator(it: Interpreter, name: str, qualified: str) -> bool:
+    if not name:
+        return False
+    if name.endswith((".setter", ".getter", ".deleter", ".command", ".option", ".register", ".fixture", ".group")):
+        return True
+    if isinstance(it.lookup_global(name.split(".")[0]), FunctionValue):
+        return True  # a decorator of this file that was looked into above
+    return qualified.startswith(_NEUTRAL_DECORATORS)
+
+
+def guarded_by_framework(function: Function) -> bool:
+    """Does the framework of the class call this method with gradients off?"""
+    if function.cls is None:
+        return False
+    bases = function.cls.external_bases()
+    for names, methods in known_modes.GUARDED_OVERRIDES:
+        if function.name in methods and any(base.rpartition(".")[2] in names for base in bases):
+            return True
+    return False

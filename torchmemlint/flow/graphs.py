@@ -1,0 +1,96 @@
+"""How graphs go through operations: the tensors that operations make of other values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.values import (
+    MAX_HISTORY,
+    Carry,
+    Device,
+    Graph,
+    Origin,
+    Step,
+    Tensor,
+    Unknown,
+    Value,
+    Via,
+    cap,
+)
+from torchmemlint.syntax.source_module import Site
+
+
+def tensor_from(
+    values: Iterable[Value],
+    *,
+    producer: str,
+    made: Site,
+    step: Step | None = None,
+) -> Tensor:
+    """The result of a differentiable operation on `values`: it carries a graph where one of them does."""
+    graph = Graph.NONE
+    origins: frozenset[Origin] = frozenset()
+    history: tuple[Step, ...] = ()
+    carried: frozenset[Carry] = frozenset()
+    cut = False
+    devices: set[Device] = set()
+    for value in values:
+        if isinstance(value, Tensor):
+            origins |= value.origins
+            carried |= value.carried
+            cut = cut or value.partly_cut
+            devices.add(value.device)
+            if value.graph > graph:
+                graph = value.graph
+            if value.graph is Graph.LIVE and not history:
+                history = value.history
+        elif isinstance(value, Unknown):
+            origins |= value.origins
+            graph = max(graph, Graph.UNKNOWN)
+    if step is not None and graph is Graph.LIVE:
+        history = (*history[: MAX_HISTORY - 1], step)
+    return Tensor(
+        graph=graph,
+        origins=cap(origins),
+        history=history,
+        carried=carried,
+        partly_cut=cut,
+        device=devices.pop() if len(devices) == 1 else Device.UNKNOWN,
+        producer=producer,
+        made=made,
+    )
+
+
+def detached(value: Tensor) -> Tensor:
+    """The tensor without its graph."""
+    return replace(
+        value,
+        graph=Graph.CUT,
+        origins=frozenset(),
+        history=(),
+        carried=frozenset(),
+        partly_cut=False,
+        exact=True,
+        parameter_of=0,
+    )
+
+
+def through(value: Tensor, via: Via) -> frozenset[Carry]:
+    """The value's carries after an operation of this kind."""
+    return frozenset(replace(c, via=max(c.via, via)) for c in value.carried)
+
+
+def proven(it: Interpreter, value: Tensor, made: object) -> Tensor:
+    """With an unknown graph, what a later backward shows it to be."""
+    if value.graph is not Graph.UNKNOWN or value.made is None:
+        return value
+    site = it.proved(value.made)
+    if site is None:
+        return value
+    return replace(
+        value, graph=Graph.LIVE, history=(Step(value.made, "carries a graph: a backward runs through it"),)
+    )
+
+

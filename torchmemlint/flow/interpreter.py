@@ -1,0 +1,429 @@
+"""The abstract interpreter: one walk per function that turns code into facts.
+
+This module holds what the walk shares: frames, the state, identities, uses and proofs. How each kind of syntax is
+read stands beside it: `expressions`, `statements`, `attributes`, `calls` and the files named after what is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+import libcst as cst
+
+from torchmemlint.flow.facts import FileFacts, Scope, Use
+from torchmemlint.flow.program import ClassInfo, Function, Program
+from torchmemlint.flow.state import State, join_states
+from torchmemlint.flow.values import (
+    ClassValue,
+    Constant,
+    Container,
+    External,
+    Flag,
+    FunctionValue,
+    Graph,
+    Instance,
+    Key,
+    Known,
+    LoopMark,
+    Loops,
+    Mode,
+    ModuleValue,
+    Origin,
+    Step,
+    Tensor,
+    Unknown,
+    Value,
+    cap,
+    join,
+    origins_of,
+)
+from torchmemlint.knowledge import behaviour
+from torchmemlint.syntax.outline import Outline
+from torchmemlint.syntax.source_module import Piece, Site
+
+MAX_DEPTH = 5  # nested calls that are followed into the project
+MAX_STEPS = 6_000  # statements of callees looked at on behalf of one function
+MAX_ELEMENT_DEPTH = 4  # containers within containers
+
+
+@dataclass(eq=False, slots=True)
+class Frame:
+    """One function (or the module level) being walked."""
+
+    function: Function | None
+    piece: Piece
+    outline: Outline
+    loops: Loops
+    path: tuple[int, ...] = ()  # () in a function's own analysis, the call chain where it is inlined
+    self_value: Value | None = None
+    self_name: str = ""
+    closure: dict[str, Value] = field(default_factory=dict)
+    recording: bool = True
+    statement: Site | None = None  # the statement being executed
+    returns: list[Value] = field(default_factory=list)
+    return_states: list[State] = field(default_factory=list)
+    yields: list[Value] = field(default_factory=list)
+    breaks: list[list[State]] = field(default_factory=list)
+    continues: list[list[State]] = field(default_factory=list)
+    globals_declared: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """How a function was called from the code in view."""
+
+    modes: set[Mode] = field(default_factory=set)
+    arguments: dict[str, Value] = field(default_factory=dict)
+    sites: dict[Site, Mode] = field(default_factory=dict)
+    differentiated_by_caller: bool = False
+
+
+class Interpreter:
+    """Walks the functions of one file."""
+
+    def __init__(self, program: Program, facts: FileFacts) -> None:
+        self.program = program
+        self.facts = facts
+        self.state = State({}, {}, Mode.ON)
+        self.frame = Frame(None, program.source.pieces[0] if program.source.pieces else _NO_PIECE, Outline(), ())
+        self.frames: list[Frame] = []
+        self.globals: dict[str, Value] = {}
+        self.lasting_heap: dict[tuple[int, str], Value] = {}  # what objects hold between calls
+        self.records: dict[Function, CallRecord] = {}
+        self.nested: dict[Function, dict[str, Value]] = {}
+        self.proofs: dict[tuple[Site, int], Site] = {}  # value's identity -> the backward that proved its graph
+        self.effects: dict[Function | None, set[str]] = {}  # "backward", "step", ... by function
+        self.element_keys: dict[int, set[str]] = {}  # container -> its slots, ever
+        self.entry_sites: dict[tuple[int, str], Site] = {}  # slot -> the expression that fills it
+        self.writes: dict[Function | None, set[tuple[int, str]]] = {}  # heap slots that functions assign
+        self.hooked: dict[Function, list[tuple[Value, Site, str]]] = {}  # functions registered as hooks
+        self.called_back: set[Function] = set()  # handed to code that is not understood
+        self.returned: dict[Function, list[Value]] = {}
+        self.context_modes: dict[int, Mode] = {}  # the project's own context managers
+        self.yield_modes: list[list[Mode]] = []  # modes at the yields of context managers being walked
+        self.parser_arguments: dict[int, set[str]] = {}
+        self.shrunk: set[int] = set()  # containers that elements are deleted from
+        self.local_functions: dict[cst.FunctionDef, Function] = {}
+        self.local_classes: dict[cst.ClassDef, ClassInfo] = {}
+        self.global_writes: dict[str, Value] = {}  # what functions assign to `global` names
+        self.module_mode = Mode.ON
+        self.active: list[Function] = []
+        self.body_executor: Callable[[Interpreter, cst.BaseSuite], None] = lambda it, body: None
+        self.steps = 0
+        self.order = 0
+        self._sites: dict[cst.CSTNode, Site] = {}
+        self._oids: dict[object, int] = {}
+        self.evaluators: dict[type, Callable[[Interpreter, cst.BaseExpression], Value]] = {}
+        self.executors: dict[type, Callable[[Interpreter, cst.CSTNode], None]] = {}
+
+    # -- identity ------------------------------------------------------------------------------------------------
+
+    def site(self, node: cst.CSTNode) -> Site:
+        """The node as a place in the file."""
+        site = self._sites.get(node)
+        if site is None:
+            site = self._sites[node] = Site(self.frame.piece, node, len(self._sites))
+        return site
+
+    def oid(self, *key: object) -> int:
+        """The identity of the object made at `key`, the same whenever the walk comes by."""
+        found = self._oids.get(key)
+        if found is None:
+            found = self._oids[key] = self.program.new_oid()
+        return found
+
+    def origin(self, node: cst.CSTNode, index: int = -1) -> Origin:
+        """A graph-making place in the running frame."""
+        return Origin(self.site(node), index)
+
+    @property
+    def scope(self) -> Scope:
+        """Where the walk is, for facts."""
+        return Scope(self.frame.function, self.frame.loops, self.state.mode)
+
+    @property
+    def recording(self) -> bool:
+        """Are facts taken down (and not only values computed)?"""
+        return self.frame.recording
+
+    # -- evaluation ----------------------------------------------------------------------------------------------
+
+    def evaluate(self, node: cst.BaseExpression) -> Value:
+        """The abstract value of an expression."""
+        evaluator = self.evaluators.get(type(node))
+        return evaluator(self, node) if evaluator else Unknown()
+
+    def execute(self, node: cst.CSTNode) -> None:
+        """Walk one statement."""
+        executor = self.executors.get(type(node))
+        if executor is not None and not self.state.dead:
+            executor(self, node)
+
+    def tick(self) -> int:
+        """The next position in the order of evaluation."""
+        self.order += 1
+        return self.order
+
+    def execute_body(self, body: cst.BaseSuite) -> None:
+        """Walk a suite."""
+        self.body_executor(self, body)
+
+    def wants(self, function: Function) -> bool:
+        """Should a call of this function be followed?"""
+        return function not in self.active and len(self.frames) < MAX_DEPTH and self.steps <= MAX_STEPS
+
+    # -- passes --------------------------------------------------------------------------------------------------
+
+    def start_pass(self) -> None:
+        """Forget the facts of an earlier pass; keep what it proved and what objects hold between calls."""
+        self.facts = FileFacts(self.facts.path, self.facts.source, self.program)
+        self.effects = {}
+        self.returned = {}
+        self.globals = {}
+
+    def knowledge(self) -> tuple[object, ...]:
+        """What another pass would start from; equal before and after a pass means that none is needed."""
+        written = set().union(*self.writes.values()) if self.writes else set()
+        live = frozenset(
+            slot
+            for slot, value in self.lasting_heap.items()
+            if isinstance(value, Tensor) and value.carries_graph and (slot in written or slot[1].startswith("["))
+        )
+        flags = frozenset(slot for slot in self.lasting_heap if slot[1] in ("training", "frozen"))
+        named = frozenset(n for n, v in self.global_writes.items() if isinstance(v, Tensor) and v.carries_graph)
+        return len(self.proofs), live, flags, named, frozenset(self.hooked)
+
+    def remember(self, heap: dict[tuple[int, str], Value], *, everything: bool) -> None:
+        """Keep what outlives the walk of a function: attributes of `self`, contents of containers, frozen modules."""
+        mine = {cls.oid for cls in self.program.classes.values()}
+        for slot, value in heap.items():
+            if not everything and slot[0] not in mine and not slot[1].startswith("[") and slot[1] != "frozen":
+                continue
+            if slot[1] == "training" and not everything:
+                continue
+            if isinstance(value, Tensor) and value.carried:
+                value = replace(value, carried=frozenset())
+            known = self.lasting_heap.get(slot)
+            self.lasting_heap[slot] = value if known is None else join(known, value)
+
+    def written(self, slot: tuple[int, str]) -> None:
+        """An attribute is assigned by the running function."""
+        function = self.frame.function
+        if function is not None and function.name != "__init__":
+            self.writes.setdefault(function, set()).add(slot)
+
+    def set_global(self, name: str, value: Value) -> None:
+        """A `global` name is assigned by the running function."""
+        if isinstance(value, Tensor) and value.carried:
+            value = replace(value, carried=frozenset())
+        known = self.global_writes.get(name)
+        self.global_writes[name] = value if known is None else join(known, value)
+
+    def evaluated_argument(self, callee: Value, arguments: object) -> Site | None:
+        """Where a module handed to a call was put into evaluation mode."""
+        for value in getattr(arguments, "values", []):
+            if isinstance(value, ModuleValue):
+                flag = self.heap_value(value, "training")
+                if isinstance(flag, Flag) and not flag.on and flag.site is not None:
+                    return flag.site
+        return None
+
+    # -- names ---------------------------------------------------------------------------------------------------
+
+    def lookup(self, name: str) -> Value:
+        """The value of a plain name: local, closure, module level, import."""
+        value = _LITERALS.get(name) or self.state.vars.get(name)
+        if value is not None:
+            return value
+        value = self.frame.closure.get(name)
+        if value is not None:
+            return value
+        return self.lookup_global(name)
+
+    def lookup_global(self, name: str) -> Value:
+        """The value of a name at module level."""
+        value = self.globals.get(name)
+        if value is None:
+            value = self.global_writes.get(name)
+        return value if value is not None else self._definition(name)
+
+    def _definition(self, name: str) -> Value:
+        function = self.program.find_function(name)
+        if function is not None:
+            return FunctionValue(function)
+        cls = self.program.find_class(name)
+        if cls is not None:
+            return ClassValue(cls)
+        qualified = self.program.imported.get(name)
+        if qualified is not None:
+            return External(qualified)
+        return Unknown(path=name)
+
+    def methods_called_on(self, path: str) -> set[str]:
+        """Names of the methods that the surrounding code calls on a dotted path: evidence by behaviour."""
+        frame = self.frame
+        found = set(frame.outline.methods.get(path, ()))
+        function = frame.function
+        if function is not None and frame.self_name and path.startswith(frame.self_name + "."):
+            cls = function.cls
+            if cls is not None:
+                found |= cls.methods_called_on("self" + path[len(frame.self_name) :])
+        parent = function.parent if function is not None else None
+        while parent is not None:
+            found |= parent.outline.methods.get(path, set())
+            parent = parent.parent
+        return found
+
+    def with_behaviour(self, value: Value, path: str, made: Site | None = None) -> Value:
+        """The value, or what its treatment by the surrounding code shows that it must be."""
+        if not isinstance(value, Unknown) or not path:
+            return value
+        role = behaviour.role(self.methods_called_on(path))
+        if role is None:
+            return value
+        oid = self.oid("behaviour", self.frame.function, path)
+        if role == "module":
+            step = None
+            if made is not None:
+                shown = behaviour.telling(self.methods_called_on(path))
+                step = Step(made, f"`{path}` is a module: `.{shown}()` is called on it")
+            return ModuleValue(oid, why=step, made=made, loops=self.frame.loops)
+        return Known(role, oid, loops=self.frame.loops, made=made)
+
+    # -- uses and proofs -----------------------------------------------------------------------------------------
+
+    def use(self, value: Value, use: Use) -> None:
+        """Take down what happens to a value, and to all that a container holds."""
+        for origin in self.deep_origins(value):
+            self.facts.uses[origin] = self.facts.uses.get(origin, Use.NOTHING) | use
+
+    def deep_origins(self, value: Value, depth: int = 0) -> frozenset[Origin]:
+        """Origins of a value and of everything in it."""
+        if not isinstance(value, Container):
+            return origins_of(value)
+        if depth >= MAX_ELEMENT_DEPTH:
+            return frozenset()
+        found: frozenset[Origin] = frozenset()
+        for element in self.elements(value):
+            found |= self.deep_origins(element, depth + 1)
+        return cap(found)
+
+    def elements(self, container: Container) -> Iterator[Value]:
+        """Everything that a container is known to hold."""
+        if container.kind == "tuple" and container.items is not None:
+            yield from container.items
+            return
+        heap = self.state.heap
+        for key in sorted(self.element_keys.get(container.oid, ())):
+            value = heap.get((container.oid, key))
+            if value is None:
+                value = self.lasting_heap.get((container.oid, key))
+            if value is not None:
+                yield value
+
+    def element(self, container: Container) -> Value:
+        """Any element of a container, joined."""
+        result: Value | None = None
+        for value in self.elements(container):
+            result = value if result is None else join(result, value)
+        return result if result is not None else Unknown()
+
+    def prove(self, value: Value, site: Site) -> None:
+        """A backward runs through the value: it had a graph."""
+        if isinstance(value, Unknown) and value.made is not None:
+            self.proofs.setdefault((value.made.site, value.made.index), site)
+        elif isinstance(value, Tensor) and value.graph is Graph.UNKNOWN and value.made is not None:
+            self.proofs.setdefault((value.made, -1), site)
+        unknown = [o for o in origins_of(value) if (o.site, o.index) not in self.proofs]
+        if len(origins_of(value)) == 1 and unknown:
+            self.proofs.setdefault((unknown[0].site, unknown[0].index), site)
+
+    def proved(self, site: Site, index: int = -1) -> Site | None:
+        """The backward that proves that the value made here had a graph."""
+        return self.proofs.get((site, index))
+
+    def effect(self, name: str) -> None:
+        """Something that concerns every function on the stack happens: a backward, an optimizer step."""
+        self.effects.setdefault(self.frame.function, set()).add(name)
+        for frame in self.frames:
+            self.effects.setdefault(frame.function, set()).add(name)
+
+    # -- frames --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def entered(self, frame: Frame, variables: dict[str, Value], mode: Mode) -> Iterator[None]:
+        """Run a callee's frame on the shared heap; afterwards the caller's names are back."""
+        caller = self.state
+        self.frames.append(self.frame)
+        self.frame = frame
+        self.state = State(variables, caller.heap, mode)
+        try:
+            yield
+        finally:
+            ends = [*frame.return_states, self.state]
+            end = ends[0]
+            for other in ends[1:]:
+                end = join_states(end, other)
+            self.frame = self.frames.pop()
+            caller.heap = end.heap
+            self.state = caller
+
+    def repeating(self, loops: Loops) -> LoopMark | None:
+        """The outermost loop that runs here but did not run when something with `loops` was made."""
+        for mark in self.frame.loops:
+            if mark not in loops:
+                return mark
+        return None
+
+    # -- objects -------------------------------------------------------------------------------------------------
+
+    def slot(self, owner: Value, attribute: str) -> tuple[int, str] | None:
+        """The heap slot of an attribute, for values that have an identity."""
+        if isinstance(owner, ModuleValue | Instance | Known | Container) and owner.oid:
+            return (owner.oid, attribute)
+        return None
+
+    def heap_value(self, owner: Value, attribute: str) -> Value | None:
+        """An attribute's value on this object, else what its class's methods leave there."""
+        slot = self.slot(owner, attribute)
+        if slot is None:
+            return None
+        value = self.state.heap.get(slot)
+        if value is not None:
+            return value
+        cls = class_of(owner)
+        if cls is None:
+            return None
+        for ancestor in cls.ancestors():
+            shared = (ancestor.oid, attribute)
+            value = self.state.heap.get(shared)
+            if value is None:
+                value = self.lasting_heap.get(shared)
+            if value is not None:
+                return value
+        return None
+
+
+def class_of(value: Value) -> ClassInfo | None:
+    """The project class of an object."""
+    return value.cls if isinstance(value, ModuleValue | Instance) else None
+
+
+def is_none(value: Value) -> bool:
+    """Is it known to be None?"""
+    return isinstance(value, Constant) and value.known and value.value is None
+
+
+_LITERALS: dict[str, Value] = {
+    "None": Constant(None, True),
+    "True": Constant(True, True),
+    "False": Constant(False, True),
+}
+_NO_PIECE = Piece("", 1, "code", "", None)
+
+
+def key_text(key: Key) -> str:
+    """How a slot is named in the source: "total", "self.total"."""
+    return key if isinstance(key, str) else f"self.{key[1]}"

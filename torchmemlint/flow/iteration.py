@@ -1,0 +1,110 @@
+"""What iterating over a value yields, and what a loop iterates over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from torchmemlint.flow.facts import LoaderIteration
+from torchmemlint.flow.graphs import tensor_from
+from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.values import (
+    NUMBER,
+    Constant,
+    Container,
+    Device,
+    External,
+    FunctionValue,
+    Graph,
+    Known,
+    ModuleValue,
+    Tensor,
+    Unknown,
+    Value,
+)
+
+# Wrappers around an iterable that yield its elements.
+TRANSPARENT = frozenset(
+    {
+        "tqdm",
+        "tqdm.tqdm",
+        "tqdm.auto.tqdm",
+        "tqdm.notebook.tqdm",
+        "tqdm.trange",
+        "tqdm.autonotebook.tqdm",
+        "rich.progress.track",
+        "reversed",
+        "sorted",
+        "iter",
+        "list",
+        "tuple",
+        "itertools.islice",
+        "itertools.cycle",
+        "itertools.chain",
+        "alive_progress.alive_it",
+        "progressbar.progressbar",
+    }
+)
+
+
+def element_of(it: Interpreter, value: Value, node: cst.BaseExpression) -> Value:
+    """The value of a loop variable that runs over `value`."""
+    match value:
+        case Container():
+            if value.kind in ("dict", "defaultdict"):
+                return NUMBER
+            return it.element(value)
+        case Known(role="loader"):
+            _iterated(it, value, node)
+            return Known("batch", value.oid, made=value.made)
+        case Known(role="enumerate" | "zip" | "items" | "iterator", element=element) if element is not None:
+            return _refreshed(it, value, element, node)
+        case Known(role="parameters"):
+            return parameter(it, value, node)
+        case Known(role="batch"):
+            return value
+        case Known(element=element) if element is not None:
+            return element
+        case Tensor():
+            result = tensor_from((value,), producer="iterate", made=it.site(node))
+            return replace(result, exact=value.exact, kind=value.kind)
+        case ModuleValue():
+            return ModuleValue(it.oid("item", value.oid), parameters=value.parameters, why=value.why, made=value.made)
+        case Constant():
+            return NUMBER
+        case Unknown():
+            return Unknown(value.origins, it.origin(node, 0))
+        case External() | FunctionValue():
+            return Unknown()
+        case _:
+            return Unknown()
+
+
+def _refreshed(it: Interpreter, value: Known, element: Value, node: cst.BaseExpression) -> Value:
+    """`enumerate(loader)` and the like: iterating over them iterates over what is inside."""
+    for _, inner in value.arguments:
+        if isinstance(inner, Known):
+            element_of(it, inner, node)
+    return element
+
+
+def _iterated(it: Interpreter, loader: Known, node: cst.BaseExpression) -> None:
+    if it.recording and loader.made is not None:
+        it.facts.loader_iterations.append(
+            LoaderIteration(it.site(node), it.scope, loader.made, it.frame.loops)
+        )
+
+
+def parameter(it: Interpreter, source: Known, node: cst.BaseExpression) -> Tensor:
+    """A parameter of a module (or of everything, where the module is not known)."""
+    frozen = it.state.heap.get((source.oid, "frozen"))
+    return Tensor(
+        Graph.NONE if frozen is not None else Graph.LIVE,
+        frozenset({it.origin(node)}),
+        (),
+        device=Device.UNKNOWN,
+        producer="parameter",
+        made=it.site(node),
+        parameter_of=source.oid,
+    )

@@ -1,0 +1,506 @@
+"""Modules: building them, calling them, their methods, and the hooks put on them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from torchmemlint.flow import calls, containers, tensors
+from torchmemlint.flow.arguments import Arguments, flag
+from torchmemlint.flow.facts import Hook, ModuleCall, SequentialBuilt, Use
+from torchmemlint.flow.graphs import tensor_from
+from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.program import ClassInfo
+from torchmemlint.flow.values import (
+    NUMBER,
+    Carry,
+    Constant,
+    Container,
+    Flag,
+    FunctionValue,
+    Graph,
+    Instance,
+    Known,
+    Mode,
+    ModuleValue,
+    Origin,
+    Step,
+    Tensor,
+    Unknown,
+    Value,
+    Via,
+    cap,
+)
+from torchmemlint.knowledge import activations, gradient_modes as known_modes, modules as known_modules
+from torchmemlint.syntax.text import shortened, text_of
+
+# Methods of a module other than calling it that run a forward pass, besides those of the project.
+FORWARD_METHODS = frozenset(
+    "forward encode decode encode_image encode_text encode_prompt get_image_features get_text_features extract_features "
+    "forward_features forward_head get_last_hidden_state get_features predict_noise predict_logits".split()
+)
+_SELF_RETURNING = frozenset("to cuda cpu half float double bfloat16 type compile share_memory to_empty apply".split())
+
+
+def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Arguments) -> Value:
+    """A project class called."""
+    oid = it.oid(node, it.frame.path)
+    made = it.site(node)
+    if cls.is_module:
+        value: Value = ModuleValue(
+            oid,
+            cls=cls,
+            parameters=_class_has_parameters(cls),
+            why=Step(made, f"`{cls.name}` is an nn.Module"),
+            made=made,
+            loops=it.frame.loops,
+        )
+    elif any(base.rpartition(".")[2] == "DataLoader" for base in cls.external_bases()):
+        return Known("loader", oid, cls.name, made, (), it.frame.loops)
+    elif any(base.startswith("torch.optim.") for base in cls.external_bases()):
+        return Known("optimizer", oid, cls.name, made)
+    else:
+        value = Instance(oid, cls, it.frame.loops, made)
+    init = cls.method("__init__")
+    if init is not None:
+        calls.inline(it, node, FunctionValue(init, value), arguments.items, arguments)
+    elif "dataclass" in {d.rpartition(".")[2] for d in _class_decorators(cls)}:
+        for argument in arguments.items:
+            it.state.heap[(oid, argument.name)] = argument.value
+    else:
+        for argument in arguments.values:
+            it.use(argument, Use.PASSED)
+    return value
+
+
+def _class_decorators(cls: ClassInfo) -> list[str]:
+    from torchmemlint.flow.program import decorator_name
+
+    return [decorator_name(d) for d in cls.node.decorators]
+
+
+def _class_has_parameters(cls: ClassInfo) -> bool | None:
+    """False where a project module visibly builds no layers and no parameters."""
+    if any(not base.startswith("torch.nn.Module") for base in cls.external_bases() if base != "object"):
+        return None
+    for ancestor in cls.ancestors():
+        for path in ancestor.outline.called:
+            qualified = cls.program.qualify(path)
+            if qualified in ("torch.nn.Parameter", "torch.nn.parameter.Parameter") or path == "self.register_parameter":
+                return None
+            if known_modules.is_module_class(qualified) and known_modules.has_parameters(qualified) is not False:
+                return None
+            if cls.program.find_class(path.rpartition(".")[2]) is not None:
+                return None
+            if qualified.startswith(".") or path.startswith("self."):
+                continue
+    init = cls.method("__init__")
+    if init is None or not init.outline.called - {"super", "super().__init__"}:
+        return False
+    unknown = {p for p in init.outline.called if p not in ("super", "isinstance", "len", "range", "int", "float")}
+    library = {
+        p
+        for p in unknown
+        if known_modules.has_parameters(cls.program.qualify(p)) is False or p.startswith(("torch.", "math.", "np."))
+    }
+    return False if not unknown - library else None
+
+
+def build(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) -> Value:
+    """A library module class or factory called."""
+    made = it.site(node)
+    last = qualified.rpartition(".")[2]
+    children: tuple[Value, ...] = ()
+    if last == "Sequential" and qualified.startswith("torch.nn."):
+        children = _children(it, arguments)
+        if it.recording:
+            it.facts.sequentials.append(
+                SequentialBuilt(made, it.scope, children, not arguments.unknown_positional)
+            )
+    parameters = known_modules.has_parameters(qualified)
+    if children and all(isinstance(c, ModuleValue) and c.parameters is False for c in children):
+        parameters = False
+    if qualified in known_modules.WRAPPERS and arguments.items and isinstance(arguments.items[0].value, ModuleValue):
+        return arguments.items[0].value
+    return ModuleValue(
+        it.oid(node, it.frame.path),
+        qualified,
+        parameters=parameters,
+        why=Step(made, f"`{shortened(text_of(node.func), 40)}` makes an nn.Module"),
+        made=made,
+        arguments=arguments.pairs() if activations.module_kind(qualified) else (),
+        children=children,
+        loops=it.frame.loops,
+    )
+
+
+def _children(it: Interpreter, arguments: Arguments) -> tuple[Value, ...]:
+    found: list[Value] = []
+    for item in arguments.items:
+        if item.name == "*":
+            return ()
+        if isinstance(item.value, Container):
+            found += [v for _, v, _ in containers.entries(it, item.value)]
+        else:
+            found.append(item.value)
+    return tuple(found)
+
+
+# -- calling ---------------------------------------------------------------------------------------------------------
+
+
+def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Arguments, method: str = "") -> Value:
+    """A forward pass."""
+    kind = activations.module_kind(module.qualified)
+    if kind is not None and arguments.items and not method:
+        inplace = _module_flag(module, kind)
+        first = arguments.items[0]
+        tensors.record_activation(
+            it, node, module.qualified, inplace, module.made, first.value, first.node, module.arguments
+        )
+    made = it.site(node)
+    origin = it.origin(node)
+    trains = module.parameters is not False and not _frozen(it, module)
+    inputs = calls.argument_graph(arguments.values, it)
+    forward = module.cls.method(method or "forward") if module.cls is not None else None
+    if forward is not None and it.wants(forward):
+        result = calls.walk_or_skip(it, node, FunctionValue(forward, module), arguments)
+        result = _with_call(it, result, origin, made, trains, module, arguments, node)
+    else:
+        result = _opaque(it, node, module, arguments, trains, inputs, origin)
+    carries = _carries(it, result)
+    if it.state.mode is Mode.OFF:
+        return _without_graph(it, result)
+    if module.parameters is not False:
+        _record_call(it, node, module, arguments, origin, carries or trains, inputs, method)
+    return result
+
+
+def _module_flag(module: ModuleValue, kind: str) -> bool | None:
+    given = dict(module.arguments)
+    if "**" in given or "*" in given:
+        return None
+    position = {"ReLU": "0", "SiLU": "0", "Mish": "0", "ReLU6": "0", "SELU": "0", "Hardswish": "0", "Hardsigmoid": "0"}
+    value = given.get("inplace") or given.get(position.get(kind, {"RReLU": "2", "Hardtanh": "2"}.get(kind, "1")))
+    if value is None:
+        return False
+    return bool(value.value) if isinstance(value, Constant) and value.known else None
+
+
+def _frozen(it: Interpreter, module: ModuleValue) -> bool:
+    return isinstance(it.heap_value(module, "frozen"), Flag)
+
+
+def _opaque(
+    it: Interpreter,
+    node: cst.Call,
+    module: ModuleValue,
+    arguments: Arguments,
+    trains: bool,
+    inputs: Graph,
+    origin: Origin,
+) -> Value:
+    """The output of a module whose forward is not in view."""
+    made = it.site(node)
+    values = _flat(it, arguments.values)
+    base = tensor_from(values, producer=_producer(module), made=made)
+    carried = frozenset(replace(c, via=Via.MODULE) for c in base.carried) if base.carried else base.carried
+    graph = Graph.LIVE if trains or inputs is Graph.LIVE else base.graph
+    if graph is Graph.UNKNOWN and it.proved(made) is not None:
+        graph = Graph.LIVE
+    history = base.history
+    if graph is Graph.LIVE and trains:
+        history = (Step(made, f"`{shortened(text_of(node), 40)}` runs with gradients on"),)
+    elif graph is Graph.LIVE and len(history) < 5:
+        history = (*history, Step(made, f"through `{shortened(text_of(node.func), 30)}`"))
+    origins = base.origins | {origin} if module.parameters is not False else base.origins
+    certain = all(not isinstance(v, Tensor) or v.certain for v in values)
+    return Tensor(
+        graph,
+        cap(origins),
+        history,
+        carried,
+        base.partly_cut,
+        exact=bool(module.qualified.startswith("torch.nn.")) and "RNN" not in module.qualified and not _recurrent(module),
+        certain=certain,
+        producer=_producer(module),
+        made=made,
+    )
+
+
+def _recurrent(module: ModuleValue) -> bool:
+    return module.qualified.rpartition(".")[2] in ("LSTM", "GRU", "RNN", "LSTMCell", "MultiheadAttention", "Sequential")
+
+
+def _producer(module: ModuleValue) -> str:
+    return module.qualified or (module.cls.name if module.cls is not None else "module")
+
+
+def _flat(it: Interpreter, values: list[Value], depth: int = 0) -> list[Value]:
+    found: list[Value] = []
+    for value in values:
+        if isinstance(value, Container) and depth < 3:
+            found += _flat(it, list(it.elements(value)), depth + 1)
+        else:
+            found.append(value)
+    return found
+
+
+def _with_call(
+    it: Interpreter,
+    result: Value,
+    origin: Origin,
+    made: object,
+    trains: bool,
+    module: ModuleValue,
+    arguments: Arguments,
+    node: cst.Call,
+) -> Value:
+    """The result of a project module's walked forward, with this call among its origins."""
+    step = Step(it.site(node), f"`{shortened(text_of(node), 40)}` runs with gradients on")
+    carried: frozenset[Carry] = frozenset()
+    if isinstance(result, Unknown):
+        base = tensor_from(_flat(it, arguments.values), producer=_producer(module), made=it.site(node))
+        carried = frozenset(replace(c, via=Via.MODULE) for c in base.carried)
+        graph = Graph.LIVE if trains else base.graph
+        return Tensor(
+            graph,
+            cap(base.origins | {origin} | result.origins),
+            (step,) if graph is Graph.LIVE else (),
+            carried,
+            exact=False,
+            producer=_producer(module),
+            made=it.site(node),
+        )
+    return with_origin(it, result, origin, step)
+
+
+def with_origin(it: Interpreter, value: Value, origin: Origin, step: Step, depth: int = 0) -> Value:
+    """The value with one more graph-making place in the past of its graph-carrying parts."""
+    if isinstance(value, Tensor) and value.graph >= Graph.UNKNOWN:
+        history = (step, *value.history[:3]) if value.carries_graph else value.history
+        carried = frozenset(replace(c, via=Via.MODULE) for c in value.carried) if value.carried else value.carried
+        return replace(value, origins=cap(value.origins | {origin}), history=history, carried=carried)
+    if isinstance(value, Unknown):
+        return replace(value, origins=cap(value.origins | {origin}))
+    if isinstance(value, Container) and depth < 3:
+        for key, element, _ in list(containers.entries(it, value)):
+            it.state.heap[(value.oid, key)] = with_origin(it, element, origin, step, depth + 1)
+        if value.items is not None:
+            items = tuple(with_origin(it, item, origin, step, depth + 1) for item in value.items)
+            return replace(value, items=items)
+    return value
+
+
+def _carries(it: Interpreter, value: Value, depth: int = 0) -> bool:
+    if isinstance(value, Tensor):
+        return value.carries_graph
+    if isinstance(value, Container) and depth < 3:
+        return any(_carries(it, element, depth + 1) for element in it.elements(value))
+    return False
+
+
+def _without_graph(it: Interpreter, value: Value, depth: int = 0) -> Value:
+    if isinstance(value, Tensor):
+        return replace(value, graph=Graph.NONE, origins=frozenset(), history=(), carried=frozenset())
+    if isinstance(value, Unknown):
+        return replace(value, origins=frozenset(), carried=frozenset())
+    if isinstance(value, Container) and depth < 3:
+        for key, element, _ in list(containers.entries(it, value)):
+            it.state.heap[(value.oid, key)] = _without_graph(it, element, depth + 1)
+        if value.items is not None:
+            return replace(value, items=tuple(_without_graph(it, item, depth + 1) for item in value.items))
+    return value
+
+
+def _record_call(
+    it: Interpreter,
+    node: cst.Call,
+    module: ModuleValue,
+    arguments: Arguments,
+    origin: Origin,
+    trains: bool,
+    inputs: Graph,
+    method: str,
+) -> None:
+    if not it.recording:
+        return
+    training = it.heap_value(module, "training")
+    evaluating = training.site if isinstance(training, Flag) and not training.on else None
+    evidence: list[tuple[object, str]] = []
+    if module.why is not None:
+        evidence.append((module.why.site, module.why.text))
+    it.facts.module_calls.append(
+        ModuleCall(
+            it.site(node),
+            it.scope,
+            shortened(text_of(node.func), 40),
+            module,
+            origin,
+            tuple(evidence),  # type: ignore[arg-type]
+            evaluating,
+            not trains and inputs is not Graph.LIVE,
+            inputs is Graph.LIVE,
+            any(isinstance(v, Tensor) and v.producer == "requires_grad" for v in _flat(it, arguments.values)),
+            it.frame.statement or it.site(node),
+            method=method,
+            exact=module.cls is not None or module.qualified != "" or method == "",
+        )
+    )
+
+
+def project_result(
+    it: Interpreter,
+    node: cst.CSTNode,
+    callee: FunctionValue,
+    result: Value,
+    mode: Mode,
+    arguments: Arguments,
+) -> Value:
+    """What a walked project function returns, with the call among its origins when it made the graph itself."""
+    if not isinstance(node, cst.Call):
+        return result
+    if it.state.mode is Mode.OFF or not _carries(it, result):
+        return result
+    if calls.argument_graph(arguments.values, it) is Graph.LIVE:
+        return result
+    origin = it.origin(node)
+    name = shortened(text_of(node.func), 40)
+    step = Step(it.site(node), f"`{name}(...)` returns it with its graph")
+    if it.recording:
+        it.facts.module_calls.append(
+            ModuleCall(
+                it.site(node),
+                it.scope,
+                name,
+                None,
+                origin,
+                ((it.site(node), f"`{name}` runs a forward pass and returns its graph"),),
+                it.evaluated_argument(callee, arguments),
+                False,
+                False,
+                any(isinstance(v, Tensor) and v.producer == "requires_grad" for v in _flat(it, arguments.values)),
+                it.frame.statement or it.site(node),
+                function=callee.function,
+            )
+        )
+    return with_origin(it, result, origin, step)
+
+
+# -- methods ---------------------------------------------------------------------------------------------------------
+
+
+def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, arguments: Arguments) -> Value:
+    """A method of a module that the project does not define."""
+    site = it.site(node)
+    if name in ("eval", "train"):
+        on = name == "train" and _train_flag(arguments) is not False
+        if name == "train" and _train_flag(arguments) is None:
+            it.state.heap.pop((module.oid, "training"), None)
+        else:
+            it.state.heap[(module.oid, "training")] = Flag(on, site)
+        return module
+    if name == "requires_grad_":
+        value = arguments.get("0", "requires_grad")
+        if isinstance(value, Constant) and value.known and not value.value:
+            it.state.heap[(module.oid, "frozen")] = Flag(True, site)
+        elif value is None or isinstance(value, Constant):
+            it.state.heap.pop((module.oid, "frozen"), None)
+        else:
+            it.state.heap[(module.oid, "frozen")] = Flag(True, site)
+        return module
+    if name in _SELF_RETURNING:
+        return module
+    if name in ("parameters", "buffers"):
+        return Known("parameters" if name == "parameters" else "buffers", module.oid, made=site)
+    if name in ("named_parameters",):
+        element = containers.literal(
+            it, node, "tuple", [(node.func, NUMBER), (node.func, _parameter_of(it, node, module))], False
+        )
+        return Known("iterator", element=element)
+    if name in ("named_modules", "named_children", "modules", "children"):
+        part = ModuleValue(it.oid("part", module.oid), why=module.why, made=module.made)
+        if name.startswith("named"):
+            return Known("iterator", element=containers.literal(
+                it, node, "tuple", [(node.func, NUMBER), (node.func, part)], False
+            ))
+        return Known("iterator", element=part)
+    if name in ("state_dict", "named_buffers", "load_state_dict", "zero_grad", "extra_repr", "no_sync", "train_dataloader"):
+        return Known("state dict") if name == "state_dict" else Known("context")
+    if name.startswith("register_") and "hook" in name:
+        hook(it, node, name, arguments)
+        return Unknown()
+    if name in ("register_buffer", "register_parameter", "add_module"):
+        return _register(it, node, module, name, arguments)
+    if name in known_modes.GUARDED_METHODS:
+        for value in arguments.values:
+            it.use(value, Use.READ)
+        return Tensor(Graph.NONE, producer=name, made=site)
+    if name == "forward":
+        return call(it, node, module, arguments)
+    if name in FORWARD_METHODS or (module.cls is None and name in FORWARD_METHODS):
+        return call(it, node, module, arguments, method=name)
+    if module.cls is None and _attribute_is_module(it, node):
+        return call(it, node, module, arguments, method=name)
+    return calls.unknown_call(it, node, Unknown(part_of=module), arguments)
+
+
+def _attribute_is_module(it: Interpreter, node: cst.Call) -> bool:
+    """`ac.pi(x)` where `ac.pi.parameters()` stands elsewhere: a submodule is called."""
+    from torchmemlint.knowledge import behaviour
+    from torchmemlint.syntax.outline import dotted_text
+
+    path = dotted_text(node.func)
+    return bool(path) and behaviour.role(it.methods_called_on(path)) == "module"
+
+
+def part_method(it: Interpreter, node: cst.Call, owner: Unknown, name: str, arguments: Arguments) -> Value:
+    """A method of a part of a module: `model.visual.encode(x)`."""
+    module = owner.part_of
+    if module is not None and (name in FORWARD_METHODS or _attribute_is_module(it, node)):
+        return call(it, node, replace(module, cls=None, qualified="", parameters=None), arguments, method=name)
+    return calls.unknown_call(it, node, owner, arguments)
+
+
+def _parameter_of(it: Interpreter, node: cst.Call, module: ModuleValue) -> Tensor:
+    frozen = _frozen(it, module)
+    return Tensor(
+        Graph.NONE if frozen else Graph.LIVE,
+        frozenset({it.origin(node)}),
+        () if frozen else (Step(it.site(node), "is a parameter"),),
+        producer="parameter",
+        made=it.site(node),
+        parameter_of=module.oid,
+    )
+
+
+def _train_flag(arguments: Arguments) -> bool | None:
+    value = arguments.get("0", "mode")
+    if value is None:
+        return True
+    return bool(value.value) if isinstance(value, Constant) and value.known else None
+
+
+def _register(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, arguments: Arguments) -> Value:
+    key, value = arguments.get("0", "name"), arguments.get("1", "tensor", "param", "module")
+    if isinstance(key, Constant) and isinstance(key.value, str) and value is not None:
+        if name == "register_buffer" and isinstance(value, Tensor):
+            value = replace(value, graph=Graph.NONE if value.graph is Graph.UNKNOWN else value.graph)
+        it.state.heap[(module.oid, key.value)] = value
+        it.written((module.oid, key.value))
+    return Constant(None, True)
+
+
+def hook(it: Interpreter, node: cst.Call, name: str, arguments: Arguments) -> None:
+    """A function registered as a hook: it will be called with a module's inputs and outputs."""
+    value = arguments.get("0", "hook")
+    if isinstance(value, FunctionValue):
+        it.hooked.setdefault(value.function, []).append((value, it.site(node), name))
+        if it.recording:
+            it.facts.hooks.append(Hook(it.site(node), it.scope, value.function, name))
+
+
+def all_flag(arguments: Arguments, name: str) -> bool | None:
+    """A boolean constructor argument."""
+    return flag(arguments, name)

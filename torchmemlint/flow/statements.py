@@ -1,0 +1,676 @@
+"""Statements: how the state changes, where ways meet, and what a loop carries from one iteration to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import libcst as cst
+
+from torchmemlint.flow import attributes, calls, containers, expressions, gradient_modes, iteration
+from torchmemlint.flow.arguments import Arguments
+from torchmemlint.flow.facts import Fold, InPlace, NoOpGradMode, Use
+from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.program import ClassInfo, Function, expression_name
+from torchmemlint.flow.state import State, join_states
+from torchmemlint.flow.values import (
+    Carry,
+    ClassValue,
+    Constant,
+    Container,
+    External,
+    FunctionValue,
+    GradMode,
+    Graph,
+    Key,
+    Known,
+    LoopMark,
+    Mode,
+    ModuleValue,
+    Tensor,
+    Unknown,
+    Value,
+    join,
+)
+from torchmemlint.syntax.outline import Outline, dotted_text
+from torchmemlint.syntax.text import text_of
+
+_MAX_ROUNDS_DEPTH = 4  # deeper loops are walked once
+
+
+def execute_body(it: Interpreter, body: cst.BaseSuite | Sequence[cst.CSTNode]) -> None:
+    """Walk the statements of a suite until one ends the way."""
+    statements = body.body if isinstance(body, cst.BaseSuite) else body
+    for statement in statements:
+        if it.state.dead:
+            return
+        if isinstance(statement, cst.SimpleStatementLine):
+            for small in statement.body:
+                _small(it, small)
+        elif isinstance(statement, cst.BaseSmallStatement):
+            _small(it, statement)
+        else:
+            it.steps += 1
+            it.execute(statement)
+
+
+def _small(it: Interpreter, statement: cst.BaseSmallStatement) -> None:
+    it.steps += 1
+    if it.state.dead:
+        return
+    it.frame.statement = it.site(statement) if it.recording else None
+    it.execute(statement)
+
+
+# -- assignment ------------------------------------------------------------------------------------------------------
+
+
+def assign(it: Interpreter, target: cst.BaseExpression, value: Value, node: cst.BaseExpression | None) -> None:
+    """Bind a target of any shape."""
+    match target:
+        case cst.Name(value=name):
+            _assign_name(it, name, value, target)
+        case cst.Attribute():
+            attributes.assign(it, target, value, node)
+        case cst.Subscript():
+            containers.assign_item(it, target, value, node if node is not None else target)
+        case cst.Tuple() | cst.List():
+            _unpack(it, target, value, node)
+        case cst.StarredElement():
+            assign(it, target.value, Unknown(it.deep_origins(value)), node)
+
+
+def _assign_name(it: Interpreter, name: str, value: Value, target: cst.CSTNode) -> None:
+    if isinstance(value, Unknown):
+        value = it.with_behaviour(value, name, it.site(target))
+        if isinstance(value, Unknown) and value.path:
+            value = replace(value, path="")
+    it.state.bind(name, value)
+    if name in it.frame.globals_declared:
+        it.set_global(name, value)
+
+
+def _unpack(
+    it: Interpreter, target: cst.Tuple | cst.List, value: Value, node: cst.BaseExpression | None
+) -> None:
+    elements = target.elements
+    starred = next((i for i, e in enumerate(elements) if isinstance(e, cst.StarredElement)), None)
+    items = value.items if isinstance(value, Container) else None
+    for index, element in enumerate(elements):
+        if isinstance(element, cst.StarredElement):
+            part: Value = Unknown(it.deep_origins(value)) if not isinstance(value, Tensor) else value
+        elif items is not None and starred is None and len(items) == len(elements):
+            part = items[index]
+        elif items is not None and starred is not None and index < starred and index < len(items):
+            part = items[index]
+        elif items is not None and starred is not None and index > starred and len(elements) - index <= len(items):
+            part = items[len(items) - (len(elements) - index)]
+        else:
+            part = _part(it, value, index, node if node is not None else target)
+        part_node = node
+        if isinstance(node, cst.Tuple | cst.List) and len(node.elements) == len(elements):
+            part_node = node.elements[index].value
+        assign(it, element.value, part, part_node)
+
+
+def _part(it: Interpreter, value: Value, index: int, node: cst.BaseExpression) -> Value:
+    match value:
+        case Tensor():
+            proof = it.proved(it.site(node), index)
+            if not value.exact and value.graph is Graph.UNKNOWN and proof is not None:
+                return replace(value, graph=Graph.LIVE)
+            return replace(value, certain=value.certain and value.exact)
+        case Unknown():
+            made = it.origin(node, index)
+            if it.proved(made.site, index) is not None and it.state.mode is not Mode.OFF:
+                return containers.proved_tensor(it, made, value)
+            return Unknown(value.origins | {made}, made, part_of=value.part_of)
+        case Container():
+            return it.state.heap.get((value.oid, f"[{index}]")) or it.element(value)
+        case Known(role="batch"):
+            return value
+        case Known(element=element) if element is not None:
+            return element
+        case ModuleValue():
+            return Unknown(made=it.origin(node, index))
+        case _:
+            return Unknown()
+
+
+def _assign(it: Interpreter, node: cst.Assign) -> None:
+    value = it.evaluate(node.value)
+    for assigned in node.targets:
+        target = assigned.target
+        _fold(it, node, target, value, node.value, augmented=False)
+        assign(it, target, value, node.value)
+
+
+def _annotated(it: Interpreter, node: cst.AnnAssign) -> None:
+    if node.value is None:
+        return
+    value = it.evaluate(node.value)
+    _fold(it, node, node.target, value, node.value, augmented=False)
+    assign(it, node.target, value, node.value)
+
+
+def _augmented(it: Interpreter, node: cst.AugAssign) -> None:
+    old = it.evaluate(node.target)
+    value = it.evaluate(node.value)
+    if isinstance(old, Container) and isinstance(node.operator, cst.AddAssign):
+        _extended(it, node, old, value)
+        return
+    if isinstance(old, Tensor) and it.recording:
+        it.facts.in_places.append(
+            InPlace(
+                it.site(node),
+                it.scope,
+                old,
+                text_of(node.target),
+                text_of(node.operator).strip(),
+                it.tick(),
+                node.target,
+            )
+        )
+    operator = type(node.operator).__name__.removesuffix("Assign")
+    new = expressions.arithmetic(it, node, old, value, operator)
+    if it.state.mode is Mode.OFF and isinstance(new, Tensor) and isinstance(old, Tensor):
+        new = replace(new, graph=old.graph, origins=old.origins, history=old.history, carried=old.carried)
+    rebind(it, node.target, new, node, added_value=value, added_node=node.value, augmented=True)
+
+
+def _extended(it: Interpreter, node: cst.AugAssign, old: Container, value: Value) -> None:
+    """`losses += [loss]`."""
+    text = text_of(node.target)
+    if isinstance(value, Container):
+        for _, element, site in list(containers.entries(it, value)):
+            place = site.node if site is not None and isinstance(site.node, cst.BaseExpression) else node.value
+            containers.put(it, old, place, element, how="+=", site_node=node, text=text)
+    else:
+        element = iteration.element_of(it, value, node.value)
+        containers.put(it, old, node.value, element, how="+=", site_node=node, text=text)
+
+
+def rebind(
+    it: Interpreter,
+    target: cst.BaseExpression,
+    new: Value,
+    node: cst.CSTNode,
+    *,
+    added: Arguments | None = None,
+    added_value: Value | None = None,
+    added_node: cst.BaseExpression | None = None,
+    augmented: bool = False,
+) -> None:
+    """An in-place change of what `target` names: the new value, and a fact if it folds a graph over iterations."""
+    if added is not None and added.items:
+        carrying = [a for a in added.items if isinstance(a.value, Tensor) and a.value.carries_graph]
+        chosen = carrying[0] if carrying else added.items[0]
+        added_value, added_node = chosen.value, chosen.node
+    _fold(it, node, target, new, added_node, augmented=augmented or added is not None, added=added_value)
+    match target:
+        case cst.Name() | cst.Attribute():
+            if isinstance(target, cst.Attribute):
+                owner = it.evaluate(target.value)
+                slot = it.slot(owner, target.attr.value)
+                if slot is not None:
+                    it.state.heap[slot] = new
+                    it.written(slot)
+                elif isinstance(owner, Unknown):
+                    path = dotted_text(target)
+                    if path:
+                        it.state.vars[path] = new
+                    it.use(new, Use.STORED)
+            else:
+                it.state.vars[target.value] = new
+                if target.value in it.frame.globals_declared:
+                    it.set_global(target.value, new)
+        case cst.Subscript():
+            _rebind_item(it, target, new)
+
+
+def _rebind_item(it: Interpreter, target: cst.Subscript, new: Value) -> None:
+    owner = it.evaluate(target.value)
+    if isinstance(owner, Container):
+        key = _item_key(it, target)
+        it.element_keys.setdefault(owner.oid, set()).add(key)
+        it.state.heap[(owner.oid, key)] = new
+        it.written((owner.oid, key))
+    elif isinstance(owner, Tensor):
+        containers.in_place_item(it, target, owner, new)
+    else:
+        path = containers.path_with_key(target, _key_value(it, target))
+        if path:
+            it.state.vars[path] = new
+        it.use(new, Use.STORED)
+
+
+def _key_value(it: Interpreter, target: cst.Subscript) -> Value | None:
+    if len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index):
+        return it.evaluate(target.slice[0].slice.value)
+    return None
+
+
+def _item_key(it: Interpreter, target: cst.Subscript) -> str:
+    key = _key_value(it, target)
+    return f"[{key.value}]" if isinstance(key, Constant) and key.known else "[]"
+
+
+def key_of(it: Interpreter, target: cst.BaseExpression) -> Key | None:
+    """The slot that an assignment to `target` writes."""
+    match target:
+        case cst.Name(value=name):
+            return name
+        case cst.Attribute(value=owner_node, attr=cst.Name(value=name)):
+            owner = it.evaluate(owner_node)
+            return it.slot(owner, name) or dotted_text(target) or None
+        case cst.Subscript():
+            owner = it.evaluate(target.value)
+            if isinstance(owner, Container):
+                return (owner.oid, _item_key(it, target))
+            return containers.path_with_key(target, _key_value(it, target)) or None
+    return None
+
+
+def _fold(
+    it: Interpreter,
+    node: cst.CSTNode,
+    target: cst.BaseExpression,
+    value: Value,
+    value_node: cst.BaseExpression | None,
+    *,
+    augmented: bool,
+    added: Value | None = None,
+) -> None:
+    """A fact when the target's new value still holds the graph it had in an earlier iteration."""
+    if not it.recording:
+        return
+    if isinstance(target, cst.Tuple | cst.List):
+        items = value.items if isinstance(value, Container) and value.items is not None else None
+        for index, element in enumerate(target.elements):
+            part = items[index] if items is not None and index < len(items) else value
+            _fold(it, node, element.value, part, value_node, augmented=False)
+        return
+    if not isinstance(value, Tensor) or not value.carries_graph or not value.carried:
+        return
+    key = key_of(it, target)
+    found = [c for c in value.carried if c.key == key and c.loop in it.frame.loops]
+    if not found or key is None:
+        return
+    carry = min(found, key=lambda c: it.frame.loops.index(c.loop))
+    if not augmented and value_node is not None:
+        added, value_node = _new_part(it, value_node, target)
+    it.facts.folds.append(
+        Fold(
+            it.site(node),
+            it.scope,
+            text_of(target),
+            key,
+            carry.loop,
+            carry,
+            value,
+            added if isinstance(added, Tensor) else None,
+            value_node,
+            augmented,
+            None,
+        )
+    )
+
+
+def _new_part(
+    it: Interpreter, node: cst.BaseExpression, target: cst.BaseExpression
+) -> tuple[Value | None, cst.BaseExpression | None]:
+    """Of `total + loss`, the part that is not the target."""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+        wanted = text_of(target)
+        for part, other in ((node.left, node.right), (node.right, node.left)):
+            if text_of(part) == wanted:
+                return _quietly(it, other), other
+    return None, None
+
+
+def _quietly(it: Interpreter, node: cst.BaseExpression) -> Value:
+    """Evaluate again without taking facts down."""
+    recording, it.frame.recording = it.frame.recording, False
+    try:
+        return it.evaluate(node)
+    finally:
+        it.frame.recording = recording
+
+
+# -- simple statements -----------------------------------------------------------------------------------------------
+
+
+def _expression(it: Interpreter, node: cst.Expr) -> None:
+    value = it.evaluate(node.value)
+    if not it.recording:
+        return
+    bare_class = isinstance(value, External) and gradient_modes.mode_of_external(value.qualified) is not None
+    if bare_class or (isinstance(value, GradMode) and value.site is not None and isinstance(node.value, cst.Call)):
+        it.facts.no_op_modes.append(
+            NoOpGradMode(it.site(node), it.scope, "statement", text_of(node.value), it.site(node))
+        )
+
+
+def _return(it: Interpreter, node: cst.Return) -> None:
+    value: Value = Constant(None, True) if node.value is None else it.evaluate(node.value)
+    it.frame.returns.append(value)
+    it.frame.return_states.append(it.state.copy())
+    it.state.dead = True
+
+
+def _raise(it: Interpreter, node: cst.Raise) -> None:
+    if node.exc is not None:
+        it.evaluate(node.exc)
+    it.state.dead = True
+
+
+def _assert(it: Interpreter, node: cst.Assert) -> None:
+    it.use(it.evaluate(node.test), Use.READ)
+
+
+def _delete(it: Interpreter, node: cst.Del) -> None:
+    targets = node.target.elements if isinstance(node.target, cst.Tuple) else [cst.Element(node.target)]
+    for element in targets:
+        match element.value:
+            case cst.Name(value=name):
+                it.state.vars.pop(name, None)
+            case cst.Attribute() as attribute:
+                slot = it.slot(it.evaluate(attribute.value), attribute.attr.value)
+                if slot is not None:
+                    it.state.heap.pop(slot, None)
+            case cst.Subscript() as subscript:
+                owner = it.evaluate(subscript.value)
+                if isinstance(owner, Container):
+                    it.shrunk.add(owner.oid)
+
+
+def _global(it: Interpreter, node: cst.Global) -> None:
+    for item in node.names:
+        name = item.name.value
+        it.frame.globals_declared.add(name)
+        value = it.global_writes.get(name) or it.globals.get(name)
+        if value is None:
+            continue
+        function = it.frame.function
+        if isinstance(value, Tensor) and value.carries_graph and function is not None:
+            value = replace(value, carried=value.carried | {Carry(calls.call_mark(function), name)})
+        it.state.vars[name] = value
+
+
+def _import(it: Interpreter, node: cst.Import) -> None:
+    for alias in node.names:
+        qualified = expression_name(alias.name)
+        if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+            it.state.vars[alias.asname.name.value] = External(qualified)
+        else:
+            first = qualified.split(".")[0]
+            it.state.vars[first] = External(first)
+
+
+def _import_from(it: Interpreter, node: cst.ImportFrom) -> None:
+    if isinstance(node.names, cst.ImportStar):
+        return
+    base = "." * len(node.relative) + (expression_name(node.module) if node.module else "")
+    separator = "" if base.endswith(".") or not base else "."
+    for alias in node.names:
+        name = expression_name(alias.name)
+        bound = alias.asname.name if alias.asname is not None else alias.name
+        if isinstance(bound, cst.Name):
+            it.state.vars[bound.value] = External(f"{base}{separator}{name}")
+
+
+def _break(it: Interpreter, node: cst.Break) -> None:
+    if it.frame.breaks:
+        it.frame.breaks[-1].append(it.state.copy())
+    it.state.dead = True
+
+
+def _continue(it: Interpreter, node: cst.Continue) -> None:
+    if it.frame.continues:
+        it.frame.continues[-1].append(it.state.copy())
+    it.state.dead = True
+
+
+# -- branches --------------------------------------------------------------------------------------------------------
+
+
+def _if(it: Interpreter, node: cst.If) -> None:
+    test = it.evaluate(node.test)
+    it.use(test, Use.READ)
+    decided = isinstance(test, Constant) and test.known and not it.recording
+    if decided and isinstance(test, Constant):
+        if test.value:
+            execute_body(it, node.body)
+        elif node.orelse is not None:
+            _orelse(it, node.orelse)
+        return
+    before = it.state.copy()
+    execute_body(it, node.body)
+    after = it.state
+    it.state = before
+    if node.orelse is not None:
+        _orelse(it, node.orelse)
+    it.state = join_states(after, it.state)
+
+
+def _orelse(it: Interpreter, node: cst.If | cst.Else) -> None:
+    if isinstance(node, cst.Else):
+        execute_body(it, node.body)
+    else:
+        _if(it, node)
+
+
+def _try(it: Interpreter, node: cst.Try | cst.TryStar) -> None:
+    before = it.state.copy()
+    execute_body(it, node.body)
+    after_body = it.state
+    if node.orelse is not None and not after_body.dead:
+        execute_body(it, node.orelse.body)
+        after_body = it.state
+    ends = after_body
+    start = join_states(before, after_body)
+    for handler in node.handlers:
+        it.state = start.copy()
+        it.state.dead = False
+        if handler.name is not None and isinstance(handler.name.name, cst.Name):
+            it.state.vars[handler.name.name.value] = Unknown()
+        execute_body(it, handler.body)
+        ends = join_states(ends, it.state)
+    it.state = ends
+    if node.finalbody is not None:
+        dead = it.state.dead
+        it.state.dead = False
+        execute_body(it, node.finalbody.body)
+        it.state.dead = it.state.dead or dead
+
+
+def _match(it: Interpreter, node: cst.Match) -> None:
+    it.use(it.evaluate(node.subject), Use.READ)
+    before = it.state
+    result: State | None = before.copy()
+    for case in node.cases:
+        it.state = before.copy()
+        for name in _captured(case.pattern):
+            it.state.bind(name, Unknown())
+        if case.guard is not None:
+            it.evaluate(case.guard)
+        execute_body(it, case.body)
+        result = it.state if result is None else join_states(result, it.state)
+    it.state = result if result is not None else before
+
+
+def _captured(pattern: cst.CSTNode) -> list[str]:
+    found: list[str] = []
+    if isinstance(pattern, cst.MatchAs | cst.MatchStar) and isinstance(pattern.name, cst.Name):
+        found.append(pattern.name.value)
+    for child in pattern.children:
+        found += _captured(child)
+    return found
+
+
+def _with(it: Interpreter, node: cst.With) -> None:
+    mode = it.state.mode
+    for item in node.items:
+        value = it.evaluate(item.item)
+        it.state.mode = it.state.mode if isinstance(value, GradMode) else mode_unless_set(it, mode)
+        gradient_modes.enter(it, value, item.item)
+        if item.asname is not None:
+            entered = value if not isinstance(value, GradMode) else Unknown()
+            assign(it, item.asname.name, entered, item.item)
+    execute_body(it, node.body)
+    if not it.state.dead:
+        it.state.mode = mode
+
+
+def mode_unless_set(it: Interpreter, mode: Mode) -> Mode:
+    """The mode after evaluating a context expression (an earlier item of the same `with` may have changed it)."""
+    return it.state.mode
+
+
+# -- loops -----------------------------------------------------------------------------------------------------------
+
+
+def _for(it: Interpreter, node: cst.For) -> None:
+    iterable = it.evaluate(node.iter)
+
+    def head() -> None:
+        element = iteration.element_of(it, iterable, node.iter)
+        assign(it, node.target, element, node.iter)
+
+    _loop(it, node, head, node.body, node.orelse)
+
+
+def _while(it: Interpreter, node: cst.While) -> None:
+    def head() -> None:
+        it.use(it.evaluate(node.test), Use.READ)
+
+    _loop(it, node, head, node.body, node.orelse)
+
+
+def _loop(
+    it: Interpreter,
+    node: cst.For | cst.While,
+    head: Callable[[], None],
+    body: cst.BaseSuite,
+    orelse: cst.Else | None,
+) -> None:
+    frame = it.frame
+    mark = LoopMark(node, site=it.site(node))
+    entry = it.state
+    loops = frame.loops
+    frame.loops = (*loops, mark)
+    endless = isinstance(node, cst.While) and isinstance(node.test, cst.Name) and node.test.value == "True"
+    try:
+        end, breaks = _round(it, entry.copy(), head, body)
+        if len(frame.loops) <= _MAX_ROUNDS_DEPTH + 2:
+            again = _carry(entry, end, mark)
+            if again is not None:
+                second, more = _round(it, again, head, body)
+                breaks += more
+                end = join_states(end, second)
+    finally:
+        frame.loops = loops
+    exit_state = State({}, {}, entry.mode, dead=True) if endless else join_states(entry, end)
+    for state in breaks:
+        exit_state = join_states(exit_state, state)
+    it.state = exit_state
+    if orelse is not None and not it.state.dead:
+        execute_body(it, orelse.body)
+
+
+def _round(
+    it: Interpreter, state: State, head: Callable[[], None], body: cst.BaseSuite
+) -> tuple[State, list[State]]:
+    """One walk of a loop's body: the state at its end, and those that left it by `break`."""
+    frame = it.frame
+    it.state = state
+    frame.breaks.append([])
+    frame.continues.append([])
+    try:
+        head()
+        execute_body(it, body)
+    finally:
+        breaks = frame.breaks.pop()
+        continues = frame.continues.pop()
+    end = it.state
+    for other in continues:
+        end = join_states(end, other)
+    return end, breaks
+
+
+def _carry(entry: State, end: State, mark: LoopMark) -> State | None:
+    """The state at the head of the second iteration, with what the first left marked; None if nothing changed."""
+    if end.dead:
+        return None
+    state = join_states(entry, end)
+    if state is entry or state is end:
+        state = state.copy()
+    changed = False
+    for mine, before in ((state.vars, entry.vars), (state.heap, entry.heap)):
+        for key, value in list(mine.items()):  # type: ignore[attr-defined]
+            old = before.get(key)  # type: ignore[attr-defined]
+            if old is value:
+                continue
+            changed = True
+            if isinstance(value, Tensor) and value.carries_graph:
+                mine[key] = replace(value, carried=value.carried | {Carry(mark, key)})  # type: ignore[index]
+    return state if changed else None
+
+
+# -- definitions -----------------------------------------------------------------------------------------------------
+
+
+def _function(it: Interpreter, node: cst.FunctionDef) -> None:
+    """A function defined within another (or conditionally at module level)."""
+    name = node.name.value
+    function = it.local_functions.get(node)
+    if function is None:
+        function = Function(name, node, it.frame.piece, None, it.frame.function, Outline())
+        it.local_functions[node] = function
+    if it.frame.function is None and name not in it.program.functions:
+        it.program.functions[name] = function
+    value = FunctionValue(function, closure=())
+    it.state.bind(name, value)
+    it.nested[function] = {**it.frame.closure, **it.state.vars}
+    if it.recording and it.frame.self_name and it.frame.self_value is not None:
+        it.nested[function][it.frame.self_name] = it.frame.self_value
+    for decorator in node.decorators:
+        it.evaluate(decorator.decorator)
+
+
+def _class(it: Interpreter, node: cst.ClassDef) -> None:
+    name = node.name.value
+    info: ClassInfo | None = it.local_classes.get(node)
+    if info is None:
+        known = it.program.classes.get(name)
+        info = known if known is not None and known.node is node else it.program.add_class(name, node, it.frame.piece)
+        it.local_classes[node] = info
+    it.state.bind(name, ClassValue(info))
+
+
+EXECUTORS: dict[type, Callable[[Interpreter, cst.CSTNode], None]] = {  # type: ignore[assignment]
+    cst.Expr: _expression,
+    cst.Assign: _assign,
+    cst.AnnAssign: _annotated,
+    cst.AugAssign: _augmented,
+    cst.Return: _return,
+    cst.Raise: _raise,
+    cst.Assert: _assert,
+    cst.Del: _delete,
+    cst.Global: _global,
+    cst.Import: _import,
+    cst.ImportFrom: _import_from,
+    cst.Break: _break,
+    cst.Continue: _continue,
+    cst.If: _if,
+    cst.Try: _try,
+    cst.TryStar: _try,
+    cst.Match: _match,
+    cst.With: _with,
+    cst.For: _for,
+    cst.While: _while,
+    cst.FunctionDef: _function,
+    cst.ClassDef: _class,
+}
+
+__all__ = ["EXECUTORS", "assign", "execute_body", "join", "rebind"]

@@ -1,0 +1,344 @@
+"""What tensor methods and torch's functions do to values and their graphs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from torchmemlint.flow import attributes, containers
+from torchmemlint.flow.arguments import Arguments, flag
+from torchmemlint.flow.facts import Activation, InPlace, Transfer, Use
+from torchmemlint.flow.graphs import proven, tensor_from, through
+from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.values import (
+    NUMBER,
+    Constant,
+    Container,
+    Device,
+    External,
+    Graph,
+    Kind,
+    Known,
+    Mode,
+    Step,
+    Tensor,
+    Unknown,
+    Value,
+    Via,
+)
+from torchmemlint.knowledge import activations, torch_api
+from torchmemlint.syntax.text import text_of
+
+# In-place methods that end with an underscore but compute nothing from their arguments.
+_FILLING = frozenset("zero_ fill_ normal_ uniform_ bernoulli_ random_ exponential_ set_ resize_ share_memory_".split())
+
+
+def method(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments: Arguments) -> Value:
+    """`owner.name(...)` of a tensor."""
+    made = it.site(node)
+    if name in torch_api.READERS:
+        it.use(owner, Use.READ)
+        return NUMBER
+    if name in torch_api.CUTS:
+        return attributes.cut(it, node, owner, f".{name}()")
+    if name in torch_api.METADATA:
+        return NUMBER
+    if name in torch_api.DISCRETE:
+        for value in (owner, *arguments.values):
+            it.use(value, Use.READ)
+        return Tensor(Graph.NONE, kind=Kind.DISCRETE, device=owner.device, producer=name, made=made)
+    if name in ("to", "cuda", "cpu", "type", "pin_memory"):
+        return moved(it, node, owner, name, arguments)
+    if name == "requires_grad_":
+        return _requires_grad(it, node, owner, arguments)
+    if name in torch_api.FACTORIES and name.startswith("new_"):
+        return factory(it, node, name, arguments, owner.device)
+    if name in ("register_hook", "retain_grad", "register_post_accumulate_grad_hook"):
+        if name == "retain_grad" or name == "register_hook":
+            it.effect("gradient hook")
+        return Constant(None, True)
+    if name.endswith("_") and not name.endswith("__"):
+        return _in_place(it, node, owner, name, arguments)
+    if not owner.exact and name not in _COMMON:
+        # A method of a structure of tensors: `output.latent_dist.sample()` stays what it was.
+        return replace(owner, made=made)
+    return operation(it, node, name, [owner, *arguments.values], arguments)
+
+
+_COMMON = frozenset(
+    "mean sum add sub mul div pow sqrt exp log abs clamp clip max min softmax log_softmax sigmoid tanh relu matmul mm "
+    "bmm size view reshape float half double cpu cuda to squeeze unsqueeze norm std var topk sort permute transpose t "
+    "contiguous flatten split chunk gather masked_fill item".split()
+)
+
+
+def moved(it: Interpreter, node: cst.Call, owner: Value, name: str, arguments: Arguments) -> Value:
+    """`.to(...)`, `.cuda()`, `.cpu()`: the graph goes along."""
+    made = it.site(node)
+    device = device_of(it, name, arguments, node)
+    if it.recording and device is Device.ACCELERATOR and isinstance(owner, Known | Tensor | Unknown):
+        blocking = flag(arguments, "non_blocking", "async")
+        positional = [a for a in arguments.items if a.name.isdigit()]
+        simple = name == "cuda" or (len(positional) == 1 and not arguments.unknown_keywords)
+        it.facts.transfers.append(
+            Transfer(
+                made,
+                it.scope,
+                device,
+                blocking is False and len(positional) <= 1,
+                text_of(node),
+                owner.made if isinstance(owner, Known) and owner.role == "batch" else None,
+                simple and not any(a.name in ("non_blocking", "async") for a in arguments.items),
+            )
+        )
+    if isinstance(owner, Known):
+        return owner
+    if not isinstance(owner, Tensor):
+        return Unknown(it.deep_origins(owner), it.origin(node))
+    result = tensor_from((owner,), producer=name, made=made)
+    return replace(
+        result,
+        device=device if device is not Device.UNKNOWN else owner.device,
+        exact=owner.exact,
+        certain=owner.certain,
+        kind=owner.kind if name in ("cpu", "cuda") else Kind.UNKNOWN if owner.kind is Kind.DISCRETE else owner.kind,
+        parameter_of=owner.parameter_of,
+    )
+
+
+def device_of(it: Interpreter, name: str, arguments: Arguments, node: cst.Call) -> Device:
+    """The device that a transfer goes to, as far as it can be told."""
+    if name == "cuda":
+        return Device.ACCELERATOR
+    if name == "cpu":
+        return Device.HOST
+    value = arguments.get("device", "0")
+    return device_of_value(value)
+
+
+def device_of_value(value: Value | None) -> Device:
+    """The device that a value names: "cuda", torch.device("cuda"), 0, ..."""
+    match value:
+        case Constant(known=True, value=str(text)):
+            return Device.HOST if text.startswith("cpu") else _named_device(text)
+        case Constant(known=True, value=bool()):
+            return Device.UNKNOWN
+        case Constant(known=True, value=int()):
+            return Device.ACCELERATOR
+        case Known(role="device", arguments=given):
+            return device_of_value(given[0][1] if given else None)
+    return Device.UNKNOWN
+
+
+def _named_device(text: str) -> Device:
+    kind = text.split(":")[0]
+    return Device.ACCELERATOR if kind in ("cuda", "xpu", "mps", "hip", "npu", "xla") else Device.UNKNOWN
+
+
+def _requires_grad(it: Interpreter, node: cst.Call, owner: Tensor, arguments: Arguments) -> Value:
+    on = arguments.get("0", "requires_grad")
+    off = isinstance(on, Constant) and on.known and not on.value
+    from torchmemlint.flow.values import Flag
+
+    if owner.parameter_of:
+        slot = (owner.parameter_of, "frozen")
+        if off or (on is not None and not isinstance(on, Constant)):
+            it.state.heap[slot] = Flag(True, it.site(node))
+        elif on is None or isinstance(on, Constant):
+            it.state.heap.pop(slot, None)
+        return owner
+    if off:
+        return replace(owner, graph=Graph.NONE, origins=frozenset(), history=())
+    it.effect("input-gradient")
+    result = replace(
+        owner,
+        graph=Graph.LIVE,
+        origins=owner.origins | {it.origin(node)},
+        history=(Step(it.site(node), "made to require gradients"),),
+        producer="requires_grad",
+        made=it.site(node),
+    )
+    if isinstance(node.func, cst.Attribute) and isinstance(node.func.value, cst.Name):
+        it.state.vars[node.func.value.value] = result
+    return result
+
+
+def _in_place(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments: Arguments) -> Value:
+    """`x.add_(y)`: x now hangs on y's graph as well."""
+    target = node.func.value if isinstance(node.func, cst.Attribute) else None
+    if it.recording and target is not None:
+        it.facts.in_places.append(
+            InPlace(it.site(node), it.scope, owner, text_of(target), f".{name}()", it.tick(), target)
+        )
+    if name in _FILLING or name == "detach_":
+        return owner
+    recording = it.state.mode is not Mode.OFF
+    result = tensor_from((owner, *arguments.values), producer=name, made=it.site(node))
+    if name == "copy_" and recording:
+        result = tensor_from(arguments.values, producer=name, made=it.site(node))
+    if not recording:
+        result = replace(result, graph=owner.graph, origins=owner.origins, carried=owner.carried)
+    if result.carried:
+        result = replace(result, carried=through(result, Via.ARITHMETIC))
+    result = replace(result, exact=owner.exact, certain=owner.certain, device=owner.device)
+    if target is not None:
+        from torchmemlint.flow import statements
+
+        statements.rebind(it, target, result, node, added=arguments)
+    return result
+
+
+def operation(it: Interpreter, node: cst.CSTNode, name: str, values: list[Value], arguments: Arguments) -> Value:
+    """A torch operation by its last name on these values."""
+    made = it.site(node)
+    if name in torch_api.DISCRETE:
+        for value in values:
+            it.use(value, Use.READ)
+        return Tensor(Graph.NONE, kind=Kind.DISCRETE, producer=name, made=made)
+    if name in torch_api.JOINERS and values:
+        joined = containers.joined_tensor(it, node, values[0], name)
+        return proven(it, _in_mode(it, joined), made)
+    flat: list[Value] = []
+    for value in values:
+        if isinstance(value, Container):
+            flat += list(it.elements(value))
+        else:
+            flat.append(value)
+    result = tensor_from(flat, producer=name, made=made)
+    if result.carried:
+        via = Via.COPY if name in torch_api.COPIES else Via.ARITHMETIC
+        result = replace(result, carried=through(result, via))
+    first = values[0] if values else None
+    certain = all(not isinstance(v, Tensor) or v.certain for v in flat)
+    kind = first.kind if isinstance(first, Tensor) and first.kind is Kind.DISCRETE and name in _KEEPING else Kind.UNKNOWN
+    if isinstance(first, Tensor) and first.kind is Kind.DISCRETE and name in ("sum", "prod", "cumsum"):
+        kind = Kind.DISCRETE
+    result = replace(result, certain=certain, kind=kind)
+    result = _in_mode(it, result)
+    if name in torch_api.VALUES_AND_INDICES and (len(values) > 1 or name in ("topk", "sort", "kthvalue", "mode")):
+        return _values_and_indices(it, node, result, values)
+    if name in torch_api.SPLITTERS or name in ("std_mean", "var_mean", "svd", "qr", "eigh", "eig", "slogdet"):
+        return replace(result, exact=False)
+    return proven(it, result, made)
+
+
+_KEEPING = frozenset(
+    "view reshape flatten squeeze unsqueeze transpose permute t expand clone contiguous cpu cuda sum "
+    "index_select gather repeat narrow roll flip".split()
+)
+
+
+def _in_mode(it: Interpreter, value: Tensor) -> Tensor:
+    """With autograd off, results carry no graph."""
+    if it.state.mode is Mode.OFF and value.graph is not Graph.NONE:
+        return replace(value, graph=Graph.NONE, origins=frozenset(), history=(), carried=frozenset())
+    if it.state.mode is Mode.UNKNOWN and value.graph is Graph.LIVE:
+        return value
+    return value
+
+
+def _values_and_indices(it: Interpreter, node: cst.CSTNode, result: Tensor, values: list[Value]) -> Value:
+    """`x.max(1)`: a pair; with two tensors or a keyword only, the caller's own reading decides."""
+    if len(values) > 1 and isinstance(values[1], Tensor):
+        return result
+    indices = Tensor(Graph.NONE, kind=Kind.DISCRETE, producer="indices", made=it.site(node))
+    container = containers.fresh(it, node, "tuple")
+    for key, value in (("[0]", result), ("[1]", indices)):
+        it.element_keys.setdefault(container.oid, set()).add(key)
+        it.state.heap[(container.oid, key)] = value
+        it.state.heap[(container.oid, "values" if key == "[0]" else "indices")] = value
+    return replace(container, items=(result, indices))
+
+
+def factory(it: Interpreter, node: cst.Call, name: str, arguments: Arguments, device: Device = Device.HOST) -> Value:
+    """`torch.zeros(...)` and the like: a tensor without a graph unless it is asked for."""
+    made = it.site(node)
+    given = arguments.get("device")
+    where = device_of_value(given) if given is not None else device
+    kind = Kind.DISCRETE if name in torch_api.DISCRETE_FACTORIES else Kind.FLOAT
+    dtype = arguments.get("dtype")
+    if isinstance(dtype, External):
+        last = dtype.qualified.rpartition(".")[2]
+        kind = Kind.DISCRETE if last.startswith(("int", "uint", "long", "bool", "short")) else Kind.FLOAT
+    elif dtype is not None or name in ("tensor", "as_tensor", "from_numpy", "full", "asarray", "Tensor"):
+        kind = Kind.UNKNOWN
+    if name in ("tensor", "as_tensor", "Tensor", "FloatTensor"):
+        for value in arguments.values:
+            it.use(value, Use.READ)
+    requires = flag(arguments, "requires_grad")
+    if requires is True:
+        return Tensor(
+            Graph.LIVE,
+            frozenset({it.origin(node)}),
+            (Step(made, "created with requires_grad=True"),),
+            device=where,
+            kind=Kind.FLOAT,
+            producer="requires_grad",
+            made=made,
+        )
+    return Tensor(Graph.NONE, device=where, kind=kind, producer=name, made=made)
+
+
+def function(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) -> Value:
+    """A function of torch that computes on tensors."""
+    name = qualified.rpartition(".")[2]
+    if name in torch_api.FACTORIES and qualified.count(".") == 1:
+        return factory(it, node, name, arguments)
+    if name in ("is_tensor", "numel", "allclose", "equal", "is_floating_point"):
+        return NUMBER
+    kind = activations.functional(qualified)
+    if kind is not None and arguments.items:
+        return apply_activation(it, node, kind, arguments)
+    if name.endswith("_") and not name.endswith("__") and arguments.items:
+        first = arguments.items[0]
+        if isinstance(first.value, Tensor) and it.recording:
+            it.facts.in_places.append(
+                InPlace(it.site(node), it.scope, first.value, text_of(first.node), f"{name}()", it.tick(), first.node)
+            )
+    values = [a.value for a in arguments.items if a.name not in ("dim", "dtype", "device", "reduction")]
+    return operation(it, node, name.rstrip("_"), values, arguments)
+
+
+def apply_activation(it: Interpreter, node: cst.Call, kind: str, arguments: Arguments) -> Value:
+    """`F.relu(x)`, `torch.relu_(x)`: a fact, and the tensor."""
+    first = arguments.items[0]
+    underscored = text_of(node.func).endswith("_")
+    inplace = True if underscored else flag(arguments, "inplace")
+    record_activation(it, node, kind, inplace, None, first.value, first.node, arguments.pairs())
+    return operation(it, node, kind.rpartition(".")[2], [first.value], arguments)
+
+
+def record_activation(
+    it: Interpreter,
+    node: cst.Call,
+    kind: str,
+    inplace: bool | None,
+    made: object,
+    value: Value,
+    value_node: cst.BaseExpression | None,
+    settings: tuple[tuple[str, Value], ...] = (),
+) -> None:
+    """Take down that an activation is applied."""
+    if not it.recording:
+        return
+    from torchmemlint.syntax.source_module import Site
+
+    order = it.tick()
+    it.facts.activations.append(
+        Activation(
+            it.site(node),
+            it.scope,
+            kind,
+            inplace,
+            made if isinstance(made, Site) else None,
+            value,
+            value_node,
+            order,
+            settings,
+        )
+    )
+    if inplace and isinstance(value, Tensor) and value_node is not None:
+        it.facts.in_places.append(
+            InPlace(it.site(node), it.scope, value, text_of(value_node), f"{text_of(node.func)}()", order, value_node)
+        )

@@ -1,0 +1,29 @@
+"""What an object must be, judged by the methods that code calls on it (its behaviour, never its name)."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+# Methods that only an `nn.Module` has (among what training code handles).
+_MODULE = ("eval", "parameters", "named_parameters", "named_modules", "named_children", "register_forward_hook")
+_MODULE_PAIRS = (("train", "state_dict"), ("train", "load_state_dict"), ("train", "to"), ("train", "cuda"))
+_OPTIMIZER = ("zero_grad", "step")
+_SCALER = ("scale", "update")
+
+
+def role(methods: Set[str]) -> str | None:
+    """ "module", "optimizer", "scaler" or None."""
+    if any(name in methods for name in _MODULE):
+        return "module"
+    if all(name in methods for name in _OPTIMIZER):
+        return "optimizer"
+    if all(name in methods for name in _SCALER) and ("unscale_" in methods or "step" in methods):
+        return "scaler"
+    if any(all(name in methods for name in pair) for pair in _MODULE_PAIRS):
+        return "module"
+    return None
+
+
+def telling(methods: Set[str]) -> str:
+    """The method that shows best that the object is a module."""
+    return next((name for name in (*_MODULE, "train") if name in methods), "parameters")
