@@ -9,9 +9,9 @@ import libcst as cst
 
 from torchmemlint.flow import annotations, calls, gradient_modes, statements
 from torchmemlint.flow.expressions import EVALUATORS
-from torchmemlint.flow.facts import FileFacts, Use
+from torchmemlint.flow.facts import CachedResult, FileFacts, Use
 from torchmemlint.flow.interpreter import Frame, Interpreter
-from torchmemlint.flow.program import ClassInfo, Function, Program
+from torchmemlint.flow.program import ClassInfo, Function, Program, decorator_name
 from torchmemlint.flow.state import State
 from torchmemlint.flow.values import (
     Carry,
@@ -129,6 +129,9 @@ def _walk_module(it: Interpreter) -> None:
         if it.state.dead:
             break
         it.globals.update({k: v for k, v in it.state.vars.items() if "." not in k})
+    for cls in list(it.program.classes.values()):
+        frame.piece = cls.piece
+        statements.class_decorators(it, cls)
     it.module_mode = it.state.mode
     it.remember(it.state.heap, everything=True)
 
@@ -214,9 +217,19 @@ def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
         if not called_here or _is_closure_result(value):
             it.use(value, Use.RETURNED)
         it.returned.setdefault(function, []).append(value)
+        _cached(it, function, value)
     states = [*frame.return_states, it.state]
     for state in states:
         it.remember(state.heap, everything=function.name == "__init__")
+
+
+def _cached(it: Interpreter, function: Function, value: Value) -> None:
+    """`@functools.lru_cache` keeps every result, with its graph."""
+    if not isinstance(value, Tensor) or not value.carries_graph:
+        return
+    for decorator in function.node.decorators:
+        if it.program.qualify(decorator_name(decorator)) in ("functools.lru_cache", "functools.cache"):
+            it.facts.cached.append(CachedResult(it.site(decorator), it.scope, function, value))
 
 
 def _is_closure_result(value: Value) -> bool:

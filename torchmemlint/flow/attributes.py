@@ -9,7 +9,7 @@ import libcst as cst
 from torchmemlint.flow import containers
 from torchmemlint.flow.facts import AttributeStore, Detach, NoOpGradMode, Use
 from torchmemlint.flow.graphs import detached, tensor_from
-from torchmemlint.flow.interpreter import Interpreter, class_of
+from torchmemlint.flow.interpreter import KEPT, Interpreter, class_of
 from torchmemlint.flow.values import (
     NUMBER,
     ClassValue,
@@ -191,8 +191,8 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
         value = it.with_behaviour(value, path, it.site(target))
     slot = it.slot(owner, name)
     if slot is not None:
-        it.state.heap[slot] = value
         _kept(it, target, owner, slot, value, node)
+        it.state.heap[slot] = containers.marked(it, value, it.origin(target, KEPT))
         it.written(slot)
     elif path:
         it.state.bind(path, value)
@@ -227,6 +227,7 @@ def _kept(
                     class_of(owner),
                     tensor,
                     site.node,
+                    it.origin(target, KEPT),
                 )
             )
 

@@ -96,7 +96,7 @@ def method(it: Interpreter, node: cst.Call, callee: Method, arguments: Arguments
         case Tensor() as tensor:
             return tensors.method(it, node, tensor, name, arguments)
         case Container() as container:
-            return containers.method(it, node, container, name, callee.path, arguments.triples())
+            return containers.method(it, node, container, name, arguments.triples())
         case ModuleValue() as module:
             return modules.method(it, node, module, name, arguments)
         case Known() as known:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchmemlint.flow.facts import Collection, Use
 from torchmemlint.flow.graphs import tensor_from, through
-from torchmemlint.flow.interpreter import MAX_ELEMENT_DEPTH, Interpreter
+from torchmemlint.flow.interpreter import KEPT, MAX_ELEMENT_DEPTH, Interpreter
 from torchmemlint.flow.values import (
     NUMBER,
     Constant,
@@ -24,6 +24,7 @@ from torchmemlint.flow.values import (
     Unknown,
     Value,
     Via,
+    cap,
     join,
 )
 from torchmemlint.syntax.outline import dotted_text
@@ -132,6 +133,8 @@ def put(
     fixed = key is not None and key.known
     place = it.site(node)
     loop = it.repeating(container.loops)
+    it.use(value, Use.COLLECTED)
+    mark = it.origin(site_node, KEPT)
     if it.recording and loop is not None:
         for tensor, element in graph_parts(it, value, place):
             it.facts.collections.append(
@@ -145,14 +148,28 @@ def put(
                     how,
                     container.made,
                     container,
+                    mark,
                     slot_overwritten=fixed,
                 )
             )
-    it.use(value, Use.COLLECTED)
+    if loop is not None:
+        value = marked(it, value, mark)
     if fixed and key is not None:
         _store(it, container, f"[{key.value}]", value, place)
     else:
         _store(it, container, "[]", value, place)
+
+
+def marked(it: Interpreter, value: Value, origin: Origin, depth: int = 0) -> Value:
+    """The value, with `origin` in the past of its graph-carrying parts: what is done with them later is told apart."""
+    if isinstance(value, Tensor) and value.graph >= Graph.UNKNOWN:
+        return replace(value, origins=cap(value.origins | {origin}))
+    if isinstance(value, Container) and depth < MAX_ELEMENT_DEPTH:
+        for key, element, _ in list(entries(it, value)):
+            it.state.heap[(value.oid, key)] = marked(it, element, origin, depth + 1)
+        if value.items is not None:
+            return replace(value, items=tuple(marked(it, item, origin, depth + 1) for item in value.items))
+    return value
 
 
 def concatenated(it: Interpreter, node: cst.CSTNode, left: Container, right: Container) -> Value:
@@ -291,8 +308,9 @@ def in_place_item(it: Interpreter, target: cst.Subscript, owner: Tensor, value: 
 Arguments = Sequence[tuple[str, Value, cst.BaseExpression]]
 
 
-def method(it: Interpreter, node: cst.Call, owner: Container, name: str, text: str, arguments: Arguments) -> Value:
+def method(it: Interpreter, node: cst.Call, owner: Container, name: str, arguments: Arguments) -> Value:
     """A method called on a container."""
+    text = text_of(node.func.value) if isinstance(node.func, cst.Attribute) else ""
     handler = _METHODS.get(name)
     if handler is not None:
         return handler(it, node, owner, text, arguments)

@@ -58,7 +58,7 @@ def _differentiate(it: Interpreter, node: cst.Call, value: Value, arguments: Arg
     kept = arguments.unknown_keywords or _maybe_true(retain) or _maybe_true(create)
     if not kept:
         for origin in it.deep_origins(value):
-            it.facts.spent.setdefault(origin, site)
+            it.facts.spent.setdefault(origin, []).append((site, it.frame.loops))
     if it.recording:
         it.facts.backwards.append(
             Backward(

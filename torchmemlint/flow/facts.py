@@ -69,7 +69,7 @@ class Fold:
     added: Tensor | None  # the graph-carrying part that came in this iteration
     added_node: cst.BaseExpression | None
     augmented: bool  # written as `target += added`
-    bound: Site | None  # where the target was bound before the loop
+    origin: Origin  # in the past of whatever is made of the folded value
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,7 @@ class Collection:
     how: str  # "append", "extend", "[key] =", "comprehension", ...
     made: Site | None  # where the container was made
     store: Container | None
+    kept: Origin  # in the past of whatever is taken out again
     slot_overwritten: bool = False  # keyed by a constant: holds one value, not one per iteration
 
 
@@ -100,6 +101,7 @@ class AttributeStore:
     cls: ClassInfo | None
     value: Tensor
     value_node: cst.BaseExpression
+    kept: Origin  # in the past of whatever is read from the attribute again
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +222,13 @@ class Activation:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """A local value was read: the value's identity, where, and when."""
+class CachedResult:
+    """A function under `functools.cache` that returns a graph-carrying tensor."""
 
-    made: Site
     site: Site
-    order: int
+    scope: Scope
+    function: Function
+    value: Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,17 +277,26 @@ class FileFacts:
     sequentials: list[SequentialBuilt] = field(default_factory=list)
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
     uses: dict[Origin, Use] = field(default_factory=dict)
-    spent: dict[Origin, Site] = field(default_factory=dict)  # differentiated without keeping the graph, and where
+    spent: dict[Origin, list[tuple[Site, Loops]]] = field(default_factory=dict)  # backwards that free the graph
 
     effects: dict[Function | None, set[str]] = field(default_factory=dict)
     call_modes: dict[Function, set[Mode]] = field(default_factory=dict)  # modes that callers in view call it in
     shrunk: set[int] = field(default_factory=set)  # containers that elements are deleted from
+    cached: list[CachedResult] = field(default_factory=list)
+    writers: dict[tuple[int, str], set[Function | None]] = field(default_factory=dict)  # who assigns an attribute
+    methods: dict[str, set[str]] = field(default_factory=dict)  # dotted path -> methods called on it, whole file
 
     def finish(self, it: Interpreter) -> None:
         """Take over what the interpreter knows in the end; a place walked several times counts once, as seen last."""
         self.effects = it.effects
         self.call_modes = {function: set(record.modes) for function, record in it.records.items()}
         self.shrunk = it.shrunk
+        for function, slots in it.writes.items():
+            for slot in slots:
+                self.writers.setdefault(slot, set()).add(function)
+        for outline in it.program.outlines():
+            for path, names in outline.methods.items():
+                self.methods.setdefault(path, set()).update(names)
         for name in _LISTS:
             items = getattr(self, name)
             last = {(item.site, getattr(item, "element", None), getattr(item, "form", None)): item for item in items}

@@ -46,6 +46,8 @@ from torchmemlint.syntax.source_module import Piece, Site
 MAX_DEPTH = 5  # nested calls that are followed into the project
 MAX_STEPS = 6_000  # statements of callees looked at on behalf of one function
 MAX_ELEMENT_DEPTH = 4  # containers within containers
+FOLDED = -2  # index of the origin of a value folded over iterations
+KEPT = -3  # index of the origin of a value put where it outlives the iteration or call
 
 
 @dataclass(eq=False, slots=True)

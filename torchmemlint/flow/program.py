@@ -163,6 +163,16 @@ class Program:
                 )
         return info
 
+    def outlines(self) -> Iterator[Outline]:
+        """The outlines of all pieces looked at."""
+        for function in self.functions.values():
+            yield function.outline
+        for cls in self.classes.values():
+            yield cls.outline
+        for piece in self.source.pieces:
+            if piece.kind == "code":
+                yield outline_of(piece)
+
     def qualify(self, path: str) -> str:
         """A dotted source path with its first name replaced by what it was imported as."""
         first, dot, rest = path.partition(".")

@@ -10,8 +10,8 @@ import libcst as cst
 from torchmemlint.flow import attributes, calls, containers, expressions, gradient_modes, iteration
 from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import Fold, InPlace, NoOpGradMode, Use
-from torchmemlint.flow.interpreter import Interpreter
-from torchmemlint.flow.program import ClassInfo, Function, expression_name
+from torchmemlint.flow.interpreter import FOLDED, Interpreter
+from torchmemlint.flow.program import ClassInfo, Function, decorator_name, expression_name
 from torchmemlint.flow.state import State, join_states
 from torchmemlint.flow.values import (
     Carry,
@@ -30,6 +30,7 @@ from torchmemlint.flow.values import (
     Tensor,
     Unknown,
     Value,
+    cap,
     join,
 )
 from torchmemlint.syntax.outline import Outline, dotted_text
@@ -141,16 +142,14 @@ def _assign(it: Interpreter, node: cst.Assign) -> None:
     value = it.evaluate(node.value)
     for assigned in node.targets:
         target = assigned.target
-        _fold(it, node, target, value, node.value, augmented=False)
-        assign(it, target, value, node.value)
+        assign(it, target, _fold(it, node, target, value, node.value, augmented=False), node.value)
 
 
 def _annotated(it: Interpreter, node: cst.AnnAssign) -> None:
     if node.value is None:
         return
     value = it.evaluate(node.value)
-    _fold(it, node, node.target, value, node.value, augmented=False)
-    assign(it, node.target, value, node.value)
+    assign(it, node.target, _fold(it, node, node.target, value, node.value, augmented=False), node.value)
 
 
 def _augmented(it: Interpreter, node: cst.AugAssign) -> None:
@@ -206,7 +205,7 @@ def rebind(
         carrying = [a for a in added.items if isinstance(a.value, Tensor) and a.value.carries_graph]
         chosen = carrying[0] if carrying else added.items[0]
         added_value, added_node = chosen.value, chosen.node
-    _fold(it, node, target, new, added_node, augmented=augmented or added is not None, added=added_value)
+    new = _fold(it, node, target, new, added_node, augmented=augmented or added is not None, added=added_value)
     match target:
         case cst.Name() | cst.Attribute():
             if isinstance(target, cst.Attribute):
@@ -280,22 +279,20 @@ def _fold(
     *,
     augmented: bool,
     added: Value | None = None,
-) -> None:
-    """A fact when the target's new value still holds the graph it had in an earlier iteration."""
-    if not it.recording:
-        return
+) -> Value:
+    """The target's new value; a fact when it still holds the graph that it had in an earlier iteration."""
     if isinstance(target, cst.Tuple | cst.List):
-        items = value.items if isinstance(value, Container) and value.items is not None else None
-        for index, element in enumerate(target.elements):
-            part = items[index] if items is not None and index < len(items) else value
-            _fold(it, node, element.value, part, value_node, augmented=False)
-        return
+        return _fold_parts(it, node, target, value, value_node)
     if not isinstance(value, Tensor) or not value.carries_graph or not value.carried:
-        return
+        return value
     key = key_of(it, target)
     found = [c for c in value.carried if c.key == key and c.loop in it.frame.loops]
     if not found or key is None:
-        return
+        return value
+    origin = it.origin(node, FOLDED)
+    value = replace(value, origins=cap(value.origins | {origin}))
+    if not it.recording:
+        return value
     carry = min(found, key=lambda c: it.frame.loops.index(c.loop))
     if not augmented and value_node is not None:
         added, value_node = _new_part(it, value_node, target)
@@ -311,9 +308,28 @@ def _fold(
             added if isinstance(added, Tensor) else None,
             value_node,
             augmented,
-            None,
+            origin,
         )
     )
+    return value
+
+
+def _fold_parts(
+    it: Interpreter,
+    node: cst.CSTNode,
+    target: cst.Tuple | cst.List,
+    value: Value,
+    value_node: cst.BaseExpression | None,
+) -> Value:
+    """`out, h = rnn(x, h)`: each target on its own."""
+    items = value.items if isinstance(value, Container) else None
+    parts = []
+    for index, element in enumerate(target.elements):
+        part = items[index] if items is not None and index < len(items) else value
+        parts.append(_fold(it, node, element.value, part, value_node, augmented=False))
+    if isinstance(value, Container) and items is not None and len(items) == len(parts):
+        return replace(value, items=tuple(parts))
+    return value
 
 
 def _new_part(
@@ -646,6 +662,19 @@ def _class(it: Interpreter, node: cst.ClassDef) -> None:
         info = known if known is not None and known.node is node else it.program.add_class(name, node, it.frame.piece)
         it.local_classes[node] = info
     it.state.bind(name, ClassValue(info))
+    class_decorators(it, info)
+
+
+def class_decorators(it: Interpreter, cls: ClassInfo) -> None:
+    """A class under `torch.no_grad()`: only its construction is covered."""
+    for decorator in cls.node.decorators:
+        qualified = it.program.qualify(decorator_name(decorator))
+        if it.recording and gradient_modes.mode_of_external(qualified) is not None:
+            it.facts.no_op_modes.append(
+                NoOpGradMode(
+                    it.site(decorator), it.scope, "class", text_of(decorator.decorator), it.site(decorator)
+                )
+            )
 
 
 EXECUTORS: dict[type, Callable[[Interpreter, cst.CSTNode], None]] = {  # type: ignore[assignment]
