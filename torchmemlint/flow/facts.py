@@ -24,6 +24,7 @@ from torchmemlint.flow.values import (
     ModuleValue,
     Origin,
     Tensor,
+    Unknown,
     Value,
 )
 from torchmemlint.syntax.source_module import Site, SourceModule
@@ -148,6 +149,13 @@ class Backward:
     value: Value
     statement: Site
     order: int  # position in the order of evaluation of its function
+
+    @property
+    def value_site(self) -> Site | None:
+        """Where the differentiated value was made."""
+        if isinstance(self.value, Unknown):
+            return self.value.made.site if self.value.made is not None else None
+        return self.value.made if isinstance(self.value, Tensor) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ import libcst as cst
 
 from torchmemlint.findings import Position, Span
 from torchmemlint.source.decoding import UnreadableFile
-from torchmemlint.source.python2 import looks_like_python2
 from torchmemlint.syntax.positions import CodeRanges, code_ranges
 
 
@@ -40,11 +39,32 @@ class Piece:
             self._module = cst.parse_module(self.text)
         return self._module
 
-    def span(self, node: cst.CSTNode) -> Span:
-        """Where `node` stands in the file; computed for the whole piece on first use."""
+    def statement_span(self, inside: Span) -> Span:
+        """The innermost statement around a span; of a compound statement only its header, up to its body."""
+        best: Span | None = None
+        for node in self._all_ranges():
+            if not isinstance(node, cst.BaseSmallStatement | cst.BaseCompoundStatement):
+                continue
+            span = self.span(node)
+            if not (span.start <= inside.start and inside.end <= span.end):
+                continue
+            if isinstance(node, cst.BaseCompoundStatement) and not isinstance(node, cst.Match):
+                body_start = self.span(node.body).start
+                if inside.start >= body_start and best is not None:
+                    continue
+                span = Span(span.start, min(span.end, max(inside.end, body_start)))
+            if best is None or (span.start, best.end) >= (best.start, span.end):
+                best = span
+        return best or inside
+
+    def _all_ranges(self) -> CodeRanges:
         if self._ranges is None:
             self._ranges = code_ranges(self.module)
-        start, end = self._ranges[node]
+        return self._ranges
+
+    def span(self, node: cst.CSTNode) -> Span:
+        """Where `node` stands in the file; computed for the whole piece on first use."""
+        start, end = self._all_ranges()[node]
         shift = self.first_row - 1
         return Span(Position(start.line + shift, start.column + 1), Position(end.line + shift, end.column + 1))
 
@@ -119,15 +139,13 @@ def _split_by_libcst(text: str, reason: Exception) -> list[Piece]:
     try:
         module = cst.parse_module(text)
     except Exception as error:  # noqa: BLE001 - libcst's parser raises more than its own error class
-        raise _unreadable(text, reason) from error
+        raise _unreadable(reason) from error
     piece = Piece(text, 1, "code", "", None)
     piece._module = module
     return [piece]
 
 
-def _unreadable(text: str, reason: Exception) -> UnreadableFile:
-    if looks_like_python2(text):
-        return UnreadableFile("Python 2 file, passed over")
+def _unreadable(reason: Exception) -> UnreadableFile:
     if isinstance(reason, SyntaxError):
         row, column = reason.lineno or 1, reason.offset or 1
         return UnreadableFile(f"Syntax error: {reason.msg}", Position(max(row, 1), max(column, 1)))

@@ -1,0 +1,91 @@
+"""From facts to findings: evidence, spans, and the edits that several rules make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import libcst as cst
+
+from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
+from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.values import Step
+from torchmemlint.rules.base import Rule
+from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.text import text_of
+
+Link = tuple[Site, str]  # a place and what it contributes
+
+
+def report(
+    rule: Rule,
+    facts: FileFacts,
+    site: Site,
+    message: str,
+    *,
+    severity: Severity | None = None,
+    evidence: Iterable[Link] = (),
+    fix: Fix | None = None,
+) -> Finding:
+    """A finding of `rule` at `site`."""
+    span = site.span
+    return Finding(
+        rule.code,
+        rule.name,
+        severity or rule.severity,
+        message,
+        facts.path,
+        span,
+        site.piece.statement_span(span),
+        chain(evidence),
+        fix,
+        rule.why,
+    )
+
+
+def chain(links: Iterable[Link]) -> tuple[Evidence, ...]:
+    """Evidence in the order given, each place and sentence once."""
+    seen: set[tuple[Span, str]] = set()
+    found: list[Evidence] = []
+    for site, message in links:
+        span = site.span
+        if (span, message) not in seen:
+            seen.add((span, message))
+            found.append(Evidence(message, span))
+    return tuple(found)
+
+
+def history(steps: Sequence[Step]) -> list[Link]:
+    """A value's history as evidence."""
+    return [(step.site, step.text) for step in steps]
+
+
+_ATOMS = (
+    cst.Name,
+    cst.Attribute,
+    cst.Call,
+    cst.Subscript,
+    cst.List,
+    cst.Dict,
+    cst.ListComp,
+)
+
+
+def call_method(site: Site, method: str) -> tuple[Edit, ...]:
+    """Edits that put `.method()` behind an expression, with parentheses where it needs them."""
+    node = site.node
+    span = site.span
+    if isinstance(node, _ATOMS):
+        return (Edit(Span(span.end, span.end), f".{method}()"),)
+    return (
+        Edit(Span(span.start, span.start), "("),
+        Edit(Span(span.end, span.end), f").{method}()"),
+    )
+
+
+def detach_fix(site: Site, *, safe: bool = True) -> Fix:
+    """Detach the expression at `site`."""
+    return Fix(
+        f"Detach `{text_of(site.node)}` from its graph",
+        Applicability.SAFE if safe else Applicability.UNSAFE,
+        call_method(site, "detach"),
+    )

@@ -1,0 +1,1 @@
+"""1xx: graphs that outlive their step."""

@@ -1,0 +1,47 @@
+"""Questions that the rules about kept graphs share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torchmemlint.flow.facts import FileFacts, ModuleCall, Scope, Use
+from torchmemlint.flow.values import LoopMark, Origin
+from torchmemlint.rules.findings import Link
+from torchmemlint.syntax.source_module import Site
+
+LEAVES_VIEW = Use.RETURNED | Use.PASSED | Use.STORED
+
+
+def is_spent(facts: FileFacts, origins: Iterable[Origin], loop: LoopMark) -> Site | None:
+    """The backward that frees the graph from one of these origins in every iteration of `loop`."""
+    for origin in sorted(origins, key=lambda o: o.site.serial):
+        for site, loops in facts.spent.get(origin, ()):
+            if loop in loops or loop.node is None:
+                return site
+    return None
+
+
+def evaluating_call(facts: FileFacts, origins: Iterable[Origin]) -> ModuleCall | None:
+    """A forward pass among these origins that runs a module in evaluation mode."""
+    wanted = set(origins)
+    for call in facts.module_calls:
+        if call.origin in wanted and call.evaluating is not None:
+            return call
+    return None
+
+
+def trains(facts: FileFacts, scope: Scope) -> bool:
+    """Does the function run a backward or an optimizer step?"""
+    return bool(facts.effects.get(scope.function, set()) & {"backward", "step"})
+
+
+def loop_link(loop: LoopMark, what: str) -> list[Link]:
+    """Evidence for what repeats."""
+    if loop.site is None:
+        return []
+    return [(loop.site, what)]
+
+
+def repeats(loop: LoopMark) -> str:
+    """What repeats, in words."""
+    return "iteration" if loop.node is not None else "call"

@@ -1,0 +1,109 @@
+"""TML101 graph-accumulation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmemlint.findings import Applicability, Finding, Severity
+from torchmemlint.flow.facts import FileFacts, Fold, Use
+from torchmemlint.flow.values import Via
+from torchmemlint.rules.base import Rule
+from torchmemlint.rules.findings import detach_fix, history, report
+from torchmemlint.rules.graphs.lifetime import LEAVES_VIEW, evaluating_call, is_spent, loop_link, repeats, trains
+from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.text import shortened, text_of
+
+
+class GraphAccumulation(Rule):
+    """A graph-carrying value is added up over iterations.
+
+    ## What it does
+    Reports a name, attribute, subscript or meter that lives longer than one iteration and into which a tensor is
+    folded together with its autograd graph: `total += loss`, `ema = 0.9 * ema + 0.1 * loss`,
+    `meter.update(loss)` where `update` adds up its argument.
+
+    ## Why it costs memory
+    The running value hangs on the graph of every iteration so far. Where no backward has run through them, each graph
+    still holds all its saved activations: measured, 661,508 bytes per step for a small network, on the device, in a
+    straight line (severity `error`). Where backward has run, the saved activations are gone and the graph's nodes
+    stay: nothing on the device, 19 KB of host memory per step for 8 layers, 71 KB for 32 (severity `warning`).
+
+    ## Example
+    ```python
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss
+    ```
+
+    ## Use instead
+    ```python
+        total += loss.detach()  # stays on the device, no synchronisation
+        total += loss.item()  # a Python number, waits for the device
+    ```
+
+    ## Fix safety
+    Safe: the added tensor is detached. Its value, device and type stay as they were.
+
+    ## When it stays silent
+    The sum, or anything computed from it, is differentiated; it is bound inside the same iteration; gradients are off;
+    the value is a number, detached, integer or boolean; or it cannot be told what becomes of the sum.
+
+    ## References
+    - [PyTorch FAQ: my model reports out of memory](https://pytorch.org/docs/stable/notes/faq.html)
+    """
+
+    code = "TML101"
+    name = "graph-accumulation"
+    severity = Severity.ERROR
+    fix = Applicability.SAFE
+    why = "the running value keeps the autograd graph of every iteration alive"
+
+    def check(self, facts: FileFacts) -> Iterator[Finding]:
+        """Yield folds of graphs that nobody differentiates."""
+        for fold in facts.folds:
+            if fold.carry.via in (Via.MODULE, Via.JOINED):
+                continue
+            yield from self._fold(facts, fold)
+
+    def _fold(self, facts: FileFacts, fold: Fold) -> Iterator[Finding]:
+        use = facts.uses.get(fold.origin, Use.NOTHING)
+        if Use.DIFFERENTIATED in use:
+            return
+        added = fold.added if fold.added is not None and fold.added.carries_graph else fold.value
+        origins = added.origins - {fold.origin}
+        backward = is_spent(facts, origins, fold.loop)
+        evaluating = evaluating_call(facts, origins)
+        if backward is None and not self._live_leak(facts, fold, use, evaluating is not None):
+            return
+        links = history(added.history)
+        site = fold.site
+        if backward is not None:
+            links.append((backward, "backward runs here: the saved tensors are freed, the graph's nodes stay"))
+        links += loop_link(fold.loop, f"`{fold.target}` lives across the iterations of this loop")
+        spent = backward is not None
+        fix = None
+        if fold.added_node is not None and fold.added is not None and fold.added.carries_graph:
+            place = Site(site.piece, fold.added_node)
+            if fold.added.certain and fold.added.exact:
+                fix = detach_fix(place)
+        what = shortened(text_of(fold.added_node), 40) if fold.added_node is not None else fold.target
+        yield report(
+            self,
+            facts,
+            site,
+            f"`{fold.target}` accumulates `{what}` with its autograd graph over every {repeats(fold.loop)}"
+            + (" (spent by backward)" if spent else " (live: no backward frees it)"),
+            severity=Severity.WARNING if spent else Severity.ERROR,
+            evidence=links,
+            fix=fix,
+        )
+
+    def _live_leak(self, facts: FileFacts, fold: Fold, use: Use, evaluating: bool) -> bool:
+        """Is it certain that nobody differentiates the sum, though no backward was seen?"""
+        if evaluating and not trains(facts, fold.scope):
+            return True
+        if not isinstance(fold.key, str) or fold.loop.node is None:
+            return False  # an attribute or global: others may differentiate it
+        return bool(use & (Use.READ | Use.DETACHED)) and not use & LEAVES_VIEW

@@ -1,0 +1,138 @@
+"""TML105 needless-retain-graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
+from torchmemlint.flow.facts import Backward, FileFacts, Use
+from torchmemlint.flow.values import Container, Origin, Tensor
+from torchmemlint.rules.base import Rule
+from torchmemlint.rules.findings import history, report
+from torchmemlint.syntax.source_module import Site
+
+
+class NeedlessRetainGraph(Rule):
+    """A graph is retained that nothing differentiates again.
+
+    ## What it does
+    Reports `retain_graph=True` (or `create_graph=True`) where no second backward or `autograd.grad` over a shared part
+    of the graph can follow.
+
+    ## Why it costs memory
+    Backward frees saved tensors as it goes, unless the graph is retained: then all of them stay until the last
+    reference to the result is gone. Measured for a small network: peak 26.8 instead of 22.1 MB. `create_graph` in
+    addition builds a graph of the gradients.
+
+    ## Example
+    ```python
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward(retain_graph=True)
+        optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+        loss.backward()
+    ```
+
+    ## Fix safety
+    Unsafe: where code out of view does differentiate again, it raises without the retained graph.
+
+    ## When it stays silent
+    A second differentiation is possible: another backward over a shared part, gradient penalties, double backward,
+    hypergradients, a graph built outside the loop, a loss that is returned, stored or handed to other code.
+
+    ## References
+    - [torch.Tensor.backward](https://pytorch.org/docs/stable/generated/torch.Tensor.backward.html)
+    - [pytorch#40005](https://github.com/pytorch/pytorch/issues/40005)
+    """
+
+    code = "TML105"
+    name = "needless-retain-graph"
+    severity = Severity.WARNING
+    fix = Applicability.UNSAFE
+    why = "a retained graph keeps every tensor that backward would have freed"
+
+    def check(self, facts: FileFacts) -> Iterator[Finding]:
+        """Yield backwards that keep a graph which is not used again."""
+        for backward in facts.backwards:
+            kept = backward.retain or backward.create
+            if kept is None or not _is_last(facts, backward):
+                continue
+            option = "retain_graph" if backward.retain is not None else "create_graph"
+            yield report(
+                self,
+                facts,
+                backward.site,
+                f"`{option}=True` keeps a graph that is not differentiated again",
+                evidence=history(backward.value.history) if isinstance(backward.value, Tensor) else (),
+                fix=Fix(
+                    f"Remove `{option}=True`",
+                    Applicability.UNSAFE,
+                    _without_argument(backward.site, kept),
+                ),
+            )
+
+
+def _is_last(facts: FileFacts, backward: Backward) -> bool:
+    """Can nothing differentiate a part of this graph again?"""
+    value = backward.value
+    if isinstance(value, Container) or not backward.origins:
+        return False
+    if any(isinstance(origin.site.node, cst.Param) for origin in backward.origins):
+        return False  # a graph made by callers
+    if isinstance(value, Tensor) and (value.carried or not value.carries_graph):
+        return False
+    if _others(facts, backward):
+        return False
+    use = facts.use(backward.origins)
+    if use & (Use.RETURNED | Use.STORED):
+        return False
+    own = [o for o in backward.origins if o.site is backward.value_site]
+    if own and facts.use(frozenset(own)) & Use.PASSED:
+        return False
+    return all(_inside_loop(backward, origin) for origin in backward.origins)
+
+
+def _others(facts: FileFacts, backward: Backward) -> bool:
+    """Another differentiation of a part of the same graph."""
+    return any(
+        other.site is not backward.site and (other.origins & backward.origins or not other.origins)
+        for other in facts.backwards
+        if other.scope.function is backward.scope.function or other.origins & backward.origins
+    )
+
+
+def _inside_loop(backward: Backward, origin: Origin) -> bool:
+    """Is the graph built anew in each iteration of the innermost loop around the backward?"""
+    loops = [mark for mark in backward.scope.loops if mark.node is not None and mark.site is not None]
+    if not loops or loops[-1].site is None:
+        return True
+    if origin.site.piece is not backward.site.piece:
+        return True
+    around, span = loops[-1].site.span, origin.site.span
+    return around.start <= span.start and span.end <= around.end
+
+
+def _without_argument(site: Site, argument: cst.Arg) -> tuple[Edit, ...]:
+    """Edits that take one argument out of a call, with its comma."""
+    call = site.node
+    if not isinstance(call, cst.Call):
+        return ()
+    index = next((i for i, arg in enumerate(call.args) if arg is argument), None)
+    if index is None:
+        return ()
+    spans = [site.piece.span(arg) for arg in call.args]
+    if len(spans) == 1:
+        return (Edit(Span(spans[0].start, spans[0].end), ""),)
+    if index == 0:
+        return (Edit(Span(spans[0].start, spans[1].start), ""),)
+    return (Edit(Span(_value_end(site, call.args[index - 1]), _value_end(site, argument)), ""),)
+
+
+def _value_end(site: Site, argument: cst.Arg) -> Position:
+    return site.piece.span(argument.value).end
