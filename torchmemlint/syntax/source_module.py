@@ -95,9 +95,9 @@ class SourceModule:
         self.pieces = _split(text, path)
 
     @cached_property
-    def lines(self) -> list[str]:
-        """Lines with their line ends."""
-        return self.text.splitlines(keepends=True)
+    def rows(self) -> list[str]:
+        """The lines of the file, without their line ends, as rows count them."""
+        return [line.rstrip("\n") for line in _lines(self.text)]
 
 
 def _split(text: str, path: Path) -> list[Piece]:

@@ -1,0 +1,117 @@
+"""TML203 forward-then-detach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.facts import Detach, FileFacts, ModuleCall, Use
+from torchmemlint.flow.values import Mode, Origin
+from torchmemlint.rules.base import Rule
+from torchmemlint.rules.findings import Link, report
+from torchmemlint.rules.gradient_mode.guarding import wrap
+
+
+class ForwardThenDetach(Rule):
+    """A forward pass in gradient mode of which every output is detached.
+
+    ## What it does
+    Reports `target_net(x).detach()`, `teacher(x).data`, `critic(s).detach().max(1)` and the like: a module runs with
+    gradients on, and everything that comes out of it is detached before it is used.
+
+    ## Why it costs memory
+    The whole graph of the forward pass, with every activation that its layers save, is built and kept until the
+    detach, only to be dropped. It stands on top of the training step's own activations at its peak.
+
+    ## Example
+    ```python
+    with torch.enable_grad():
+        target = target_net(next_state).detach().max(1).values
+    ```
+
+    ## Use instead
+    ```python
+    with torch.no_grad():
+        target = target_net(next_state).max(1).values
+    ```
+
+    ## Fix safety
+    Safe: the statement, whose result has no graph either way, is put under `torch.no_grad()`. No fix is offered where
+    the statement also computes something that keeps its graph.
+
+    ## When it stays silent
+    Any output is differentiated, returned, or handed to code out of view; the module is frozen and its inputs need no
+    gradient (then there is no graph); gradients are off.
+
+    ## References
+    - [torch.no_grad](https://pytorch.org/docs/stable/generated/torch.no_grad.html)
+    """
+
+    code = "TML203"
+    name = "forward-then-detach"
+    severity = Severity.WARNING
+    fix = Applicability.SAFE
+    why = "a graph with all its activations is built only to be dropped"
+
+    def check(self, facts: FileFacts) -> Iterator[Finding]:
+        """Yield forward passes whose results are all detached."""
+        detaches = _by_origin(facts)
+        for call in facts.module_calls:
+            if call.scope.mode is not Mode.ON or call.frozen or call.evaluating is not None:
+                continue
+            if call.module is None or call.differentiable_input:
+                continue
+            use = facts.uses.get(call.origin, Use.NOTHING)
+            if Use.DETACHED not in use or use & ~(Use.DETACHED | Use.READ):
+                continue
+            found = detaches.get(call.origin)
+            if not found:
+                continue
+            links: list[Link] = [*call.evidence, *((d.site, f"is detached here (`{d.how}`)") for d in found[:3])]
+            yield report(
+                self,
+                facts,
+                call.site,
+                f"every output of `{call.callee}(...)` is detached: its graph is built for nothing",
+                evidence=links,
+                fix=_fix(facts, call, found),
+            )
+
+
+def _by_origin(facts: FileFacts) -> dict[Origin, list[Detach]]:
+    found: dict[Origin, list[Detach]] = {}
+    for detach in facts.detaches:
+        for origin in detach.value.origins:
+            found.setdefault(origin, []).append(detach)
+    return found
+
+
+def _fix(facts: FileFacts, call: ModuleCall, detaches: list[Detach]) -> Fix | None:
+    """`with torch.no_grad():` around the statement, where the whole statement is detached."""
+    statement = call.statement
+    if not isinstance(statement.node, cst.Assign | cst.AnnAssign) or statement.node.value is None:
+        return None
+    inside = [d for d in detaches if _contains(statement.node.value, d.site.node)]
+    if not inside or not _whole(statement.node.value, inside[0].site.node):
+        return None
+    return wrap(facts, statement.span, Applicability.SAFE)
+
+
+def _whole(value: cst.BaseExpression, detach: cst.CSTNode) -> bool:
+    """Is the assigned value the detached one, or methods and items of it?"""
+    node: cst.CSTNode = value
+    while node is not detach:
+        match node:
+            case cst.Call(func=func):
+                node = func
+            case cst.Attribute(value=owner) | cst.Subscript(value=owner):
+                node = owner
+            case _:
+                return False
+    return True
+
+
+def _contains(node: cst.CSTNode, wanted: cst.CSTNode) -> bool:
+    return node is wanted or any(_contains(child, wanted) for child in node.children)
