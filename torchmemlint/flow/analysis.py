@@ -121,11 +121,7 @@ def _walk_module(it: Interpreter) -> None:
         if piece.kind != "code" or _without_effect(piece):
             continue
         frame.piece = piece
-        try:
-            body = piece.module.body
-        except Exception:  # noqa: BLE001, S112 - libcst cannot read a piece that Python can: it is passed over
-            continue
-        statements.execute_body(it, body)
+        statements.execute_body(it, piece.module.body)
         if it.state.dead:
             break
         it.globals.update({k: v for k, v in it.state.vars.items() if "." not in k})
@@ -196,7 +192,8 @@ def _walk_function(it: Interpreter, function: Function) -> None:
     heap = dict(it.lasting_heap)
     for slot in it.writes.get(function, ()):
         value = heap.get(slot)
-        if isinstance(value, Tensor) and value.carries_graph and frame.loops:
+        least = Graph.UNKNOWN if function.name == "forward" else Graph.LIVE
+        if isinstance(value, Tensor) and value.graph >= least and frame.loops:
             heap[slot] = replace(value, carried=value.carried | {Carry(frame.loops[0], slot)})
     it.state = State({}, heap, mode)
     it.steps = 0

@@ -192,7 +192,10 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
     slot = it.slot(owner, name)
     if slot is not None:
         _kept(it, target, owner, slot, value, node)
-        it.state.heap[slot] = containers.marked(it, value, it.origin(target, KEPT))
+        kept = it.origin(target, KEPT)
+        if isinstance(value, Tensor) and value.origins and value.origins <= it.facts.leaves:
+            it.facts.leaves.add(kept)
+        it.state.heap[slot] = containers.marked(it, value, kept)
         it.written(slot)
     elif path:
         it.state.bind(path, value)

@@ -57,6 +57,8 @@ def apply(it: Interpreter, node: cst.Call, callee: Value, arguments: Arguments) 
     match callee:
         case External(qualified=qualified):
             return library.call(it, node, qualified, arguments)
+        case FunctionValue(bound=ModuleValue() as module) if callee.function.name == "forward":
+            return modules.call(it, node, module, arguments)
         case FunctionValue():
             return inline(it, node, callee, arguments.items, arguments)
         case ClassValue():
@@ -165,8 +167,11 @@ def inline(
         return _not_followed(it, node, given)
     if any(text.endswith("contextmanager") for text in function.decorator_texts()):
         return _context_manager(it, node, callee, bound, mode)
+    before = len(it.forwards)
     result = walk(it, node, callee, bound, mode)
-    return modules.project_result(it, node, callee, result, mode, given)
+    inner = it.forwards[before:]
+    evaluating = inner[0] if inner and all(site is not None for site in inner) else None
+    return modules.project_result(it, node, callee, result, evaluating, given)
 
 
 def _context_manager(
@@ -244,7 +249,7 @@ def returned(it: Interpreter, frame: Frame, fell_through: bool) -> Value:
     for value in frame.returns:
         result = value if result is None else _join_returns(it, result, value)
     if result is None:
-        return Constant(None, True)
+        return Constant(None, True) if fell_through else Unknown()  # only raises: an abstract method
     return result
 
 

@@ -290,6 +290,7 @@ class FileFacts:
     effects: dict[Function | None, set[str]] = field(default_factory=dict)
     call_modes: dict[Function, set[Mode]] = field(default_factory=dict)  # modes that callers in view call it in
     shrunk: set[int] = field(default_factory=set)  # containers that elements are deleted from
+    leaves: set[Origin] = field(default_factory=set)  # parameters and inputs that gradients are wanted for
     cached: list[CachedResult] = field(default_factory=list)
     writers: dict[tuple[int, str], set[Function | None]] = field(default_factory=dict)  # who assigns an attribute
     methods: dict[str, set[str]] = field(default_factory=dict)  # dotted path -> methods called on it, whole file

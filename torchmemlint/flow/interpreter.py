@@ -104,6 +104,7 @@ class Interpreter:
         self.called_back: set[Function] = set()  # handed to code that is not understood
         self.returned: dict[Function, list[Value]] = {}
         self.context_modes: dict[int, Mode] = {}  # the project's own context managers
+        self.forwards: list[Site | None] = []  # forward passes so far: where their module was put into evaluation mode
         self.yield_modes: list[list[Mode]] = []  # modes at the yields of context managers being walked
         self.parser_arguments: dict[int, set[str]] = {}
         self.shrunk: set[int] = set()  # containers that elements are deleted from
@@ -191,7 +192,9 @@ class Interpreter:
         live = frozenset(
             slot
             for slot, value in self.lasting_heap.items()
-            if isinstance(value, Tensor) and value.carries_graph and (slot in written or slot[1].startswith("["))
+            if isinstance(value, Tensor)
+            and (value.carries_graph or (value.graph is Graph.UNKNOWN and slot in written))
+            and (slot in written or slot[1].startswith("["))
         )
         flags = frozenset(slot for slot in self.lasting_heap if slot[1] in ("training", "frozen"))
         named = frozenset(n for n, v in self.global_writes.items() if isinstance(v, Tensor) and v.carries_graph)
@@ -222,15 +225,6 @@ class Interpreter:
             value = replace(value, carried=frozenset())
         known = self.global_writes.get(name)
         self.global_writes[name] = value if known is None else join(known, value)
-
-    def evaluated_argument(self, callee: Value, arguments: object) -> Site | None:
-        """Where a module handed to a call was put into evaluation mode."""
-        for value in getattr(arguments, "values", []):
-            if isinstance(value, ModuleValue):
-                flag = self.heap_value(value, "training")
-                if isinstance(flag, Flag) and not flag.on and flag.site is not None:
-                    return flag.site
-        return None
 
     # -- names ---------------------------------------------------------------------------------------------------
 
@@ -267,6 +261,8 @@ class Interpreter:
         """Names of the methods that the surrounding code calls on a dotted path: evidence by behaviour."""
         frame = self.frame
         found = set(frame.outline.methods.get(path, ()))
+        if path in frame.outline.called:
+            found.add("__call__")
         function = frame.function
         if function is not None and frame.self_name and path.startswith(frame.self_name + "."):
             cls = function.cls

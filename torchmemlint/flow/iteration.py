@@ -99,6 +99,7 @@ def _iterated(it: Interpreter, loader: Known, node: cst.BaseExpression) -> None:
 def parameter(it: Interpreter, source: Known, node: cst.BaseExpression) -> Tensor:
     """A parameter of a module (or of everything, where the module is not known)."""
     frozen = it.state.heap.get((source.oid, "frozen"))
+    it.facts.leaves.add(it.origin(node))
     return Tensor(
         Graph.NONE if frozen is not None else Graph.LIVE,
         frozenset({it.origin(node)}),

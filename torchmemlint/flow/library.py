@@ -288,6 +288,7 @@ def _variable(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     requires = arguments.get("requires_grad", "1")
     if isinstance(requires, Constant) and requires.known and requires.value:
         it.effect("input-gradient")
+        it.facts.leaves.add(it.origin(node))
         return Tensor(
             Graph.LIVE,
             frozenset({it.origin(node)}),
@@ -303,6 +304,7 @@ def _parameter(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     requires = arguments.get("requires_grad", "1")
     off = isinstance(requires, Constant) and requires.known and not requires.value
     made = it.site(node)
+    it.facts.leaves.add(it.origin(node))
     return Tensor(
         Graph.NONE if off else Graph.LIVE,
         frozenset() if off else frozenset({it.origin(node)}),

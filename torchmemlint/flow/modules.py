@@ -33,6 +33,7 @@ from torchmemlint.flow.values import (
     cap,
 )
 from torchmemlint.knowledge import activations, gradient_modes as known_modes, modules as known_modules
+from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 
 # Methods of a module other than calling it that run a forward pass, besides those of the project.
@@ -324,10 +325,11 @@ def _record_call(
     inputs: Graph,
     method: str,
 ) -> None:
-    if not it.recording:
-        return
     training = it.heap_value(module, "training")
     evaluating = training.site if isinstance(training, Flag) and not training.on else None
+    it.forwards.append(evaluating)
+    if not it.recording:
+        return
     evidence: list[tuple[object, str]] = []
     if module.why is not None:
         evidence.append((module.why.site, module.why.text))
@@ -355,7 +357,7 @@ def project_result(
     node: cst.CSTNode,
     callee: FunctionValue,
     result: Value,
-    mode: Mode,
+    evaluating: Site | None,
     arguments: Arguments,
 ) -> Value:
     """What a walked project function returns, with the call among its origins when it made the graph itself."""
@@ -377,7 +379,7 @@ def project_result(
                 None,
                 origin,
                 ((it.site(node), f"`{name}` runs a forward pass and returns its graph"),),
-                it.evaluated_argument(callee, arguments),
+                evaluating,
                 False,
                 False,
                 any(isinstance(v, Tensor) and v.producer == "requires_grad" for v in _flat(it, arguments.values)),

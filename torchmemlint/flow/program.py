@@ -22,6 +22,11 @@ MODULE_BASES = (
 )
 
 
+_MODULE_SELF_METHODS = frozenset(
+    {"eval", "parameters", "named_parameters", "modules", "register_buffer", "register_parameter", "named_modules"}
+)
+
+
 @dataclass(eq=False, slots=True)
 class Function:
     """A function, method or nested function of the project."""
@@ -82,14 +87,23 @@ class ClassInfo:
 
     @property
     def is_module(self) -> bool:
-        """Does it derive from `nn.Module` (or a library class known to)?"""
-        return any(is_module_class(name) for name in self.external_bases())
+        """Does it derive from `nn.Module`, visibly or (where a base is out of view) by what it is made of?"""
+        bases = self.external_bases()
+        if any(is_module_class(name) for name in bases):
+            return True
+        if "forward" not in self.methods or not any(name.startswith(".") or "." in name for name in bases):
+            return False
+        if self.outline.methods.get("self", set()) & _MODULE_SELF_METHODS:
+            return True
+        return any(is_module_class(self.program.qualify(path)) for path in self.outline.called)
 
     def methods_called_on(self, path: str) -> set[str]:
         """Names of methods that the class calls on "self.x"."""
         found: set[str] = set()
         for cls in self.ancestors():
             found |= cls.outline.methods.get(path, set())
+            if path in cls.outline.called:
+                found.add("__call__")
         return found
 
 

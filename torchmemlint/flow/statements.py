@@ -283,7 +283,7 @@ def _fold(
     """The target's new value; a fact when it still holds the graph that it had in an earlier iteration."""
     if isinstance(target, cst.Tuple | cst.List):
         return _fold_parts(it, node, target, value, value_node)
-    if not isinstance(value, Tensor) or not value.carries_graph or not value.carried:
+    if not isinstance(value, Tensor) or value.graph < Graph.UNKNOWN or not value.carried:
         return value
     key = key_of(it, target)
     found = [c for c in value.carried if c.key == key and c.loop in it.frame.loops]

@@ -151,6 +151,7 @@ def _requires_grad(it: Interpreter, node: cst.Call, owner: Tensor, arguments: Ar
     if off:
         return replace(owner, graph=Graph.NONE, origins=frozenset(), history=())
     it.effect("input-gradient")
+    it.facts.leaves.add(it.origin(node))
     result = replace(
         owner,
         graph=Graph.LIVE,
@@ -268,6 +269,7 @@ def factory(it: Interpreter, node: cst.Call, name: str, arguments: Arguments, de
             it.use(value, Use.READ)
     requires = flag(arguments, "requires_grad")
     if requires is True:
+        it.facts.leaves.add(it.origin(node))
         return Tensor(
             Graph.LIVE,
             frozenset({it.origin(node)}),

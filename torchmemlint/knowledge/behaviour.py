@@ -21,9 +21,11 @@ def role(methods: Set[str]) -> str | None:
         return "scaler"
     if any(all(name in methods for name in pair) for pair in _MODULE_PAIRS):
         return "module"
+    if "__call__" in methods and ("load_state_dict" in methods or "state_dict" in methods):
+        return "module"  # optimizers and schedulers have a state as well, but are not called
     return None
 
 
 def telling(methods: Set[str]) -> str:
     """The method that shows best that the object is a module."""
-    return next((name for name in (*_MODULE, "train") if name in methods), "parameters")
+    return next((name for name in (*_MODULE, "train", "load_state_dict", "state_dict") if name in methods), "parameters")

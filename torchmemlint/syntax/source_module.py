@@ -20,7 +20,7 @@ from torchmemlint.source.decoding import UnreadableFile
 from torchmemlint.syntax.positions import CodeRanges, code_ranges
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Piece:
     """One top-level statement: its place in the file and, once asked for, its libcst tree."""
 
@@ -32,11 +32,17 @@ class Piece:
     _module: cst.Module | None = field(default=None, repr=False)
     _ranges: CodeRanges | None = field(default=None, repr=False)
 
+    def __repr__(self) -> str:
+        return f"Piece({self.kind} {self.name!r} at {self.first_row})"
+
     @property
     def module(self) -> cst.Module:
         """The piece as a libcst module of one statement (or a few, when several share a line)."""
         if self._module is None:
-            self._module = cst.parse_module(self.text)
+            try:
+                self._module = cst.parse_module(self.text)
+            except Exception:  # noqa: BLE001 - Python reads the piece, libcst does not: nothing is said about it
+                self._module = cst.Module([])
         return self._module
 
     def statement_span(self, inside: Span) -> Span:
@@ -69,13 +75,16 @@ class Piece:
         return Span(Position(start.line + shift, start.column + 1), Position(end.line + shift, end.column + 1))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Site:
     """A syntax node and the piece it belongs to: a place that can be turned into a span when needed."""
 
     piece: Piece
     node: cst.CSTNode
     serial: int = 0  # order in which the analysis came to it: a stable order between sites
+
+    def __repr__(self) -> str:
+        return f"Site({type(self.node).__name__} at {self.span.start.row}:{self.span.start.column})"
 
     @property
     def span(self) -> Span:
@@ -126,12 +135,8 @@ def _split(text: str, path: Path) -> list[Piece]:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines as the parser counts them: LF, CRLF and CR end a line, a form feed does not."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if "\r" in text else _unix_lines(text)
-
-
-def _unix_lines(text: str) -> list[str]:
-    return [line + "\n" for line in text.split("\n")]
+    """Lines as the parser counts them: LF, CRLF and CR end a line, a form feed does not. Each ends with LF here."""
+    return [line + "\n" for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
 
 
 def _split_by_libcst(text: str, reason: Exception) -> list[Piece]:

@@ -105,9 +105,11 @@ class EvalWithoutNoGrad(Rule):
         return self._finding(facts, call, use, effects)
 
     def _only_read(self, call: ModuleCall, use: Use, effects: set[str]) -> bool:
-        """In a loop, without training, every result is read as a number."""
-        if effects & _GRADIENT_EFFECTS or innermost_loop(call.scope) is None:
+        """In a loop or function, without training, every result is read as a number."""
+        if effects & _GRADIENT_EFFECTS:
             return False
+        if innermost_loop(call.scope) is None and call.scope.function is None:
+            return False  # a demonstration at the end of a file
         if use & (Use.RETURNED | Use.STORED | Use.PASSED):
             return False
         return bool(use & Use.READ)

@@ -63,7 +63,7 @@ class GraphAccumulation(Rule):
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield folds of graphs that nobody differentiates."""
         for fold in facts.folds:
-            if fold.carry.via in (Via.MODULE, Via.JOINED):
+            if fold.carry.via in (Via.MODULE, Via.JOINED) or not fold.value.carries_graph:
                 continue
             yield from self._fold(facts, fold)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchmemlint.findings import Applicability, Finding, Severity
 from torchmemlint.flow.facts import AttributeStore, CachedResult, Collection, FileFacts, Fold, Use
 from torchmemlint.flow.values import Via
@@ -83,6 +85,10 @@ class GraphOnAttribute(Rule):
         """`self.history = torch.cat((self.history, out))`: last call's graph is part of this call's."""
         if fold.value.partly_cut:
             return None
+        if not fold.value.carries_graph:
+            given = frozenset(o for o in fold.value.origins if isinstance(o.site.node, cst.Param))
+            if not given or Use.RETURNED not in facts.use(given):
+                return None  # it is not known whether callers differentiate through this argument
         return report(
             self,
             facts,

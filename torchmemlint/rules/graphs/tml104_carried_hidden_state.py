@@ -60,7 +60,7 @@ class CarriedHiddenState(Rule):
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield states carried through a module inside a loop that differentiates."""
         for fold in facts.folds:
-            if fold.carry.via is not Via.MODULE or fold.value.partly_cut:
+            if fold.carry.via is not Via.MODULE or fold.value.partly_cut or not fold.value.carries_graph:
                 continue
             backward = _backward_in_loop(facts, fold)
             if backward is None:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
 from torchmemlint.flow.facts import Backward, FileFacts, Use
+from torchmemlint.flow.interpreter import KEPT
 from torchmemlint.flow.values import Container, Origin, Tensor
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import history, report
@@ -83,19 +84,23 @@ def _is_last(facts: FileFacts, backward: Backward) -> bool:
     value = backward.value
     if isinstance(value, Container) or not backward.origins:
         return False
-    if any(isinstance(origin.site.node, cst.Param) for origin in backward.origins):
-        return False  # a graph made by callers
+    loops = [mark for mark in backward.scope.loops if mark.node is not None]
+    given = {origin for origin in backward.origins if isinstance(origin.site.node, cst.Param)}
+    made = backward.origins - given - facts.leaves
+    if not made or (given and not loops):
+        return False  # callers may differentiate what they hand in
+    if any(origin.index == KEPT for origin in made):
+        return False
     if isinstance(value, Tensor) and (value.carried or not value.carries_graph):
         return False
     if _others(facts, backward):
         return False
-    use = facts.use(backward.origins)
-    if use & (Use.RETURNED | Use.STORED):
+    if facts.use(made) & (Use.RETURNED | Use.STORED | Use.COLLECTED):
         return False
-    own = [o for o in backward.origins if o.site is backward.value_site]
-    if own and facts.use(frozenset(own)) & Use.PASSED:
+    own = frozenset(o for o in made if o.site is backward.value_site)
+    if facts.use(own) & Use.PASSED:
         return False
-    return all(_inside_loop(backward, origin) for origin in backward.origins)
+    return all(_inside_loop(backward, origin) for origin in made)
 
 
 def _others(facts: FileFacts, backward: Backward) -> bool:
@@ -109,13 +114,18 @@ def _others(facts: FileFacts, backward: Backward) -> bool:
 
 def _inside_loop(backward: Backward, origin: Origin) -> bool:
     """Is the graph built anew in each iteration of the innermost loop around the backward?"""
-    loops = [mark for mark in backward.scope.loops if mark.node is not None and mark.site is not None]
-    if not loops or loops[-1].site is None:
+    loops = [mark.site for mark in backward.scope.loops if mark.node is not None and mark.site is not None]
+    function = backward.scope.function
+    if not loops or origin.site.piece is not backward.site.piece:
         return True
-    if origin.site.piece is not backward.site.piece:
-        return True
-    around, span = loops[-1].site.span, origin.site.span
-    return around.start <= span.start and span.end <= around.end
+    span = origin.site.span
+    if function is not None and not _around(function.piece.span(function.node), span):
+        return True  # made in a function that is called from here
+    return _around(loops[-1].span, span)
+
+
+def _around(outer: Span, inner: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
 
 
 def _without_argument(site: Site, argument: cst.Arg) -> tuple[Edit, ...]:
