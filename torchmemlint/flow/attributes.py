@@ -23,11 +23,12 @@ from torchmemlint.flow.values import (
     Known,
     Method,
     ModuleValue,
+    Step,
     Tensor,
     Unknown,
     Value,
 )
-from torchmemlint.knowledge import torch_api
+from torchmemlint.knowledge import frameworks, torch_api
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.text import text_of
 
@@ -92,6 +93,10 @@ def cut(it: Interpreter, node: cst.CSTNode, value: Tensor, how: str) -> Tensor:
 def _of_object(it: Interpreter, node: cst.Attribute, owner: ModuleValue | Instance, name: str, called: bool) -> Value:
     value = it.heap_value(owner, name)
     path = dotted_text(node)
+    if isinstance(value, Unknown):
+        component = _pipeline_component(it, node, owner, name)
+        if component is not None:
+            return component
     if value is not None:
         if isinstance(value, Unknown) and path:
             shown = it.with_behaviour(replace(value, path=path), path, it.site(node))
@@ -112,6 +117,9 @@ def _of_object(it: Interpreter, node: cst.Attribute, owner: ModuleValue | Instan
                 return calls.inline(it, node, FunctionValue(function, owner), [])
             bound = None if "staticmethod" in function.decorator_texts() else owner
             return FunctionValue(function, bound)
+    component = _pipeline_component(it, node, owner, name)
+    if component is not None:
+        return component
     if path:
         shown = it.with_behaviour(Unknown(path=path), path, it.site(node))
         if not isinstance(shown, Unknown):
@@ -126,6 +134,18 @@ def _of_object(it: Interpreter, node: cst.Attribute, owner: ModuleValue | Instan
     return Unknown(made=it.origin(node), path=path)
 
 
+def _pipeline_component(it: Interpreter, node: cst.Attribute, owner: Value, name: str) -> Value | None:
+    """`self.unet` of a diffusers pipeline: a module in evaluation mode."""
+    cls = class_of(owner)
+    if cls is None or name not in frameworks.PIPELINE_MODULES or not cls.is_pipeline:
+        return None
+    site = it.site(node)
+    oid = it.oid("component", cls.oid, name)
+    if frameworks.PIPELINE_INFERENCE & {f.function.name for f in it.frames[1:2] + [it.frame] if f.function}:
+        it.state.heap.setdefault((oid, "training"), Flag(False, site))
+    return ModuleValue(oid, why=Step(site, f"`{name}` is a component of a diffusers pipeline"), made=site)
+
+
 def _read(it: Interpreter, node: cst.Attribute, value: Value) -> None:
     if it.recording and isinstance(value, Tensor) and value.made is not None:
         it.facts.reads.setdefault(value.made, {})[it.site(node)] = it.tick()
@@ -137,7 +157,7 @@ def _of_known(it: Interpreter, node: cst.Attribute, owner: Container | Known, na
         return value
     if isinstance(owner, Known) and not called:
         if owner.role == "batch":
-            return owner
+            return replace(owner, qualified="part" if owner.qualified != "computed" else "computed")
         if owner.role == "optimizer" and name == "param_groups":
             return Unknown()
         if owner.element is not None and owner.role == "record":
@@ -174,6 +194,7 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
     """`owner.name = value`."""
     owner = it.evaluate(target.value)
     name = target.attr.value
+    it.facts.assigned_on.add(dotted_text(target.value))
     if name == "requires_grad":
         _set_requires_grad(it, target, owner, value)
         return

@@ -102,6 +102,8 @@ def _store(it: Interpreter, container: Container, key: str, value: Value, site: 
     slot = (container.oid, key)
     it.element_keys.setdefault(container.oid, set()).add(key)
     known = it.state.heap.get(slot)
+    if isinstance(value, Tensor) and value.carries_graph and value.entry is None and site is not None:
+        value = replace(value, entry=site)
     it.state.heap[slot] = value if known is None or key != "[]" else join(known, value)
     if site is not None and (slot not in it.entry_sites or isinstance(value, Tensor) and value.carries_graph):
         it.entry_sites[slot] = site
@@ -112,7 +114,7 @@ def graph_parts(
 ) -> Iterator[tuple[Tensor, Site]]:
     """The graph-carrying tensors in a value, each with the expression that put it there."""
     if isinstance(value, Tensor) and value.carries_graph:
-        yield value, site
+        yield value, value.entry or site
     elif isinstance(value, Container) and depth < MAX_ELEMENT_DEPTH:
         for slot, element, place in entries(it, value):
             yield from graph_parts(it, element, place or site, depth + 1, slot)
@@ -199,7 +201,7 @@ def subscript(it: Interpreter, node: cst.Subscript, owner: Value, keys: Sequence
         case ModuleValue():
             return ModuleValue(it.oid("item", owner.oid), parameters=owner.parameters, why=owner.why, made=owner.made)
         case Known(role="batch"):
-            return Known("batch", owner.oid, owner.qualified, owner.made)
+            return replace(owner, qualified="part" if owner.qualified != "computed" else "computed")
         case Unknown():
             path = path_with_key(node, key)
             if path and path in it.state.vars:
@@ -244,12 +246,32 @@ def _item(it: Interpreter, node: cst.Subscript, owner: Container, key: Value | N
     return value
 
 
+def default_text(node: cst.BaseExpression) -> str:
+    """What a `defaultdict` fills in: "list", "defaultdict(list)", "float", ..."""
+    if isinstance(node, cst.Lambda):
+        node = node.body
+    if isinstance(node, cst.Call) and not node.args:
+        node = node.func
+    match node:
+        case cst.List():
+            return "list"
+        case cst.Dict():
+            return "dict"
+        case cst.Call(func=func, args=[cst.Arg(value=inner)]) if text_of(func).endswith("defaultdict"):
+            return f"defaultdict({default_text(inner)})"
+        case _:
+            return text_of(node).rpartition(".")[2]
+
+
 def _default(it: Interpreter, owner: Container) -> Value:
     slot = (owner.oid, "[]")
-    value = it.state.heap.get((owner.oid, "default"))
-    kind = value.value if isinstance(value, Constant) and value.known else None
+    value = it.state.heap.get((owner.oid, "default")) or it.lasting_heap.get((owner.oid, "default"))
+    text = str(value.value) if isinstance(value, Constant) and value.known else ""
+    kind = text.partition("(")[0]
     if kind in ("list", "dict", "set", "deque", "defaultdict"):
-        inner = Container(it.oid("default", owner.oid), str(kind), owner.loops, made=owner.made)
+        inner = Container(it.oid("default", owner.oid), kind, owner.loops, made=owner.made)
+        if kind == "defaultdict":
+            it.state.heap[(inner.oid, "default")] = Constant(text[len("defaultdict(") : -1], True)
         it.element_keys.setdefault(owner.oid, set()).add("[]")
         it.state.heap[slot] = inner
         return inner

@@ -70,6 +70,9 @@ def formatted_string(it: Interpreter, node: cst.FormattedString) -> Value:
     for part in node.parts:
         if isinstance(part, cst.FormattedStringExpression):
             it.use(it.evaluate(part.expression), Use.READ)
+    first = node.parts[0] if node.parts else None
+    if isinstance(first, cst.FormattedStringText) and first.value == "cuda:":
+        return Constant("cuda", True)  # f"cuda:{rank}": an accelerator, whichever
     return NUMBER
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
@@ -189,6 +189,7 @@ class Loader:
     unknown_keywords: bool  # a **kwargs whose keys are not known
     dataset: Value | None
     oid: int
+    tests: tuple[str, ...] = ()  # conditions that it is built under, "not (...)" where they must not hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,7 @@ class LoaderIteration:
     site: Site
     scope: Scope
     loader: Site
-    enumerated_in: Loops
+    enumerated_in: Loops  # what repeats it, callers' loops included
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +211,9 @@ class Transfer:
     device: Device
     blocking: bool
     text: str
-    loader: Site | None  # the loader whose batch is moved
+    loader: Site | None  # the loader whose batch (or part of it, as it came) is moved
     simple: bool  # `.to(device)` / `.cuda()` alone, so that an argument can be added
+    whole: bool = False  # all of the batch is moved at once: its class may be the collate function's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +294,7 @@ class FileFacts:
     shrunk: set[int] = field(default_factory=set)  # containers that elements are deleted from
     leaves: set[Origin] = field(default_factory=set)  # parameters and inputs that gradients are wanted for
     cached: list[CachedResult] = field(default_factory=list)
+    assigned_on: set[str] = field(default_factory=set)  # dotted paths of which an attribute is assigned, whole file
     writers: dict[tuple[int, str], set[Function | None]] = field(default_factory=dict)  # who assigns an attribute
     methods: dict[str, set[str]] = field(default_factory=dict)  # dotted path -> methods called on it, whole file
 
@@ -308,7 +311,7 @@ class FileFacts:
                 self.methods.setdefault(path, set()).update(names)
         for name in _LISTS:
             items = getattr(self, name)
-            last = {(item.site, getattr(item, "element", None), getattr(item, "form", None)): item for item in items}
+            last = {_identity(item): item for item in items}
             setattr(self, name, list(last.values()))
 
     def use(self, origins: frozenset[Origin]) -> Use:
@@ -317,6 +320,12 @@ class FileFacts:
         for origin in origins:
             total |= self.uses.get(origin, Use.NOTHING)
         return total
+
+
+def _identity(item: Any) -> tuple[object, ...]:
+    """What tells two facts of one kind apart."""
+    names = ("site", "element", "form", "loader", "enumerated_in", "kind", "other")
+    return tuple(getattr(item, name, None) for name in names)
 
 
 _LISTS = (

@@ -39,7 +39,7 @@ from torchmemlint.flow.values import (
     join,
     origins_of,
 )
-from torchmemlint.knowledge import behaviour
+from torchmemlint.knowledge import behaviour, frameworks
 from torchmemlint.syntax.outline import Outline
 from torchmemlint.syntax.source_module import Piece, Site
 
@@ -47,6 +47,7 @@ MAX_DEPTH = 5  # nested calls that are followed into the project
 MAX_STEPS = 6_000  # statements of callees looked at on behalf of one function
 MAX_ELEMENT_DEPTH = 4  # containers within containers
 FOLDED = -2  # index of the origin of a value folded over iterations
+PIPELINE = "diffusers.DiffusionPipeline"
 KEPT = -3  # index of the origin of a value put where it outlives the iteration or call
 
 
@@ -70,6 +71,7 @@ class Frame:
     breaks: list[list[State]] = field(default_factory=list)
     continues: list[list[State]] = field(default_factory=list)
     globals_declared: set[str] = field(default_factory=set)
+    tests: tuple[tuple[cst.BaseExpression, bool], ...] = ()  # `if` conditions around, False in their else branches
 
 
 @dataclass(slots=True)
@@ -282,6 +284,13 @@ class Interpreter:
         if role is None:
             return value
         oid = self.oid("behaviour", self.frame.function, path)
+        if role == "pipeline":
+            shown = next(iter(sorted(self.methods_called_on(path) & frameworks.PIPELINE_BEHAVIOUR)))
+            site = made if made is not None else None
+            why = Step(site, f"`{path}` is a diffusers pipeline: `.{shown}()` is called on it") if site else None
+            if site is not None:
+                self.state.heap.setdefault((oid, "training"), Flag(False, site))
+            return ModuleValue(oid, PIPELINE, why=why, made=made, loops=self.frame.loops)
         if role == "module":
             step = None
             if made is not None:

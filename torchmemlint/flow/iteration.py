@@ -57,13 +57,13 @@ def element_of(it: Interpreter, value: Value, node: cst.BaseExpression) -> Value
             return it.element(value)
         case Known(role="loader"):
             _iterated(it, value, node)
-            return Known("batch", value.oid, made=value.made)
+            return Known("batch", value.oid, "whole", value.made)
         case Known(role="enumerate" | "zip" | "items" | "iterator", element=element) if element is not None:
             return _refreshed(it, value, element, node)
         case Known(role="parameters"):
             return parameter(it, value, node)
         case Known(role="batch"):
-            return value
+            return part(value)
         case Known(element=element) if element is not None:
             return element
         case Tensor():
@@ -81,6 +81,11 @@ def element_of(it: Interpreter, value: Value, node: cst.BaseExpression) -> Value
             return Unknown()
 
 
+def part(batch: Known) -> Known:
+    """An element of a batch, which lies where the batch lies."""
+    return batch if batch.qualified == "computed" else replace(batch, qualified="part")
+
+
 def _refreshed(it: Interpreter, value: Known, element: Value, node: cst.BaseExpression) -> Value:
     """`enumerate(loader)` and the like: iterating over them iterates over what is inside."""
     for _, inner in value.arguments:
@@ -90,7 +95,7 @@ def _refreshed(it: Interpreter, value: Known, element: Value, node: cst.BaseExpr
 
 
 def _iterated(it: Interpreter, loader: Known, node: cst.BaseExpression) -> None:
-    if it.recording and loader.made is not None:
+    if (it.recording or it.frame.path) and loader.made is not None:
         it.facts.loader_iterations.append(
             LoaderIteration(it.site(node), it.scope, loader.made, it.frame.loops)
         )

@@ -75,6 +75,8 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
         return tensors.function(it, node, qualified, arguments)
     if qualified.endswith(".GradScaler"):
         return Known("scaler", it.oid(node, it.frame.path), qualified, it.site(node))
+    if qualified in frameworks.PASSING_GRAPHS and arguments.items:
+        return tensors.operation(it, node, qualified.rpartition(".")[2], [arguments.items[0].value], arguments)
     if qualified in frameworks.GUARDED_CALLABLES:
         return Known("guarded", it.oid(node, it.frame.path), qualified, it.site(node))
     if gradient_modes.is_neutral(qualified):
@@ -122,9 +124,7 @@ def _container(it: Interpreter, node: cst.Call, qualified: str, arguments: Argum
         return containers.dictionary(it, node, [("*" if n in ("*", "**") else n, v, w) for n, v, w in pairs], [], False)
     container = containers.fresh(it, node, kind, bounded=bounded)
     if kind == "defaultdict":
-        default = text_of(arguments.items[0].node) if arguments.items else ""
-        made = default.removeprefix("lambda:").strip().removesuffix("()").rpartition(".")[2]
-        made = "list" if made == "[]" else "dict" if made == "{}" else made
+        made = containers.default_text(arguments.items[0].node) if arguments.items else ""
         it.state.heap[(container.oid, "default")] = Constant(made, True)
         return container
     if isinstance(first, Container):
@@ -237,6 +237,15 @@ def _next(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     return iteration.element_of(it, arguments.items[0].value, arguments.items[0].node)
 
 
+def _iter(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
+    if not arguments.items:
+        return Unknown()
+    first = arguments.items[0]
+    if isinstance(first.value, Known) and first.value.role == "loader":  # its workers start here, once
+        return Known("iterator", element=iteration.element_of(it, first.value, first.node))
+    return first.value
+
+
 def _range(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     return Known("iterator", element=NUMBER)
 
@@ -261,7 +270,7 @@ _BUILTIN_HANDLERS: dict[str, Callable[[Interpreter, cst.Call, Arguments], Value]
     "abs": _abs,
     "reversed": lambda it, node, arguments: arguments.items[0].value if arguments.items else Unknown(),
     "sorted": lambda it, node, arguments: arguments.items[0].value if arguments.items else Unknown(),
-    "iter": lambda it, node, arguments: arguments.items[0].value if arguments.items else Unknown(),
+    "iter": _iter,
     "tqdm": lambda it, node, arguments: arguments.items[0].value if arguments.items else Known("context"),
     "vars": lambda it, node, arguments: Unknown(),
 }
@@ -407,6 +416,13 @@ def call_object(it: Interpreter, node: cst.Call, owner: Known, arguments: Argume
     return calls.unknown_call(it, node, owner, arguments)
 
 
+# Methods of a batch, or of its tensors, that hand out what lies where the batch lies.
+_SAME_STORAGE = frozenset(
+    "items values keys get pop copy view reshape squeeze unsqueeze transpose permute flatten t "
+    "requires_grad_ contiguous __getitem__".split()
+)
+
+
 def object_method(it: Interpreter, node: cst.Call, owner: Known, name: str, arguments: Arguments) -> Value:
     """A method of a library object."""
     match owner.role, name:
@@ -434,7 +450,7 @@ def object_method(it: Interpreter, node: cst.Call, owner: Known, name: str, argu
         case "batch", "to" | "cuda":
             return tensors.moved(it, node, owner, name, arguments)
         case "batch", _:
-            return owner
+            return iteration.part(owner) if name in _SAME_STORAGE else replace(owner, qualified="computed")
         case "guarded", _:
             return owner if name in ("to", "cuda", "half", "eval", "float") else Unknown()
         case "loader", _:
@@ -494,9 +510,9 @@ def unknown_method(
         return Unknown()
     if isinstance(owner, Unknown) and owner.part_of is not None:
         return modules.part_method(it, node, owner, name, arguments)
-    if name == "scale" and arguments.items and isinstance(arguments.items[0].value, Tensor):
-        return arguments.items[0].value
-    return calls.unknown_call(it, node, Method(owner, name, path) if False else owner, arguments)
+    if name in frameworks.PASSING_METHODS and arguments.items and isinstance(arguments.items[0].value, Tensor):
+        return tensors.operation(it, node, name, [arguments.items[0].value], arguments)
+    return calls.unknown_call(it, node, owner, arguments)
 
 
 _FORWARDING = torch_api.COPIES | frozenset("mean sum".split())

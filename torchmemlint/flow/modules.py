@@ -10,7 +10,7 @@ from torchmemlint.flow import calls, containers, tensors
 from torchmemlint.flow.arguments import Arguments, flag
 from torchmemlint.flow.facts import Hook, ModuleCall, SequentialBuilt, Use
 from torchmemlint.flow.graphs import tensor_from
-from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.interpreter import PIPELINE, Interpreter
 from torchmemlint.flow.program import ClassInfo
 from torchmemlint.flow.values import (
     NUMBER,
@@ -153,6 +153,10 @@ def _children(it: Interpreter, arguments: Arguments) -> tuple[Value, ...]:
 
 def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Arguments, method: str = "") -> Value:
     """A forward pass."""
+    if module.qualified == PIPELINE and not method:
+        for value in arguments.values:
+            it.use(value, Use.READ)
+        return Unknown()  # `__call__` turns gradients off itself
     kind = activations.module_kind(module.qualified)
     if kind is not None and arguments.items and not method:
         inplace = _module_flag(module, kind)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from torchmemlint.knowledge import frameworks, modules
 from torchmemlint.syntax.outline import Outline, dotted, imports, outline
 from torchmemlint.syntax.source_module import Piece, SourceModule
 
@@ -97,6 +98,11 @@ class ClassInfo:
             return True
         return any(is_module_class(self.program.qualify(path)) for path in self.outline.called)
 
+    @property
+    def is_pipeline(self) -> bool:
+        """Does it derive from a diffusers pipeline?"""
+        return any(frameworks.is_pipeline_class(name) for name in self.external_bases())
+
     def methods_called_on(self, path: str) -> set[str]:
         """Names of methods that the class calls on "self.x"."""
         found: set[str] = set()
@@ -109,8 +115,6 @@ class ClassInfo:
 
 def is_module_class(qualified: str) -> bool:
     """Is this library class known to be an `nn.Module`?"""
-    from torchmemlint.knowledge import modules
-
     return modules.is_module_class(qualified)
 
 

@@ -129,7 +129,7 @@ def _part(it: Interpreter, value: Value, index: int, node: cst.BaseExpression) -
         case Container():
             return it.state.heap.get((value.oid, f"[{index}]")) or it.element(value)
         case Known(role="batch"):
-            return value
+            return iteration.part(value)
         case Known(element=element) if element is not None:
             return element
         case ModuleValue():
@@ -461,11 +461,15 @@ def _if(it: Interpreter, node: cst.If) -> None:
             _orelse(it, node.orelse)
         return
     before = it.state.copy()
+    tests = it.frame.tests
+    it.frame.tests = (*tests, (node.test, True))
     execute_body(it, node.body)
     after = it.state
     it.state = before
     if node.orelse is not None:
+        it.frame.tests = (*tests, (node.test, False))
         _orelse(it, node.orelse)
+    it.frame.tests = tests
     it.state = join_states(after, it.state)
 
 

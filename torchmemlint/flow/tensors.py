@@ -77,7 +77,9 @@ def moved(it: Interpreter, node: cst.Call, owner: Value, name: str, arguments: A
     """`.to(...)`, `.cuda()`, `.cpu()`: the graph goes along."""
     made = it.site(node)
     device = device_of(it, name, arguments, node)
-    if it.recording and device is Device.ACCELERATOR and isinstance(owner, Known | Tensor | Unknown):
+    batch = isinstance(owner, Known) and owner.role == "batch" and owner.qualified in ("whole", "part")
+    told = it.recording or (batch and bool(it.frame.path))  # a helper moves the batches of the loaders it is given
+    if told and device is not Device.UNKNOWN and isinstance(owner, Known | Tensor | Unknown):
         blocking = flag(arguments, "non_blocking", "async")
         positional = [a for a in arguments.items if a.name.isdigit()]
         simple = name == "cuda" or (len(positional) == 1 and not arguments.unknown_keywords)
@@ -88,12 +90,13 @@ def moved(it: Interpreter, node: cst.Call, owner: Value, name: str, arguments: A
                 device,
                 blocking is False and len(positional) <= 1,
                 text_of(node),
-                owner.made if isinstance(owner, Known) and owner.role == "batch" else None,
-                simple and not any(a.name in ("non_blocking", "async") for a in arguments.items),
+                owner.made if isinstance(owner, Known) and batch else None,
+                simple and not any(a.name in ("non_blocking", "async", "**") for a in arguments.items),
+                isinstance(owner, Known) and owner.qualified == "whole",
             )
         )
     if isinstance(owner, Known):
-        return owner
+        return replace(owner, qualified="computed") if batch else owner
     if not isinstance(owner, Tensor):
         return Unknown(it.deep_origins(owner), it.origin(node))
     result = tensor_from((owner,), producer=name, made=made)
@@ -126,6 +129,8 @@ def device_of_value(value: Value | None) -> Device:
             return Device.UNKNOWN
         case Constant(known=True, value=int()):
             return Device.ACCELERATOR
+        case Known(role="default", element=element):
+            return device_of_value(element)
         case Known(role="device", arguments=given):
             return device_of_value(given[0][1] if given else None)
     return Device.UNKNOWN

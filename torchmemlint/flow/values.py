@@ -144,6 +144,7 @@ class Tensor(Value):
     producer: str = ""  # qualified name of the operation or module class that made it
     made: Site | None = None  # the place of that operation: the tensor's identity
     parameter_of: int = 0  # oid of the module whose parameter it is
+    entry: Site | None = None  # the expression by which it entered a container
 
     @property
     def carries_graph(self) -> bool:
@@ -293,6 +294,10 @@ def join(a: Value, b: Value) -> Value:
     """The value that may be either: what is known of a graph on one path stays known."""
     if a is b or a == b:
         return a
+    if isinstance(a, Constant | Known) and isinstance(b, Constant | Known):
+        device = _joined_devices(a, b)
+        if device is not None:
+            return device
     match a, b:
         case Tensor(), Tensor():
             return _join_tensors(a, b)
@@ -322,6 +327,29 @@ def join(a: Value, b: Value) -> Value:
             return Unknown(cap(origins_of(a) | origins_of(b)), carried=carried_of(a) | carried_of(b))
 
 
+_DEVICES = {"cpu": False, "cuda": True, "xpu": True, "mps": True, "hip": True, "npu": True, "xla": True}
+
+
+def _joined_devices(a: Value, b: Value) -> Value | None:
+    """`"cuda" if ... else "cpu"`: an accelerator, where there is one; None where these are not two devices."""
+    first, second = _is_accelerator(a), _is_accelerator(b)
+    if first is None or second is None or not (first or second):
+        return None
+    chosen = a if first else b
+    return chosen if isinstance(chosen, Known) else Known("device", arguments=(("0", chosen),))
+
+
+def _is_accelerator(value: Value) -> bool | None:
+    match value:
+        case Constant(known=True, value=str(text)):
+            return _DEVICES.get(text.split(":")[0])
+        case Known(role="device", arguments=((_, given), *_)):
+            return _is_accelerator(given)
+        case Known(role="default", element=element) if element is not None:
+            return _is_accelerator(element)
+    return None
+
+
 def _join_tensors(a: Tensor, b: Tensor) -> Tensor:
     first = a if a.graph >= b.graph else b
     cut = a.partly_cut or b.partly_cut or (Graph.CUT in (a.graph, b.graph) and a.graph is not b.graph)
@@ -337,6 +365,7 @@ def _join_tensors(a: Tensor, b: Tensor) -> Tensor:
         producer=a.producer if a.producer == b.producer else "",
         made=a.made if a.made is b.made else None,
         parameter_of=a.parameter_of if a.parameter_of == b.parameter_of else 0,
+        entry=first.entry or a.entry or b.entry,
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Set
 
+from torchmemlint.knowledge import frameworks
+
 # Methods that only an `nn.Module` has (among what training code handles).
 _MODULE = ("eval", "parameters", "named_parameters", "named_modules", "named_children", "register_forward_hook")
 _MODULE_PAIRS = (("train", "state_dict"), ("train", "load_state_dict"), ("train", "to"), ("train", "cuda"))
@@ -12,7 +14,9 @@ _SCALER = ("scale", "update")
 
 
 def role(methods: Set[str]) -> str | None:
-    """ "module", "optimizer", "scaler" or None."""
+    """ "module", "pipeline" (of diffusers), "optimizer", "scaler" or None."""
+    if methods & frameworks.PIPELINE_BEHAVIOUR:
+        return "pipeline"
     if any(name in methods for name in _MODULE):
         return "module"
     if all(name in methods for name in _OPTIMIZER):

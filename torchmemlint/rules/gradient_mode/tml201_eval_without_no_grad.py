@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts, ModuleCall, Use
 from torchmemlint.flow.values import Mode
@@ -117,7 +119,7 @@ class EvalWithoutNoGrad(Rule):
     def _finding(self, facts: FileFacts, call: ModuleCall, use: Use, effects: set[str]) -> Finding:
         kept = _kept(facts, call)
         links: list[Link] = list(call.evidence)
-        if call.evaluating is not None:
+        if call.evaluating is not None and isinstance(call.evaluating.node, cst.Call):
             links.append((call.evaluating, "is put into evaluation mode here"))
         if kept is not None:
             links.append(kept)

@@ -86,10 +86,11 @@ def _is_last(facts: FileFacts, backward: Backward) -> bool:
         return False
     loops = [mark for mark in backward.scope.loops if mark.node is not None]
     given = {origin for origin in backward.origins if isinstance(origin.site.node, cst.Param)}
-    made = backward.origins - given - facts.leaves
+    calls = {call.origin for call in facts.module_calls}
+    made = frozenset(o for o in backward.origins if o in calls or o.site is backward.value_site)
     if not made or (given and not loops):
         return False  # callers may differentiate what they hand in
-    if any(origin.index == KEPT for origin in made):
+    if any(origin.index == KEPT for origin in backward.origins - facts.leaves):
         return False
     if isinstance(value, Tensor) and (value.carried or not value.carries_graph):
         return False
