@@ -10,6 +10,7 @@ from torchmemlint.flow import containers
 from torchmemlint.flow.facts import AttributeStore, Detach, NoOpGradMode, Use
 from torchmemlint.flow.graphs import detached, tensor_from
 from torchmemlint.flow.interpreter import KEPT, Interpreter, class_of
+from torchmemlint.flow.program import ClassInfo
 from torchmemlint.flow.values import (
     NUMBER,
     ClassValue,
@@ -56,13 +57,32 @@ def read(it: Interpreter, node: cst.Attribute, owner: Value, name: str, *, calle
             if function is not None:
                 bound = owner if "classmethod" in function.decorator_texts() else None
                 return FunctionValue(function, bound)
-            return it.heap_value(Instance(cls.oid, cls), name) or Method(owner, name, dotted_text(node.value))
+            value = it.heap_value(Instance(cls.oid, cls), name) or _setting(it, cls, name)
+            return value or Method(owner, name, dotted_text(node.value))
         case Unknown():
             return _of_unknown(it, node, owner, name, called)
         case Constant():
             return Method(owner, name)
         case _:
             return Unknown()
+
+
+def _setting(it: Interpreter, cls: ClassInfo, name: str) -> Value | None:
+    """`Config.num_workers`: a number or string in a class body, which others may have changed."""
+    for ancestor in cls.ancestors():
+        for statement in ancestor.node.body.body:
+            for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+                match small:
+                    case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=target))], value=value):
+                        pass
+                    case cst.AnnAssign(target=cst.Name(value=target), value=cst.BaseExpression() as value):
+                        pass
+                    case _:
+                        continue
+                if target == name and isinstance(value, cst.Integer | cst.Float | cst.SimpleString | cst.Name):
+                    known = it.evaluate(value)
+                    return Known("default", element=known) if isinstance(known, Constant) and known.known else None
+    return None
 
 
 def _of_tensor(it: Interpreter, node: cst.Attribute, owner: Tensor, name: str, called: bool) -> Value:
@@ -127,11 +147,28 @@ def _of_object(it: Interpreter, node: cst.Attribute, owner: ModuleValue | Instan
     if called:
         return Method(owner, name, dotted_text(node.value))
     if isinstance(owner, ModuleValue):
+        if name in ("weight", "bias") and owner.qualified.startswith("torch.nn.") and owner.parameters:
+            return _parameter(it, node, owner)
         if name == "training":
             flag = it.state.heap.get((owner.oid, "training"))
             return Constant(flag.on, True) if isinstance(flag, Flag) else NUMBER
         return Unknown(made=it.origin(node), path=path, part_of=owner)
     return Unknown(made=it.origin(node), path=path)
+
+
+def _parameter(it: Interpreter, node: cst.Attribute, owner: ModuleValue) -> Tensor:
+    """`layer.weight` of a torch layer."""
+    origin = it.origin(node)
+    it.facts.leaves.add(origin)
+    frozen = it.heap_value(owner, "frozen") is not None
+    return Tensor(
+        Graph.NONE if frozen else Graph.LIVE,
+        frozenset({origin}),
+        () if frozen else (Step(it.site(node), "is a parameter"),),
+        producer="parameter",
+        made=it.site(node),
+        parameter_of=owner.oid,
+    )
 
 
 def _pipeline_component(it: Interpreter, node: cst.Attribute, owner: Value, name: str) -> Value | None:

@@ -406,9 +406,10 @@ def _setdefault(it: Interpreter, node: cst.Call, owner: Container, text: str, ar
 
 
 def _clear(it: Interpreter, node: cst.Call, owner: Container, text: str, arguments: Arguments) -> Value:
-    for key in it.element_keys.get(owner.oid, ()):
-        it.state.heap.pop((owner.oid, key), None)
-    return Constant(None, True)
+    if it.repeating(owner.loops) is None:
+        for key in it.element_keys.get(owner.oid, ()):
+            it.state.heap.pop((owner.oid, key), None)
+    return Constant(None, True)  # what outlives the call may be filled again before it is read
 
 
 def _same(it: Interpreter, node: cst.Call, owner: Container, text: str, arguments: Arguments) -> Value:
@@ -416,7 +417,8 @@ def _same(it: Interpreter, node: cst.Call, owner: Container, text: str, argument
 
 
 def _items(it: Interpreter, node: cst.Call, owner: Container, text: str, arguments: Arguments) -> Value:
-    return Known("items", owner.oid, made=owner.made, loops=owner.loops, element=it.element(owner))
+    pair = literal(it, node, "tuple", [(node.func, NUMBER), (node.func, it.element(owner))], False)
+    return Known("items", owner.oid, made=owner.made, loops=owner.loops, element=pair)
 
 
 def _nothing(it: Interpreter, node: cst.Call, owner: Container, text: str, arguments: Arguments) -> Value:

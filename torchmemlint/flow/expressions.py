@@ -308,38 +308,3 @@ def named(it: Interpreter, node: cst.NamedExpr) -> Value:
 
 def starred(it: Interpreter, node: cst.StarredElement) -> Value:
     return it.evaluate(node.value)
-
-
-EVALUATORS: dict[type, Callable[[Interpreter, cst.BaseExpression], Value]] = {  # type: ignore[assignment]
-    cst.Name: name,
-    cst.Integer: integer,
-    cst.Float: floating,
-    cst.Imaginary: ellipsis,
-    cst.SimpleString: string,
-    cst.ConcatenatedString: concatenated_string,
-    cst.FormattedString: formatted_string,
-    cst.Ellipsis: ellipsis,
-    cst.BinaryOperation: binary,
-    cst.UnaryOperation: unary,
-    cst.Comparison: comparison,
-    cst.BooleanOperation: boolean,
-    cst.IfExp: conditional,
-    cst.Tuple: tuple_or_list,
-    cst.List: tuple_or_list,
-    cst.Set: tuple_or_list,
-    cst.Dict: dictionary,
-    cst.ListComp: comprehension,
-    cst.SetComp: comprehension,
-    cst.GeneratorExp: comprehension,
-    cst.DictComp: comprehension,
-    cst.Subscript: subscript,
-    cst.Lambda: lambda_,
-    cst.Await: await_,
-    cst.Yield: yield_,
-    cst.NamedExpr: named,
-    cst.StarredElement: starred,
-    cst.Attribute: attributes.attribute,
-    cst.Call: calls.call,
-}
-
-__all__ = ["EVALUATORS", "ClassValue", "External", "FunctionValue", "arithmetic", "m", "text_of"]

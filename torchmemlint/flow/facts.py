@@ -189,7 +189,14 @@ class Loader:
     unknown_keywords: bool  # a **kwargs whose keys are not known
     dataset: Value | None
     oid: int
-    tests: tuple[str, ...] = ()  # conditions that it is built under, "not (...)" where they must not hold
+    in_memory: bool  # the data set's items lie ready in memory
+    iterable: bool  # the data set is an iterable one of the project
+    qualified: str = "torch.utils.data.DataLoader"
+    tests: tuple[tuple[str, bool], ...] = ()  # conditions of the `if` statements around it, False: it is in the else
+
+    def get(self, name: str) -> Value | None:
+        """The argument of this name."""
+        return dict(self.arguments).get(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +206,7 @@ class LoaderIteration:
     site: Site
     scope: Scope
     loader: Site
-    enumerated_in: Loops  # what repeats it, callers' loops included
+    enumerated_in: Loops  # what repeats it but not the building of the loader, callers' loops included
 
 
 @dataclass(frozen=True, slots=True)

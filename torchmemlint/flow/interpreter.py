@@ -106,6 +106,7 @@ class Interpreter:
         self.called_back: set[Function] = set()  # handed to code that is not understood
         self.returned: dict[Function, list[Value]] = {}
         self.context_modes: dict[int, Mode] = {}  # the project's own context managers
+        self.callees: dict[Origin, str] = {}  # calls that are not understood: the source text of what is called
         self.forwards: list[Site | None] = []  # forward passes so far: where their module was put into evaluation mode
         self.yield_modes: list[list[Mode]] = []  # modes at the yields of context managers being walked
         self.parser_arguments: dict[int, set[str]] = {}
@@ -243,8 +244,9 @@ class Interpreter:
     def lookup_global(self, name: str) -> Value:
         """The value of a name at module level."""
         value = self.globals.get(name)
-        if value is None:
-            value = self.global_writes.get(name)
+        written = self.global_writes.get(name)
+        if written is not None:
+            value = written if value is None else join(value, written)
         return value if value is not None else self._definition(name)
 
     def _definition(self, name: str) -> Value:
@@ -343,9 +345,11 @@ class Interpreter:
             self.proofs.setdefault((value.made.site, value.made.index), site)
         elif isinstance(value, Tensor) and value.graph is Graph.UNKNOWN and value.made is not None:
             self.proofs.setdefault((value.made, -1), site)
-        unknown = [o for o in origins_of(value) if (o.site, o.index) not in self.proofs]
-        if len(origins_of(value)) == 1 and unknown:
-            self.proofs.setdefault((unknown[0].site, unknown[0].index), site)
+        own = value.made if isinstance(value, Unknown) else None
+        calls = [o for o in origins_of(value) if o in self.callees and o != own]
+        if len({self.callees[o] for o in calls}) == 1:
+            for origin in calls:
+                self.proofs.setdefault((origin.site, origin.index), site)
 
     def proved(self, site: Site, index: int = -1) -> Site | None:
         """The backward that proves that the value made here had a graph."""
@@ -390,6 +394,8 @@ class Interpreter:
         """The heap slot of an attribute, for values that have an identity."""
         if isinstance(owner, ModuleValue | Instance | Known | Container) and owner.oid:
             return (owner.oid, attribute)
+        if isinstance(owner, ClassValue):
+            return (owner.cls.oid, attribute)
         return None
 
     def heap_value(self, owner: Value, attribute: str) -> Value | None:

@@ -97,7 +97,9 @@ def _refreshed(it: Interpreter, value: Known, element: Value, node: cst.BaseExpr
 def _iterated(it: Interpreter, loader: Known, node: cst.BaseExpression) -> None:
     if (it.recording or it.frame.path) and loader.made is not None:
         it.facts.loader_iterations.append(
-            LoaderIteration(it.site(node), it.scope, loader.made, it.frame.loops)
+            LoaderIteration(
+                it.site(node), it.scope, loader.made, tuple(mark for mark in it.frame.loops if mark not in loader.loops)
+            )
         )
 
 

@@ -19,6 +19,7 @@ from torchmemlint.flow import (
 )
 from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import NoOpGradMode, Use
+from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.values import (
     NUMBER,
@@ -73,6 +74,13 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
         return Known("optimizer", it.oid(node, it.frame.path), qualified, it.site(node), arguments.pairs())
     if qualified.startswith("torch.") and _computes(qualified):
         return tensors.function(it, node, qualified, arguments)
+    if qualified.startswith("torch.distributions.") and qualified.rpartition(".")[2][:1].isupper():
+        made = it.site(node)
+        return replace(tensor_from(arguments.values, producer="distribution", made=made), exact=False)
+    if qualified in ("torch.func.functional_call", "torch.nn.utils.stateless.functional_call") and arguments.items:
+        first = arguments.items[0].value
+        if isinstance(first, ModuleValue):
+            return modules.call(it, node, first, Arguments(arguments.items[1:]))
     if qualified.endswith(".GradScaler"):
         return Known("scaler", it.oid(node, it.frame.path), qualified, it.site(node))
     if qualified in frameworks.PASSING_GRAPHS and arguments.items:
@@ -401,6 +409,12 @@ _HANDLERS: dict[str, Callable[[Interpreter, cst.Call, Arguments], Value]] = {
     "torch.nn.utils.clip_grad_norm": _clip,
     "torch.nn.functional.one_hot": _one_hot,
     "torch.nn.utils.parameters_to_vector": _parameters_to_vector,
+    "torch.utils.data.TensorDataset": loaders.dataset,
+    "torch.utils.data.dataset.TensorDataset": loaders.dataset,
+    "torch.utils.data.Subset": loaders.dataset,
+    "torch.utils.data.dataset.Subset": loaders.dataset,
+    "torch.utils.data.random_split": loaders.split,
+    "torch.utils.data.dataset.random_split": loaders.split,
 }
 
 

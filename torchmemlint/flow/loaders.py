@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import libcst as cst
 
 from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import Loader
 from torchmemlint.flow.interpreter import Interpreter
-from torchmemlint.flow.values import NUMBER, Constant, Container, Known, Unknown, Value
+from torchmemlint.flow.values import NUMBER, Constant, Container, Instance, Known, Tensor, Unknown, Value
+from torchmemlint.syntax.text import text_of
 
-_POSITIONAL = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory")
+_POSITIONAL = tuple("dataset batch_size shuffle sampler batch_sampler num_workers collate_fn pin_memory".split())
 
 
 def build(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) -> Value:
@@ -26,15 +25,19 @@ def build(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments)
     oid = it.oid(node, it.frame.path)
     made = it.site(node)
     if it.recording:
-        dataset = next((value for name, value in named if name == "dataset"), None)
+        data = next((value for name, value in named if name == "dataset"), None)
         it.facts.loaders.append(
             Loader(
                 made,
                 it.scope,
                 tuple(named),
                 arguments.unknown_keywords or arguments.unknown_positional,
-                dataset,
+                data,
                 oid,
+                in_memory(data),
+                is_iterable(data),
+                qualified,
+                tuple((text_of(test), holds) for test, holds in it.frame.tests),
             )
         )
     return Known("loader", oid, qualified, made, tuple(named), it.frame.loops)
@@ -69,9 +72,11 @@ def parsed_arguments(it: Interpreter, node: cst.Call, parser: Known, method: str
     for name in it.parser_arguments.get(parser.oid, ()):
         value = it.state.heap.get((parser.oid, f"argument {name}"))
         if isinstance(value, Constant) and value.known:
-            it.state.heap[(oid, name)] = Known("default", element=value)
+            value = Known("default", element=value)
         elif value is not None:
-            it.state.heap[(oid, name)] = Unknown()
+            value = Unknown()
+        if value is not None:
+            it.state.heap[(oid, name)] = it.lasting_heap[(oid, name)] = value
     found = Known("arguments", oid, made=it.site(node))
     if method == "parse_known_args":
         return Container(it.oid(node), "tuple", items=(found, Unknown()))
@@ -83,6 +88,42 @@ def plain(value: Value | None) -> Value | None:
     return value.element if isinstance(value, Known) and value.role == "default" else value
 
 
-def without_positional(value: Known) -> Known:
-    """The loader without its recorded arguments."""
-    return replace(value, arguments=())
+# Calls in `__getitem__` that leave a worker nothing to do.
+_TRIVIAL = frozenset(
+    "torch.tensor torch.as_tensor torch.from_numpy torch.LongTensor torch.FloatTensor torch.Tensor len int float str "
+    "slice range min max dict list tuple isinstance".split()
+)
+
+
+def dataset(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
+    """`TensorDataset(...)`, or a part of a data set."""
+    return Known("dataset", it.oid(node), it.program.qualify(text_of(node.func)), it.site(node), arguments.pairs())
+
+
+def split(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
+    """`random_split(dataset, lengths)`: parts of the data set."""
+    return Known("parts", it.oid(node), made=it.site(node), element=dataset(it, node, arguments))
+
+
+def in_memory(value: Value | None) -> bool:
+    """Do the data set's items lie ready in memory, so that a worker would only copy them between processes?"""
+    match value:
+        case Tensor() | Container():
+            return True
+        case Known(role="iterator"):
+            return True  # range(n)
+        case Known(role="dataset", qualified=qualified, arguments=arguments):
+            return qualified.endswith(".TensorDataset") or any(name == "0" and in_memory(v) for name, v in arguments)
+        case Instance(cls=cls):
+            function = cls.method("__getitem__")
+            if function is None:
+                return False
+            return {cls.program.qualify(path) for path in function.outline.called} <= _TRIVIAL
+    return False
+
+
+def is_iterable(value: Value | None) -> bool:
+    """Is it an iterable data set of the project?"""
+    return isinstance(value, Instance) and any(
+        base.rpartition(".")[2] in ("IterableDataset", "IterDataPipe") for base in value.cls.external_bases()
+    )

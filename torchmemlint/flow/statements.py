@@ -125,6 +125,10 @@ def _part(it: Interpreter, value: Value, index: int, node: cst.BaseExpression) -
             made = it.origin(node, index)
             if it.proved(made.site, index) is not None and it.state.mode is not Mode.OFF:
                 return containers.proved_tensor(it, made, value)
+            if not value.origins:
+                return Unknown(made=made, part_of=value.part_of)
+            if value.made is not None and value.made in it.callees:
+                it.callees[made] = it.callees[value.made]
             return Unknown(value.origins | {made}, made, part_of=value.part_of)
         case Container():
             return it.state.heap.get((value.oid, f"[{index}]")) or it.element(value)
@@ -138,21 +142,21 @@ def _part(it: Interpreter, value: Value, index: int, node: cst.BaseExpression) -
             return Unknown()
 
 
-def _assign(it: Interpreter, node: cst.Assign) -> None:
+def assign_statement(it: Interpreter, node: cst.Assign) -> None:
     value = it.evaluate(node.value)
     for assigned in node.targets:
         target = assigned.target
         assign(it, target, _fold(it, node, target, value, node.value, augmented=False), node.value)
 
 
-def _annotated(it: Interpreter, node: cst.AnnAssign) -> None:
+def annotated_statement(it: Interpreter, node: cst.AnnAssign) -> None:
     if node.value is None:
         return
     value = it.evaluate(node.value)
     assign(it, node.target, _fold(it, node, node.target, value, node.value, augmented=False), node.value)
 
 
-def _augmented(it: Interpreter, node: cst.AugAssign) -> None:
+def augmented_statement(it: Interpreter, node: cst.AugAssign) -> None:
     old = it.evaluate(node.target)
     value = it.evaluate(node.value)
     if isinstance(old, Container) and isinstance(node.operator, cst.AddAssign):
@@ -356,35 +360,35 @@ def _quietly(it: Interpreter, node: cst.BaseExpression) -> Value:
 # -- simple statements -----------------------------------------------------------------------------------------------
 
 
-def _expression(it: Interpreter, node: cst.Expr) -> None:
+def expression_statement(it: Interpreter, node: cst.Expr) -> None:
     value = it.evaluate(node.value)
     if not it.recording:
         return
     bare_class = isinstance(value, External) and gradient_modes.mode_of_external(value.qualified) is not None
-    if bare_class or (isinstance(value, GradMode) and value.site is not None and isinstance(node.value, cst.Call)):
+    if bare_class or (isinstance(value, GradMode) and value.site is not None and value.site.node is node.value):
         it.facts.no_op_modes.append(
             NoOpGradMode(it.site(node), it.scope, "statement", text_of(node.value), it.site(node))
         )
 
 
-def _return(it: Interpreter, node: cst.Return) -> None:
+def return_statement(it: Interpreter, node: cst.Return) -> None:
     value: Value = Constant(None, True) if node.value is None else it.evaluate(node.value)
     it.frame.returns.append(value)
     it.frame.return_states.append(it.state.copy())
     it.state.dead = True
 
 
-def _raise(it: Interpreter, node: cst.Raise) -> None:
+def raise_statement(it: Interpreter, node: cst.Raise) -> None:
     if node.exc is not None:
         it.evaluate(node.exc)
     it.state.dead = True
 
 
-def _assert(it: Interpreter, node: cst.Assert) -> None:
+def assert_statement(it: Interpreter, node: cst.Assert) -> None:
     it.use(it.evaluate(node.test), Use.READ)
 
 
-def _delete(it: Interpreter, node: cst.Del) -> None:
+def delete_statement(it: Interpreter, node: cst.Del) -> None:
     targets = node.target.elements if isinstance(node.target, cst.Tuple) else [cst.Element(node.target)]
     for element in targets:
         match element.value:
@@ -400,7 +404,7 @@ def _delete(it: Interpreter, node: cst.Del) -> None:
                     it.shrunk.add(owner.oid)
 
 
-def _global(it: Interpreter, node: cst.Global) -> None:
+def global_statement(it: Interpreter, node: cst.Global) -> None:
     for item in node.names:
         name = item.name.value
         it.frame.globals_declared.add(name)
@@ -413,7 +417,7 @@ def _global(it: Interpreter, node: cst.Global) -> None:
         it.state.vars[name] = value
 
 
-def _import(it: Interpreter, node: cst.Import) -> None:
+def import_statement(it: Interpreter, node: cst.Import) -> None:
     for alias in node.names:
         qualified = expression_name(alias.name)
         if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
@@ -423,7 +427,7 @@ def _import(it: Interpreter, node: cst.Import) -> None:
             it.state.vars[first] = External(first)
 
 
-def _import_from(it: Interpreter, node: cst.ImportFrom) -> None:
+def import_from_statement(it: Interpreter, node: cst.ImportFrom) -> None:
     if isinstance(node.names, cst.ImportStar):
         return
     base = "." * len(node.relative) + (expression_name(node.module) if node.module else "")
@@ -435,13 +439,13 @@ def _import_from(it: Interpreter, node: cst.ImportFrom) -> None:
             it.state.vars[bound.value] = External(f"{base}{separator}{name}")
 
 
-def _break(it: Interpreter, node: cst.Break) -> None:
+def break_statement(it: Interpreter, node: cst.Break) -> None:
     if it.frame.breaks:
         it.frame.breaks[-1].append(it.state.copy())
     it.state.dead = True
 
 
-def _continue(it: Interpreter, node: cst.Continue) -> None:
+def continue_statement(it: Interpreter, node: cst.Continue) -> None:
     if it.frame.continues:
         it.frame.continues[-1].append(it.state.copy())
     it.state.dead = True
@@ -450,7 +454,7 @@ def _continue(it: Interpreter, node: cst.Continue) -> None:
 # -- branches --------------------------------------------------------------------------------------------------------
 
 
-def _if(it: Interpreter, node: cst.If) -> None:
+def if_statement(it: Interpreter, node: cst.If) -> None:
     test = it.evaluate(node.test)
     it.use(test, Use.READ)
     decided = isinstance(test, Constant) and test.known and not it.recording
@@ -466,6 +470,7 @@ def _if(it: Interpreter, node: cst.If) -> None:
     execute_body(it, node.body)
     after = it.state
     it.state = before
+    _not_a_tensor(it, node.test)
     if node.orelse is not None:
         it.frame.tests = (*tests, (node.test, False))
         _orelse(it, node.orelse)
@@ -473,14 +478,44 @@ def _if(it: Interpreter, node: cst.If) -> None:
     it.state = join_states(after, it.state)
 
 
+def _not_a_tensor(it: Interpreter, test: cst.BaseExpression) -> None:
+    """On the other branch of `isinstance(x, torch.Tensor)` or `hasattr(x, "detach")`, x is a number."""
+    match test:
+        case cst.Call(func=func, args=[cst.Arg(value=cst.Name(value=name)), *rest]):
+            called = text_of(func).rpartition(".")[2]
+            kind = text_of(rest[0].value) if rest else ""
+            tensor_test = (
+                called == "is_tensor"
+                or (called == "isinstance" and kind.rpartition(".")[2].rstrip(")") in ("Tensor", "Variable"))
+                or (called == "hasattr" and kind.strip("\"'") in ("detach", "item", "requires_grad"))
+            )
+            if tensor_test and isinstance(it.state.vars.get(name), Tensor):
+                it.state.vars[name] = Constant()
+
+
+def _not_a_tensor(it: Interpreter, test: cst.BaseExpression) -> None:
+    """On the other branch of `isinstance(x, torch.Tensor)` or `hasattr(x, "detach")`, x is a number."""
+    match test:
+        case cst.Call(func=func, args=[cst.Arg(value=cst.Name(value=name)), *rest]):
+            called = text_of(func).rpartition(".")[2]
+            kind = text_of(rest[0].value) if rest else ""
+            tensor_test = (
+                called == "is_tensor"
+                or (called == "isinstance" and kind.rpartition(".")[2].rstrip(")") in ("Tensor", "Variable"))
+                or (called == "hasattr" and kind.strip("\"'") in ("detach", "item", "requires_grad"))
+            )
+            if tensor_test and isinstance(it.state.vars.get(name), Tensor):
+                it.state.vars[name] = Constant()
+
+
 def _orelse(it: Interpreter, node: cst.If | cst.Else) -> None:
     if isinstance(node, cst.Else):
         execute_body(it, node.body)
     else:
-        _if(it, node)
+        if_statement(it, node)
 
 
-def _try(it: Interpreter, node: cst.Try | cst.TryStar) -> None:
+def try_statement(it: Interpreter, node: cst.Try | cst.TryStar) -> None:
     before = it.state.copy()
     execute_body(it, node.body)
     after_body = it.state
@@ -504,7 +539,7 @@ def _try(it: Interpreter, node: cst.Try | cst.TryStar) -> None:
         it.state.dead = it.state.dead or dead
 
 
-def _match(it: Interpreter, node: cst.Match) -> None:
+def match_statement(it: Interpreter, node: cst.Match) -> None:
     it.use(it.evaluate(node.subject), Use.READ)
     before = it.state
     result: State | None = before.copy()
@@ -528,7 +563,7 @@ def _captured(pattern: cst.CSTNode) -> list[str]:
     return found
 
 
-def _with(it: Interpreter, node: cst.With) -> None:
+def with_statement(it: Interpreter, node: cst.With) -> None:
     mode = it.state.mode
     for item in node.items:
         value = it.evaluate(item.item)
@@ -550,7 +585,7 @@ def mode_unless_set(it: Interpreter, mode: Mode) -> Mode:
 # -- loops -----------------------------------------------------------------------------------------------------------
 
 
-def _for(it: Interpreter, node: cst.For) -> None:
+def for_statement(it: Interpreter, node: cst.For) -> None:
     iterable = it.evaluate(node.iter)
 
     def head() -> None:
@@ -560,7 +595,7 @@ def _for(it: Interpreter, node: cst.For) -> None:
     _loop(it, node, head, node.body, node.orelse)
 
 
-def _while(it: Interpreter, node: cst.While) -> None:
+def while_statement(it: Interpreter, node: cst.While) -> None:
     def head() -> None:
         it.use(it.evaluate(node.test), Use.READ)
 
@@ -640,7 +675,7 @@ def _carry(entry: State, end: State, mark: LoopMark) -> State | None:
 # -- definitions -----------------------------------------------------------------------------------------------------
 
 
-def _function(it: Interpreter, node: cst.FunctionDef) -> None:
+def function_statement(it: Interpreter, node: cst.FunctionDef) -> None:
     """A function defined within another (or conditionally at module level)."""
     name = node.name.value
     function = it.local_functions.get(node)
@@ -658,7 +693,7 @@ def _function(it: Interpreter, node: cst.FunctionDef) -> None:
         it.evaluate(decorator.decorator)
 
 
-def _class(it: Interpreter, node: cst.ClassDef) -> None:
+def class_statement(it: Interpreter, node: cst.ClassDef) -> None:
     name = node.name.value
     info: ClassInfo | None = it.local_classes.get(node)
     if info is None:
@@ -679,31 +714,3 @@ def class_decorators(it: Interpreter, cls: ClassInfo) -> None:
                     it.site(decorator), it.scope, "class", text_of(decorator.decorator), it.site(decorator)
                 )
             )
-
-
-EXECUTORS: dict[type, Callable[[Interpreter, cst.CSTNode], None]] = {  # type: ignore[assignment]
-    cst.Expr: _expression,
-    cst.Assign: _assign,
-    cst.AnnAssign: _annotated,
-    cst.AugAssign: _augmented,
-    cst.Return: _return,
-    cst.Raise: _raise,
-    cst.Assert: _assert,
-    cst.Del: _delete,
-    cst.Global: _global,
-    cst.Import: _import,
-    cst.ImportFrom: _import_from,
-    cst.Break: _break,
-    cst.Continue: _continue,
-    cst.If: _if,
-    cst.Try: _try,
-    cst.TryStar: _try,
-    cst.Match: _match,
-    cst.With: _with,
-    cst.For: _for,
-    cst.While: _while,
-    cst.FunctionDef: _function,
-    cst.ClassDef: _class,
-}
-
-__all__ = ["EXECUTORS", "assign", "execute_body", "join", "rebind"]

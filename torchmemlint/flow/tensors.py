@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import attributes, containers
+from torchmemlint.flow import attributes, containers, statements
 from torchmemlint.flow.arguments import Arguments, flag
 from torchmemlint.flow.facts import Activation, InPlace, Transfer, Use
 from torchmemlint.flow.graphs import proven, tensor_from, through
@@ -37,11 +37,16 @@ _FILLING = frozenset("zero_ fill_ normal_ uniform_ bernoulli_ random_ exponentia
 def method(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments: Arguments) -> Value:
     """`owner.name(...)` of a tensor."""
     made = it.site(node)
+    if owner.producer == "distribution":
+        return distribution_method(it, node, owner, name, arguments)
     if name in torch_api.READERS:
         it.use(owner, Use.READ)
         return NUMBER
     if name in torch_api.CUTS:
-        return attributes.cut(it, node, owner, f".{name}()")
+        result = attributes.cut(it, node, owner, f".{name}()")
+        if name == "detach_" and isinstance(node.func, cst.Attribute):
+            statements.rebind(it, node.func.value, result, node)
+        return result
     if name in torch_api.METADATA:
         return NUMBER
     if name in torch_api.DISCRETE:
@@ -82,7 +87,8 @@ def moved(it: Interpreter, node: cst.Call, owner: Value, name: str, arguments: A
     if told and device is not Device.UNKNOWN and isinstance(owner, Known | Tensor | Unknown):
         blocking = flag(arguments, "non_blocking", "async")
         positional = [a for a in arguments.items if a.name.isdigit()]
-        simple = name == "cuda" or (len(positional) == 1 and not arguments.unknown_keywords)
+        placed = len(positional) + (arguments.find("device") is not None)
+        simple = (name == "cuda" or placed == 1) and not arguments.unknown_keywords
         it.facts.transfers.append(
             Transfer(
                 made,
@@ -189,8 +195,6 @@ def _in_place(it: Interpreter, node: cst.Call, owner: Tensor, name: str, argumen
         result = replace(result, carried=through(result, Via.ARITHMETIC))
     result = replace(result, exact=owner.exact, certain=owner.certain, device=owner.device)
     if target is not None:
-        from torchmemlint.flow import statements
-
         statements.rebind(it, target, result, node, added=arguments)
     return result
 
@@ -233,6 +237,14 @@ _KEEPING = frozenset(
     "view reshape flatten squeeze unsqueeze transpose permute t expand clone contiguous cpu cuda sum "
     "index_select gather repeat narrow roll flip".split()
 )
+
+
+def distribution_method(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments: Arguments) -> Value:
+    """A method of a distribution: `sample` draws without a graph, everything else differentiates."""
+    if name in ("sample", "sample_n", "has_rsample"):
+        return Tensor(Graph.NONE, producer="sample", made=it.site(node))
+    values = [owner, *arguments.values]
+    return replace(operation(it, node, name, values, arguments), exact=True, certain=True)  # type: ignore[type-var]
 
 
 def _in_mode(it: Interpreter, value: Tensor) -> Tensor:

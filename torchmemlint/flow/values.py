@@ -315,6 +315,12 @@ def join(a: Value, b: Value) -> Value:
                 a.part_of if a.part_of == b.part_of else None,
                 a.carried | b.carried,
             )
+        case Tensor(), Container():
+            return replace(a, exact=False, certain=False)
+        case Container(), Tensor():
+            return replace(b, exact=False, certain=False)
+        case Known(), Known() if a.role == b.role:
+            return a
         case Container(), Container() if a.oid == b.oid:
             return replace(a, items=None)
         case ModuleValue(), ModuleValue():

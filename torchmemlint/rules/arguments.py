@@ -1,0 +1,63 @@
+"""Arguments of calls as rules see them: their known values, and the edits that add or change one."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchmemlint.findings import Edit, Position, Span
+from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.values import Constant, Known, Value
+from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.text import text_of
+
+
+def known(value: Value | None) -> object | None:
+    """The value's Python value; None where it is not known (or is None)."""
+    if isinstance(value, Known) and value.role == "default":
+        value = value.element
+    return value.value if isinstance(value, Constant) and value.known else None
+
+
+def is_default(value: Value | None) -> bool:
+    """Is it an option's default, which whoever runs the program can change?"""
+    return isinstance(value, Known) and value.role == "default"
+
+
+def node_of(site: Site, name: str, position: int | None = None) -> cst.BaseExpression | None:
+    """The expression that a call gives for an argument, where it stands in the call itself."""
+    call = site.node
+    if not isinstance(call, cst.Call):
+        return None
+    for index, argument in enumerate(call.args):
+        if argument.star:
+            position = None if argument.star == "*" else position
+        elif argument.keyword.value == name if argument.keyword is not None else index == position:
+            return argument.value
+    return None
+
+
+def adding(facts: FileFacts, site: Site, text: str) -> tuple[Edit, ...]:
+    """Edits that add `text` ("pin_memory=True") as the last argument of the call at `site`, in the call's own style."""
+    call = site.node
+    if not isinstance(call, cst.Call):
+        return ()
+    if not call.args:
+        end = site.span.end
+        inside = Position(end.row, end.column - 1)
+        return (Edit(Span(inside, inside), text),)
+    last = call.args[-1]
+    end = site.piece.span(last.value).end
+    start = site.piece.span(last).start
+    before = facts.source.rows[start.row - 1][: start.column - 1]
+    joint = f",\n{before}" if not before.strip() else ", "
+    return (Edit(Span(end, end), joint + text),)
+
+
+def replacing(site: Site, node: cst.CSTNode, text: str) -> tuple[Edit, ...]:
+    """Edits that put `text` in the place of `node`."""
+    return (Edit(site.piece.span(node), text),)
+
+
+def shown(node: cst.BaseExpression | None) -> str:
+    """The argument's source text, "" where there is none."""
+    return text_of(node) if node is not None else ""

@@ -1,0 +1,1 @@
+"""Rules about loading data and moving it to the device."""

@@ -1,0 +1,121 @@
+"""What several rules ask of a loader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchmemlint.flow.facts import FileFacts, Loader, LoaderIteration, Transfer
+from torchmemlint.flow.values import Constant, Device, LoopMark
+from torchmemlint.rules.arguments import known
+from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.text import text_of
+
+_DEBUGGING = ("debug", "dev_run", "overfit", "sanity", "dry_run", "smoke", "profile", "win32", "windows")
+
+
+def workers(loader: Loader) -> int | None:
+    """The number of worker processes (0 where none is given); None where it is not known."""
+    if loader.unknown_keywords:
+        return None
+    value = loader.get("num_workers")
+    if value is None:
+        return 0
+    number = known(value)
+    return number if isinstance(number, int) else None
+
+
+def pins(loader: Loader) -> bool | None:
+    """Does the loader hand out batches in pinned memory? None where that is not known."""
+    if loader.unknown_keywords:
+        return None
+    value = loader.get("pin_memory")
+    if value is None:
+        return False
+    if isinstance(value, Constant) and value.known:
+        return bool(value.value)
+    return None
+
+
+def own_batches(loader: Loader) -> bool:
+    """Does a collate function of the project's own decide what a batch is?"""
+    value = loader.get("collate_fn")
+    return value is not None and not (isinstance(value, Constant) and value.known and value.value is None)
+
+
+def for_debugging(loader: Loader) -> bool:
+    """Is it built only where somebody is debugging (or on a system without cheap processes)?"""
+    return any(holds != text.startswith("not ") for text, holds in loader.tests if _about_debugging(text))
+
+
+def _about_debugging(text: str) -> bool:
+    lowered = text.lower()
+    return any(word in lowered for word in _DEBUGGING)
+
+
+def in_tests(facts: FileFacts, loader: Loader) -> bool:
+    """Does it belong to a test?"""
+    function = loader.scope.function
+    names = (facts.path.name, function.name if function is not None else "")
+    return any(name.startswith("test_") for name in names) or facts.path.stem in ("conftest",)
+
+
+def of_torch(loader: Loader) -> bool:
+    """Is it torch's own loader (graph libraries keep their data in memory and have loaders of their own)?"""
+    return not loader.qualified.startswith("torch_geometric.")
+
+
+def to_accelerator(facts: FileFacts, loader: Loader) -> list[Transfer]:
+    """Where the loader's batches, as they came, are moved to an accelerator."""
+    return [
+        transfer
+        for transfer in facts.transfers
+        if transfer.loader is loader.site and transfer.device is Device.ACCELERATOR
+    ]
+
+
+def makes_device_tensors(facts: FileFacts) -> Transfer | None:
+    """A transfer to an accelerator inside a data set or collate function of the file: batches are there already."""
+    for transfer in facts.transfers:
+        function = transfer.scope.function
+        if transfer.device is not Device.ACCELERATOR or function is None:
+            continue
+        if function.name in ("__getitem__", "__getitems__") or "collate" in function.name:
+            return transfer
+    return None
+
+
+def repeated(facts: FileFacts, loader: Loader) -> tuple[LoaderIteration, LoopMark] | None:
+    """An iteration over the loader and the loop around it that repeats it, where there is one."""
+    for iteration in facts.loader_iterations:
+        if iteration.loader is not loader.site:
+            continue
+        for mark in iteration.enumerated_in:
+            if mark.node is None or _iterates_over(mark.node, iteration.site.node):
+                continue
+            return iteration, mark
+    return None
+
+
+def _iterates_over(loop: cst.CSTNode, iterable: cst.CSTNode) -> bool:
+    """Is `iterable` (part of) what the loop runs over, and not in its body?"""
+    return any(_contains(part, iterable) for part in _iterables(loop))
+
+
+def _iterables(loop: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    if isinstance(loop, cst.For):
+        yield loop.iter
+    comp = getattr(loop, "for_in", None)
+    while isinstance(comp, cst.CompFor):
+        yield comp.iter
+        comp = comp.inner_for_in
+
+
+def _contains(node: cst.CSTNode, wanted: cst.CSTNode) -> bool:
+    return node is wanted or any(_contains(child, wanted) for child in node.children)
+
+
+def name_of(site: Site) -> str:
+    """How the class is called in the source: "DataLoader", "data.DataLoader"."""
+    return text_of(site.node.func) if isinstance(site.node, cst.Call) else "DataLoader"

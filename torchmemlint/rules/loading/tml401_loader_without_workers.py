@@ -1,0 +1,93 @@
+"""TML401 loader-without-workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmemlint.flow.facts import FileFacts, Loader
+from torchmemlint.rules.arguments import adding, is_default, node_of, replacing, shown
+from torchmemlint.rules.base import Rule
+from torchmemlint.rules.findings import report
+from torchmemlint.rules.loading.loaders import for_debugging, in_tests, name_of, of_torch, workers
+
+WORKERS = 4  # what the fix asks for; the right number depends on the machine and the data
+
+
+class LoaderWithoutWorkers(Rule):
+    """A loader prepares its batches in the training process.
+
+    ## What it does
+    Reports a `DataLoader` whose number of workers is 0: not given, given as 0, or 0 by the default of a command-line
+    option or of a helper that every caller in view leaves alone. Keyword dictionaries, `functools.partial` and helpers
+    of the same file are followed.
+
+    ## Why it costs memory
+    It does not: it costs time, and with it the accelerator, whose memory is held while nothing computes. Each batch is
+    read, decoded and augmented between two steps. Workers are not free either: each is a process with its own copy of
+    what the data set holds, and keeps `prefetch_factor` (2) batches ready in host memory.
+
+    ## Example
+    ```python
+    loader = DataLoader(dataset, batch_size=64, shuffle=True)
+    ```
+
+    ## Use instead
+    ```python
+    loader = DataLoader(dataset, batch_size=64, shuffle=True, num_workers=4)
+    ```
+
+    ## Fix safety
+    Unsafe: random augmentation draws from other generators in worker processes, the data set must survive being
+    copied into them, and on Windows and macOS the script needs `if __name__ == "__main__":`. The number 4 is a start,
+    not an optimum.
+
+    ## When it stays silent
+    The number of workers is not known (a configuration, unknown keywords), or is asked for by a caller; the data is in
+    memory already (`TensorDataset`, its subsets and splits, lists, ranges, data sets whose `__getitem__` only indexes);
+    iterable data sets of the file, which would yield everything once per worker; branches for debugging, and tests.
+
+    ## References
+    - [torch.utils.data: single- and multi-process loading](https://docs.pytorch.org/docs/stable/data.html)
+    - [Performance Tuning Guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    """
+
+    code = "TML401"
+    name = "loader-without-workers"
+    severity = Severity.ADVICE
+    fix = Applicability.UNSAFE
+    why = "the accelerator, and what is held on it, waits while the training process itself prepares each batch"
+
+    def check(self, facts: FileFacts) -> Iterator[Finding]:
+        """Yield loaders that are known to have no workers."""
+        for loader in facts.loaders:
+            if workers(loader) != 0 or loader.in_memory or loader.iterable:
+                continue
+            if for_debugging(loader) or in_tests(facts, loader) or not of_torch(loader):
+                continue
+            given = node_of(loader.site, "num_workers", 5)
+            yield report(
+                self,
+                facts,
+                loader.site,
+                f"`{name_of(loader.site)}` loads in the training process: {_how(loader, shown(given))}",
+                evidence=[(loader.site, _how(loader, shown(given)))],
+                fix=Fix(f"Load with {WORKERS} worker processes", Applicability.UNSAFE, self._edits(facts, loader)),
+            )
+
+    def _edits(self, facts: FileFacts, loader: Loader) -> tuple[Edit, ...]:
+        given = node_of(loader.site, "num_workers", 5)
+        if given is not None:
+            return replacing(loader.site, given, str(WORKERS))
+        if loader.get("num_workers") is not None:
+            return ()
+        return adding(facts, loader.site, f"num_workers={WORKERS}")
+
+
+def _how(loader: Loader, text: str) -> str:
+    value = loader.get("num_workers")
+    if value is None:
+        return "`num_workers` is not given, and is 0 by default"
+    if is_default(value):
+        return f"`num_workers` is `{text or 'an option'}`, an option that is 0 by default"
+    return f"`num_workers` is `{text}`, which is 0 here" if text not in ("", "0") else "`num_workers` is 0"
