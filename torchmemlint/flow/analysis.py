@@ -8,7 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from torchmemlint.flow import annotations, calls, gradient_modes, statements
-from torchmemlint.flow.expressions import EVALUATORS
+from torchmemlint.flow.dispatch import EVALUATORS, EXECUTORS
 from torchmemlint.flow.facts import CachedResult, FileFacts, Use
 from torchmemlint.flow.interpreter import Frame, Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, Program, decorator_name
@@ -42,7 +42,7 @@ def analyse(source: SourceModule) -> FileFacts:
         return facts
     it = Interpreter(program, facts)
     it.evaluators = EVALUATORS
-    it.executors = statements.EXECUTORS
+    it.executors = EXECUTORS
     it.body_executor = statements.execute_body
     functions = _functions(program)
     for _ in range(MAX_PASSES):

@@ -105,7 +105,7 @@ def _of_tensor(it: Interpreter, node: cst.Attribute, owner: Tensor, name: str, c
 def cut(it: Interpreter, node: cst.CSTNode, value: Tensor, how: str) -> Tensor:
     """A detach: a fact, a use, and the tensor without its graph."""
     it.use(value, Use.DETACHED)
-    if it.recording and value.carries_graph:
+    if it.recording and value.graph >= Graph.UNKNOWN and value.origins:
         it.facts.detaches.append(Detach(it.site(node), it.scope, how, value))
     return replace(detached(value), made=it.site(node))
 
@@ -215,9 +215,8 @@ def _of_unknown(it: Interpreter, node: cst.Attribute, owner: Unknown, name: str,
         return Method(owner, name, dotted_text(node.value))
     if name in torch_api.METADATA_ATTRIBUTES and name != "device":
         return Unknown()
-    if name == "data":
-        it.use(owner, Use.DETACHED)
-        return Unknown()
+    if name == "data" and owner.origins:
+        return cut(it, node, Tensor(Graph.UNKNOWN, owner.origins), ".data")
     made = it.origin(node)
     if it.proved(made.site) is not None:
         return containers.proved_tensor(it, made, owner)

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchmemlint.flow import attributes, containers, differentiation, gradient_modes, library, modules, tensors
 from torchmemlint.flow.arguments import Argument, Arguments, evaluate_arguments
-from torchmemlint.flow.facts import Use
+from torchmemlint.flow.facts import Use, WeakCall
 from torchmemlint.flow.interpreter import CallRecord, Frame, Interpreter
 from torchmemlint.flow.program import Function
 from torchmemlint.flow.values import (
@@ -36,6 +36,7 @@ from torchmemlint.flow.values import (
 )
 from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.outline import dotted_text
+from torchmemlint.syntax.text import text_of
 
 
 def call(it: Interpreter, node: cst.Call) -> Value:
@@ -116,10 +117,23 @@ def unknown_call(it: Interpreter, node: cst.Call, callee: Value, arguments: Argu
             it.called_back.add(value.function)
     for value in arguments.values:
         it.use(value, Use.PASSED)
+    if it.state.mode is Mode.OFF:
+        return Unknown()
     made = it.origin(node)
+    it.callees[made] = text_of(node.func)
+    _record_weak_call(it, node, callee, made)
     if it.proved(made.site) is not None and it.state.mode is not Mode.OFF:
         return containers.proved_tensor(it, made, Unknown(origins))
     return Unknown(origins | {made}, made)
+
+
+def _record_weak_call(it: Interpreter, node: cst.Call, callee: Value, made: Origin) -> None:
+    """A call of a variable that may well be a module: what is done with its result will tell."""
+    plain = isinstance(callee, Unknown) and callee.path and isinstance(node.func, cst.Name | cst.Attribute)
+    if it.recording and plain and node.args:
+        it.facts.weak_calls.append(
+            WeakCall(it.site(node), it.scope, text_of(node.func), made, it.frame.statement or it.site(node))
+        )
 
 
 def lambda_value(it: Interpreter, node: cst.Lambda) -> Value:

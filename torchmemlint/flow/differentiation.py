@@ -29,6 +29,9 @@ def gradients(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     outputs = arguments.get("0", "outputs", "tensors")
     if outputs is not None:
         _differentiate(it, node, outputs, arguments)
+    inputs = arguments.get("1", "inputs")
+    if inputs is not None:
+        it.use(inputs, Use.DIFFERENTIATED)
     create = flag(arguments, "create_graph", "4")
     graph = Graph.NONE if create is False else Graph.LIVE if create else Graph.UNKNOWN
     made = it.site(node)

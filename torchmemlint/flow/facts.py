@@ -118,11 +118,23 @@ class ModuleCall:
     evaluating: Site | None  # `.eval()` ran on the module at this place
     frozen: bool
     input_needs_graph: bool
+    input_origins: frozenset[Origin]
     differentiable_input: bool  # an argument was made to require gradients
     statement: Site
     function: Function | None = None  # the project function called, where module is None
     method: str = ""  # "encode" where the call is `module.encode(...)`
     exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class WeakCall:
+    """A call of a variable, attribute or project function of which it is not known that it runs a module."""
+
+    site: Site
+    scope: Scope
+    callee: str
+    origin: Origin
+    statement: Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +294,7 @@ class FileFacts:
     collections: list[Collection] = field(default_factory=list)
     attribute_stores: list[AttributeStore] = field(default_factory=list)
     module_calls: list[ModuleCall] = field(default_factory=list)
+    weak_calls: list[WeakCall] = field(default_factory=list)
     detaches: list[Detach] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
     no_op_modes: list[NoOpGradMode] = field(default_factory=list)
@@ -297,6 +310,7 @@ class FileFacts:
     spent: dict[Origin, list[tuple[Site, Loops]]] = field(default_factory=dict)  # backwards that free the graph
 
     effects: dict[Function | None, set[str]] = field(default_factory=dict)
+    makers: set[Origin] = field(default_factory=set)  # forward passes
     call_modes: dict[Function, set[Mode]] = field(default_factory=dict)  # modes that callers in view call it in
     shrunk: set[int] = field(default_factory=set)  # containers that elements are deleted from
     leaves: set[Origin] = field(default_factory=set)  # parameters and inputs that gradients are wanted for
@@ -320,6 +334,7 @@ class FileFacts:
             items = getattr(self, name)
             last = {_identity(item): item for item in items}
             setattr(self, name, list(last.values()))
+        self.makers = {call.origin for call in self.module_calls}
 
     def use(self, origins: frozenset[Origin]) -> Use:
         """All that happens to values from these origins."""
@@ -340,6 +355,7 @@ _LISTS = (
     "collections",
     "attribute_stores",
     "module_calls",
+    "weak_calls",
     "detaches",
     "backwards",
     "no_op_modes",

@@ -80,7 +80,7 @@ def called(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments
     if qualified in known_modes.SETTERS:
         mode = _from_flag(arguments.get("0", "mode"))
         it.state.mode = mode
-        return GradMode(mode, True, it.site(node))
+        return GradMode(mode, True)
     mode_or_none = mode_of_external(qualified)
     if mode_or_none is None:
         return None
@@ -111,6 +111,8 @@ def applied(it: Interpreter, node: cst.Call, mode: GradMode, arguments: Argument
 def enter(it: Interpreter, value: Value, item: cst.BaseExpression) -> None:
     """A `with` item (or `enter_context`) takes effect."""
     mode = mode_in_context(it, value, item)
+    if mode is Mode.UNKNOWN and it.state.mode is Mode.OFF:
+        return  # hardly a context turns gradients on again
     if mode is not None:
         it.state.mode = mode
 

@@ -22,6 +22,7 @@ from torchmemlint.flow.values import (
     Tensor,
     Unknown,
     Value,
+    join,
 )
 
 # Wrappers around an iterable that yield its elements.
@@ -69,6 +70,11 @@ def element_of(it: Interpreter, value: Value, node: cst.BaseExpression) -> Value
         case Tensor():
             result = tensor_from((value,), producer="iterate", made=it.site(node))
             return replace(result, exact=value.exact, kind=value.kind)
+        case ModuleValue(children=children) if children:
+            element = children[0]
+            for child in children[1:]:
+                element = join(element, child)
+            return element
         case ModuleValue():
             return ModuleValue(it.oid("item", value.oid), parameters=value.parameters, why=value.why, made=value.made)
         case Constant():

@@ -8,6 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from torchmemlint.flow import (
+    attributes,
     calls,
     containers,
     differentiation,
@@ -491,8 +492,7 @@ def unknown_method(
     if name in ("step",) and isinstance(owner, Unknown):
         it.effect("step")
     if name in torch_api.CUTS and isinstance(owner, Unknown):
-        it.use(owner, Use.DETACHED)
-        return Tensor(Graph.CUT, producer="detach", made=it.site(node))
+        return attributes.cut(it, node, Tensor(Graph.UNKNOWN, owner.origins), f".{name}()")
     if name in torch_api.READERS and isinstance(owner, Unknown):
         it.use(owner, Use.READ)
         return NUMBER

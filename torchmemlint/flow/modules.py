@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchmemlint.flow import calls, containers, tensors
 from torchmemlint.flow.arguments import Arguments, flag
-from torchmemlint.flow.facts import Hook, ModuleCall, SequentialBuilt, Use
+from torchmemlint.flow.facts import Hook, ModuleCall, SequentialBuilt, Use, WeakCall
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import PIPELINE, Interpreter
 from torchmemlint.flow.program import ClassInfo
@@ -113,9 +113,9 @@ def build(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments)
     made = it.site(node)
     last = qualified.rpartition(".")[2]
     children: tuple[Value, ...] = ()
-    if last == "Sequential" and qualified.startswith("torch.nn."):
+    if last in ("Sequential", "ModuleList") and qualified.startswith("torch.nn."):
         children = _children(it, arguments)
-        if it.recording:
+        if it.recording and last == "Sequential":
             it.facts.sequentials.append(
                 SequentialBuilt(made, it.scope, children, not arguments.unknown_positional)
             )
@@ -348,12 +348,20 @@ def _record_call(
             evaluating,
             not trains and inputs is not Graph.LIVE,
             inputs is Graph.LIVE,
+            _origins(it, arguments),
             any(isinstance(v, Tensor) and v.producer == "requires_grad" for v in _flat(it, arguments.values)),
             it.frame.statement or it.site(node),
             method=method,
             exact=module.cls is not None or module.qualified != "" or method == "",
         )
     )
+
+
+def _origins(it: Interpreter, arguments: Arguments) -> frozenset[Origin]:
+    found: frozenset[Origin] = frozenset()
+    for value in arguments.values:
+        found |= it.deep_origins(value)
+    return found
 
 
 def project_result(
@@ -367,7 +375,16 @@ def project_result(
     """What a walked project function returns, with the call among its origins when it made the graph itself."""
     if not isinstance(node, cst.Call):
         return result
-    if it.state.mode is Mode.OFF or not _carries(it, result):
+    if it.state.mode is Mode.OFF:
+        return result
+    if isinstance(result, Unknown) and result.origins:
+        origin = it.origin(node)
+        if it.recording:
+            it.facts.weak_calls.append(
+                WeakCall(it.site(node), it.scope, text_of(node.func), origin, it.frame.statement or it.site(node))
+            )
+        return replace(result, origins=cap(result.origins | {origin}))
+    if not _carries(it, result):
         return result
     if calls.argument_graph(arguments.values, it) is Graph.LIVE:
         return result
@@ -386,6 +403,7 @@ def project_result(
                 evaluating,
                 False,
                 False,
+                _origins(it, arguments),
                 any(isinstance(v, Tensor) and v.producer == "requires_grad" for v in _flat(it, arguments.values)),
                 it.frame.statement or it.site(node),
                 function=callee.function,

@@ -84,8 +84,10 @@ class EvalWithoutNoGrad(Rule):
                     yield found
 
     def _call(self, facts: FileFacts, call: ModuleCall) -> Finding | None:
-        if call.scope.mode is not Mode.ON or call.frozen or call.differentiable_input or call.input_needs_graph:
+        if call.scope.mode is not Mode.ON or call.frozen or call.differentiable_input:
             return None
+        if call.input_origins & (facts.makers - {call.origin}):
+            return None  # what feeds it is reported, or needs its graph
         function = call.scope.function
         if function is not None and function.name.startswith("test_"):
             return None
@@ -93,7 +95,11 @@ class EvalWithoutNoGrad(Rule):
         use = facts.uses.get(call.origin, Use.NOTHING)
         if Use.DIFFERENTIATED in use or effects & {"input-gradient", "gradient hook"}:
             return None
+        if "backward" in effects and Use.DETACHED in use:
+            return None  # training code that drops this graph: TML203
         here = call.evaluating is not None and _within(call)
+        if here and use & Use.RETURNED and _feeds_training(facts, call):
+            return None
         if here:
             if call.module is None and use & Use.RETURNED:
                 return None
@@ -134,6 +140,11 @@ class EvalWithoutNoGrad(Rule):
             evidence=links,
             fix=_fix(facts, call, use, effects),
         )
+
+
+def _feeds_training(facts: FileFacts, call: ModuleCall) -> bool:
+    """Does a module that is not in evaluation mode work on the result (a frozen trunk under a head that trains)?"""
+    return any(other.evaluating is None and call.origin in other.input_origins for other in facts.module_calls)
 
 
 def _is_test(facts: FileFacts) -> bool:

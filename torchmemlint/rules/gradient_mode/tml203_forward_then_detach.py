@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.facts import Detach, FileFacts, ModuleCall, Use
+from torchmemlint.flow.facts import Detach, FileFacts, ModuleCall, Use, WeakCall
 from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, report
@@ -58,18 +58,12 @@ class ForwardThenDetach(Rule):
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield forward passes whose results are all detached."""
         detaches = _by_origin(facts)
-        for call in facts.module_calls:
-            if call.scope.mode is not Mode.ON or call.frozen or call.evaluating is not None:
-                continue
-            if call.module is None or call.differentiable_input:
-                continue
-            use = facts.uses.get(call.origin, Use.NOTHING)
-            if Use.DETACHED not in use or use & ~(Use.DETACHED | Use.READ):
-                continue
+        for call in (*facts.module_calls, *facts.weak_calls):
             found = detaches.get(call.origin)
-            if not found:
+            if not found or call.scope.mode is not Mode.ON or not _only_detached(facts, call):
                 continue
-            links: list[Link] = [*call.evidence, *((d.site, f"is detached here (`{d.how}`)") for d in found[:3])]
+            evidence = call.evidence if isinstance(call, ModuleCall) else ()
+            links: list[Link] = [*evidence, *((d.site, f"is detached here (`{d.how}`)") for d in found[:3])]
             yield report(
                 self,
                 facts,
@@ -80,6 +74,21 @@ class ForwardThenDetach(Rule):
             )
 
 
+def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
+    """Does everything that comes out of this forward pass end in a detach?"""
+    use = facts.uses.get(call.origin, Use.NOTHING)
+    if Use.DETACHED not in use or use & ~(Use.DETACHED | Use.READ):
+        return False
+    effects = facts.effects.get(call.scope.function, set())
+    if isinstance(call, WeakCall):
+        return "backward" in effects  # in training code, a detach shows that there is a graph
+    if call.frozen or call.differentiable_input or call.input_needs_graph:
+        return False
+    if call.module is None and call.evaluating is None and use is not Use.DETACHED:
+        return False
+    return call.evaluating is None or "backward" in effects  # else it is evaluation, TML201's business
+
+
 def _by_origin(facts: FileFacts) -> dict[Origin, list[Detach]]:
     found: dict[Origin, list[Detach]] = {}
     for detach in facts.detaches:
@@ -88,7 +97,7 @@ def _by_origin(facts: FileFacts) -> dict[Origin, list[Detach]]:
     return found
 
 
-def _fix(facts: FileFacts, call: ModuleCall, detaches: list[Detach]) -> Fix | None:
+def _fix(facts: FileFacts, call: ModuleCall | WeakCall, detaches: list[Detach]) -> Fix | None:
     """`with torch.no_grad():` around the statement, where the whole statement is detached."""
     statement = call.statement
     if not isinstance(statement.node, cst.Assign | cst.AnnAssign) or statement.node.value is None:

@@ -13,12 +13,17 @@ LEAVES_VIEW = Use.RETURNED | Use.PASSED | Use.STORED
 
 
 def is_spent(facts: FileFacts, origins: Iterable[Origin], loop: LoopMark) -> Site | None:
-    """The backward that frees the graph from one of these origins in every iteration of `loop`."""
-    for origin in sorted(origins, key=lambda o: o.site.serial):
-        for site, loops in facts.spent.get(origin, ()):
-            if loop in loops or loop.node is None:
-                return site
-    return None
+    """The backward that frees the graph from all of these origins in every iteration of `loop`."""
+    chosen = sorted(origins, key=lambda o: o.site.serial)
+    makers = [origin for origin in chosen if origin in facts.makers]
+    found: Site | None = None
+    for origin in makers or chosen:
+        sites = [site for site, loops in facts.spent.get(origin, ()) if loop in loops or loop.node is None]
+        if sites:
+            found = found or sites[0]
+        elif makers:
+            return None
+    return found
 
 
 def evaluating_call(facts: FileFacts, origins: Iterable[Origin]) -> ModuleCall | None:

@@ -86,8 +86,11 @@ def _is_last(facts: FileFacts, backward: Backward) -> bool:
         return False
     loops = [mark for mark in backward.scope.loops if mark.node is not None]
     given = {origin for origin in backward.origins if isinstance(origin.site.node, cst.Param)}
-    calls = {call.origin for call in facts.module_calls}
-    made = frozenset(o for o in backward.origins if o in calls or o.site is backward.value_site)
+    made = frozenset(
+        o
+        for o in backward.origins - given - facts.leaves
+        if o in facts.makers or o.site is backward.value_site or _same_function(backward, o)
+    )
     if not made or (given and not loops):
         return False  # callers may differentiate what they hand in
     if any(origin.index == KEPT for origin in backward.origins - facts.leaves):
@@ -105,24 +108,30 @@ def _is_last(facts: FileFacts, backward: Backward) -> bool:
 
 
 def _others(facts: FileFacts, backward: Backward) -> bool:
-    """Another differentiation of a part of the same graph."""
+    """Another, later differentiation of a part of the same graph."""
+    shared = backward.origins - facts.leaves
     return any(
-        other.site is not backward.site and (other.origins & backward.origins or not other.origins)
+        other.site is not backward.site
+        and (not other.origins or other.origins & shared)
+        and (other.scope.function is not backward.scope.function or other.order > backward.order)
         for other in facts.backwards
-        if other.scope.function is backward.scope.function or other.origins & backward.origins
+        if other.scope.function is backward.scope.function or other.origins & shared
     )
+
+
+def _same_function(backward: Backward, origin: Origin) -> bool:
+    function = backward.scope.function
+    if origin.site.piece is not backward.site.piece:
+        return False
+    return function is None or _around(function.piece.span(function.node), origin.site.span)
 
 
 def _inside_loop(backward: Backward, origin: Origin) -> bool:
     """Is the graph built anew in each iteration of the innermost loop around the backward?"""
     loops = [mark.site for mark in backward.scope.loops if mark.node is not None and mark.site is not None]
-    function = backward.scope.function
-    if not loops or origin.site.piece is not backward.site.piece:
-        return True
-    span = origin.site.span
-    if function is not None and not _around(function.piece.span(function.node), span):
+    if not loops or not _same_function(backward, origin):
         return True  # made in a function that is called from here
-    return _around(loops[-1].span, span)
+    return _around(loops[-1].span, origin.site.span)
 
 
 def _around(outer: Span, inner: Span) -> bool:

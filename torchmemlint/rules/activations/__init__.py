@@ -1,0 +1,1 @@
+"""Rules about what activations keep, and about overwriting them in place."""
