@@ -258,7 +258,7 @@ def _bind_parameters(it: Interpreter, function: Function, self_value: Value | No
             if annotated is not None:
                 value = annotated
         if value is None:
-            value = Unknown(made=it.origin(parameter), path=name)
+            value = Unknown(frozenset({it.origin(parameter)}), it.origin(parameter), name)
         if isinstance(value, Unknown):
             site = it.proved(it.site(parameter))
             if site is not None and not isinstance(parameter.default, cst.Name):

@@ -254,6 +254,9 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
             it.facts.leaves.add(kept)
         it.state.heap[slot] = containers.marked(it, value, kept)
         it.written(slot)
+        cls = class_of(owner)
+        if cls is not None:
+            it.written((cls.oid, name))
     elif path:
         it.state.bind(path, value)
         it.use(value, Use.STORED)

@@ -111,7 +111,7 @@ def method(it: Interpreter, node: cst.Call, callee: Method, arguments: Arguments
 def unknown_call(it: Interpreter, node: cst.Call, callee: Value, arguments: Arguments) -> Value:
     """A call that is not understood: its arguments may be kept, read or differentiated."""
     origins: frozenset[Origin] = frozenset()
-    for value in (callee, *arguments.values):
+    for value in arguments.values:
         origins |= it.deep_origins(value)
         if isinstance(value, FunctionValue):
             it.called_back.add(value.function)
@@ -181,11 +181,21 @@ def inline(
         return _not_followed(it, node, given)
     if any(text.endswith("contextmanager") for text in function.decorator_texts()):
         return _context_manager(it, node, callee, bound, mode)
-    before = len(it.forwards)
+    before, freed = len(it.forwards), len(it.spent_log)
     result = walk(it, node, callee, bound, mode)
+    _spent_inside(it, node, result, it.spent_log[freed:])
     inner = it.forwards[before:]
     evaluating = inner[0] if inner and all(site is not None for site in inner) else None
     return modules.project_result(it, node, callee, result, evaluating, given)
+
+
+def _spent_inside(it: Interpreter, node: cst.CSTNode, result: Value, freed: list[tuple[Origin, Site]]) -> None:
+    """What the callee returns has already been differentiated by it."""
+    origins = it.deep_origins(result)
+    for origin, site in freed:
+        if origin in origins:
+            it.facts.spent.setdefault(it.origin(node), []).append((site, it.frame.loops))
+            return
 
 
 def _context_manager(

@@ -17,8 +17,7 @@ def backward(it: Interpreter, node: cst.Call, owner: Value, arguments: Arguments
     given = isinstance(first, Tensor | Container) or isinstance(first, Unknown)
     if given and not isinstance(owner, Tensor) and first is not None:
         _differentiate(it, node, first, arguments)
-        if isinstance(owner, Unknown) and owner.origins:
-            _differentiate(it, node, owner, arguments)
+        it.use(owner, Use.DIFFERENTIATED)  # in `loss.backward(gradient)` of an unknown loss, the owner is meant
     else:
         _differentiate(it, node, owner, arguments)
     return Constant(None, True)
@@ -62,6 +61,7 @@ def _differentiate(it: Interpreter, node: cst.Call, value: Value, arguments: Arg
     if not kept:
         for origin in it.deep_origins(value):
             it.facts.spent.setdefault(origin, []).append((site, it.frame.loops))
+            it.spent_log.append((origin, site))
     if it.recording:
         it.facts.backwards.append(
             Backward(

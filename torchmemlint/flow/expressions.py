@@ -237,6 +237,8 @@ def comprehension(it: Interpreter, node: cst.ListComp | cst.SetComp | cst.Genera
         else:
             element_node = node.elt
         value = it.evaluate(element_node)
+        if kind == "generator":
+            it.frame.loops = loops  # consumed as it is made: it holds one element at a time
         containers.put(it, container, element_node, value, how="comprehension", site_node=node, text=kind)
     finally:
         it.frame.loops = loops

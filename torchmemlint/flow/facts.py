@@ -266,11 +266,24 @@ class InPlace:
 
     site: Site
     scope: Scope
-    value: Tensor
+    value: Value
     target: str
     operation: str
     order: int
     node: cst.BaseExpression | None = None
+    construction: Site | None = None  # where the activation module is built
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """A value overwritten in place although it is still needed."""
+
+    site: Site  # what overwrites it
+    scope: Scope
+    kind: str  # "read": a later statement reads it; backward needs it as "input" or "output"; "leaf"; "expanded"
+    other: Site  # the reading place; what keeps it; where the parameter or view was made
+    what: str  # the operation that keeps it
+    overwrite: InPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +317,8 @@ class FileFacts:
     transfers: list[Transfer] = field(default_factory=list)
     activations: list[Activation] = field(default_factory=list)
     in_places: list[InPlace] = field(default_factory=list)
+    hazards: list[Hazard] = field(default_factory=list)
+    shared_activations: set[Site] = field(default_factory=set)  # activation modules handed to code out of view
     sequentials: list[SequentialBuilt] = field(default_factory=list)
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
     uses: dict[Origin, Use] = field(default_factory=dict)
@@ -311,6 +326,7 @@ class FileFacts:
 
     effects: dict[Function | None, set[str]] = field(default_factory=dict)
     makers: set[Origin] = field(default_factory=set)  # forward passes
+    weak_makers: set[Origin] = field(default_factory=set)  # calls that may be
     call_modes: dict[Function, set[Mode]] = field(default_factory=dict)  # modes that callers in view call it in
     shrunk: set[int] = field(default_factory=set)  # containers that elements are deleted from
     leaves: set[Origin] = field(default_factory=set)  # parameters and inputs that gradients are wanted for
@@ -335,6 +351,7 @@ class FileFacts:
             last = {_identity(item): item for item in items}
             setattr(self, name, list(last.values()))
         self.makers = {call.origin for call in self.module_calls}
+        self.weak_makers = {call.origin for call in self.weak_calls}
 
     def use(self, origins: frozenset[Origin]) -> Use:
         """All that happens to values from these origins."""
@@ -365,5 +382,6 @@ _LISTS = (
     "transfers",
     "activations",
     "in_places",
+    "hazards",
     "sequentials",
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
-from torchmemlint.flow.facts import FileFacts, Scope, Use
+from torchmemlint.flow.facts import FileFacts, InPlace, Scope, Use
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.state import State, join_states
 from torchmemlint.flow.values import (
@@ -71,6 +71,8 @@ class Frame:
     breaks: list[list[State]] = field(default_factory=list)
     continues: list[list[State]] = field(default_factory=list)
     globals_declared: set[str] = field(default_factory=set)
+    created: set[int] = field(default_factory=set)  # places of this frame that made tensors
+    foreign: set[int] = field(default_factory=set)  # places in callees whose tensors came here
     tests: tuple[tuple[cst.BaseExpression, bool], ...] = ()  # `if` conditions around, False in their else branches
 
 
@@ -107,6 +109,7 @@ class Interpreter:
         self.returned: dict[Function, list[Value]] = {}
         self.context_modes: dict[int, Mode] = {}  # the project's own context managers
         self.callees: dict[Origin, str] = {}  # calls that are not understood: the source text of what is called
+        self.spent_log: list[tuple[Origin, Site]] = []  # backwards so far, and what they freed
         self.forwards: list[Site | None] = []  # forward passes so far: where their module was put into evaluation mode
         self.yield_modes: list[list[Mode]] = []  # modes at the yields of context managers being walked
         self.parser_arguments: dict[int, set[str]] = {}
@@ -117,11 +120,15 @@ class Interpreter:
         self.module_mode = Mode.ON
         self.active: list[Function] = []
         self.body_executor: Callable[[Interpreter, cst.BaseSuite], None] = lambda it, body: None
+        self.marked_storages: set[int] = set()  # see flow.overwriting
+        self.overwrites: dict[Site, InPlace] = {}
+        self.looked_at: set[cst.CSTNode] = set()
         self.steps = 0
         self.order = 0
         self._sites: dict[cst.CSTNode, Site] = {}
         self._oids: dict[object, int] = {}
         self.evaluators: dict[type, Callable[[Interpreter, cst.BaseExpression], Value]] = {}
+        self.evaluated: Callable[[Interpreter, cst.BaseExpression, Value], None] = lambda it, node, value: None
         self.executors: dict[type, Callable[[Interpreter, cst.CSTNode], None]] = {}
 
     # -- identity ------------------------------------------------------------------------------------------------
@@ -159,7 +166,10 @@ class Interpreter:
     def evaluate(self, node: cst.BaseExpression) -> Value:
         """The abstract value of an expression."""
         evaluator = self.evaluators.get(type(node))
-        return evaluator(self, node) if evaluator else Unknown()
+        value = evaluator(self, node) if evaluator else Unknown()
+        if isinstance(value, Tensor):
+            self.evaluated(self, node, value)
+        return value
 
     def execute(self, node: cst.CSTNode) -> None:
         """Walk one statement."""

@@ -526,7 +526,21 @@ def unknown_method(
         return modules.part_method(it, node, owner, name, arguments)
     if name in frameworks.PASSING_METHODS and arguments.items and isinstance(arguments.items[0].value, Tensor):
         return tensors.operation(it, node, name, [arguments.items[0].value], arguments)
+    if isinstance(owner, Unknown) and owner.origins and not owner.path and it.state.mode is not Mode.OFF:
+        return _derived(it, node, owner, arguments)
     return calls.unknown_call(it, node, owner, arguments)
+
+
+def _derived(it: Interpreter, node: cst.Call, owner: Unknown, arguments: Arguments) -> Value:
+    """A method of a value that something unknown has made: what comes out hangs on what went in."""
+    origins = owner.origins
+    for value in arguments.values:
+        origins |= it.deep_origins(value)
+        it.use(value, Use.PASSED)
+    made = it.origin(node)
+    if it.proved(made.site) is not None:
+        return containers.proved_tensor(it, made, Unknown(origins))
+    return Unknown(origins | {made}, made)
 
 
 _FORWARDING = torch_api.COPIES | frozenset("mean sum".split())

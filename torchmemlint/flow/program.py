@@ -28,7 +28,7 @@ _MODULE_SELF_METHODS = frozenset(
 )
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Function:
     """A function, method or nested function of the project."""
 
@@ -38,6 +38,9 @@ class Function:
     cls: ClassInfo | None = None
     parent: Function | None = None
     outline: Outline = field(default_factory=Outline)
+
+    def __repr__(self) -> str:
+        return f"Function({self.qualname})"
 
     @property
     def qualname(self) -> str:
@@ -50,7 +53,7 @@ class Function:
         return [text for d in self.node.decorators if (text := decorator_name(d))]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class ClassInfo:
     """A class of the project."""
 
@@ -62,6 +65,9 @@ class ClassInfo:
     oid: int  # identity of `self` in the analysis of its methods
     methods: dict[str, Function] = field(default_factory=dict)
     outline: Outline = field(default_factory=Outline)
+
+    def __repr__(self) -> str:
+        return f"ClassInfo({self.name})"
 
     def ancestors(self) -> Iterator[ClassInfo]:
         """This class and its project bases, nearest first."""

@@ -89,8 +89,6 @@ class EvalWithoutNoGrad(Rule):
         if call.input_origins & (facts.makers - {call.origin}):
             return None  # what feeds it is reported, or needs its graph
         function = call.scope.function
-        if function is not None and function.name.startswith("test_"):
-            return None
         effects = facts.effects.get(function, set())
         use = facts.uses.get(call.origin, Use.NOTHING)
         if Use.DIFFERENTIATED in use or effects & {"input-gradient", "gradient hook"}:
@@ -98,7 +96,7 @@ class EvalWithoutNoGrad(Rule):
         if "backward" in effects and Use.DETACHED in use:
             return None  # training code that drops this graph: TML203
         here = call.evaluating is not None and _within(call)
-        if here and use & Use.RETURNED and _feeds_training(facts, call):
+        if here and use & Use.RETURNED and (use & Use.PASSED or _feeds_training(facts, call)):
             return None
         if here:
             if call.module is None and use & Use.RETURNED:
@@ -148,8 +146,10 @@ def _feeds_training(facts: FileFacts, call: ModuleCall) -> bool:
 
 
 def _is_test(facts: FileFacts) -> bool:
-    name = facts.path.name
-    return name.startswith("test_") and any("pytest" in q or "unittest" in q for q in facts.program.imported.values())
+    """A module of tests: what it computes is small, and whether it has a graph may be its subject."""
+    if facts.path.name.startswith("test_") or facts.path.name == "conftest.py":
+        return True
+    return any(name.split(".")[0] in ("pytest", "unittest") for name in facts.program.imported.values())
 
 
 def _within(call: ModuleCall) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchmemlint.findings import Applicability, Finding, Severity
 from torchmemlint.flow.facts import FileFacts, Fold, Use
 from torchmemlint.flow.values import Via
@@ -63,9 +65,10 @@ class GraphAccumulation(Rule):
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield folds of graphs that nobody differentiates."""
         for fold in facts.folds:
-            if fold.carry.via in (Via.MODULE, Via.JOINED) or not fold.value.carries_graph:
+            if fold.carry.via is Via.MODULE:
                 continue
-            yield from self._fold(facts, fold)
+            if fold.value.carries_graph or _returned_with(facts, fold):
+                yield from self._fold(facts, fold)
 
     def _fold(self, facts: FileFacts, fold: Fold) -> Iterator[Finding]:
         use = facts.uses.get(fold.origin, Use.NOTHING)
@@ -103,7 +106,20 @@ class GraphAccumulation(Rule):
     def _live_leak(self, facts: FileFacts, fold: Fold, use: Use, evaluating: bool) -> bool:
         """Is it certain that nobody differentiates the sum, though no backward was seen?"""
         if evaluating and not trains(facts, fold.scope):
-            return True
+            return fold.augmented or fold.added is not None  # `x = step(x)` is TML201's alone
+        if fold.carry.via is Via.JOINED and fold.loop.node is None:
+            return True  # the earlier calls' graphs are part of this call's
+        added = fold.added.origins if fold.added is not None else fold.value.origins - {fold.origin}
+        if added and added <= facts.leaves:
+            return not use & (Use.RETURNED | Use.PASSED)  # an average over parameters, which nothing frees
         if not isinstance(fold.key, str) or fold.loop.node is None:
             return False  # an attribute or global: others may differentiate it
         return bool(use & (Use.READ | Use.DETACHED)) and not use & LEAVES_VIEW
+
+
+def _returned_with(facts: FileFacts, fold: Fold) -> bool:
+    """A loss module that joins its argument onto its own history, and returns what it makes of it."""
+    if fold.carry.via is not Via.JOINED or fold.loop.node is not None:
+        return False
+    given = frozenset(o for o in fold.value.origins if isinstance(o.site.node, cst.Param))
+    return bool(given) and Use.RETURNED in facts.use(given)

@@ -65,6 +65,8 @@ class GraphCollection(Rule):
                 continue
             if is_cache(collection) or is_bounded(facts, collection):
                 continue
+            if collection.value.origins - {collection.kept} <= facts.leaves:
+                continue  # parameters and what is computed from them alone: nothing that grows with the data
             finding = self._collection(facts, collection)
             if finding is not None:
                 yield finding

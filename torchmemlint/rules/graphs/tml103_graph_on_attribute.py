@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Finding, Severity
-from torchmemlint.flow.facts import AttributeStore, CachedResult, Collection, FileFacts, Fold, Use
-from torchmemlint.flow.values import Via
+from torchmemlint.flow.facts import AttributeStore, CachedResult, Collection, FileFacts, Use
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, report
-from torchmemlint.rules.graphs.lifetime import LEAVES_VIEW
+from torchmemlint.rules.graphs.lifetime import LEAVES_VIEW, is_spent
 from torchmemlint.rules.graphs.tml102_graph_collection import is_bounded, is_cache
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
@@ -65,37 +62,17 @@ class GraphOnAttribute(Rule):
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield graphs that outlive their call."""
         hooks = {hook.function for hook in facts.hooks}
-        growing: set[Site] = set()
-        for fold in facts.folds:
-            if fold.carry.via is Via.JOINED and fold.loop.node is None:
-                finding = self._growing(facts, fold)
-                if finding is not None:
-                    growing.add(fold.site)
-                    yield finding
+        folded = {fold.site.piece.span(fold.site.node).start.row for fold in facts.folds}
         for store in facts.attribute_stores:
-            if store.scope.function not in hooks:
+            if store.scope.function not in hooks and store.site.span.start.row not in folded:
                 yield from self._stored(facts, store)
         for collection in facts.collections:
+            if collection.site.span.start.row in folded:
+                continue  # an average over calls: TML101
             if collection.scope.function not in hooks and is_cache(collection):
                 yield from self._cache(facts, collection)
         for cached in facts.cached:
             yield self._cached(facts, cached)
-
-    def _growing(self, facts: FileFacts, fold: Fold) -> Finding | None:
-        """`self.history = torch.cat((self.history, out))`: last call's graph is part of this call's."""
-        if fold.value.partly_cut:
-            return None
-        if not fold.value.carries_graph:
-            given = frozenset(o for o in fold.value.origins if isinstance(o.site.node, cst.Param))
-            if not given or Use.RETURNED not in facts.use(given):
-                return None  # it is not known whether callers differentiate through this argument
-        return report(
-            self,
-            facts,
-            fold.site,
-            f"`{fold.target}` is joined to its own earlier value and keeps the graphs of all calls",
-            evidence=history(fold.value.history),
-        )
 
     def _stored(self, facts: FileFacts, store: AttributeStore) -> Iterator[Finding]:
         use = facts.uses.get(store.kept, Use.NOTHING)
@@ -120,6 +97,9 @@ class GraphOnAttribute(Rule):
         if "clear" in facts.methods.get(collection.container, set()):
             return
         links = history(collection.value.history)
+        spent = is_spent(facts, collection.value.origins - {collection.kept}, collection.loop)
+        if spent is not None:
+            links.append((spent, "backward runs here: the saved tensors are freed, the graph's nodes stay"))
         if collection.made is not None:
             links.append((collection.made, f"`{collection.container}` is made here and outlives the call"))
         fix = detach_fix(collection.element, safe=False) if collection.value.certain else None
@@ -129,6 +109,7 @@ class GraphOnAttribute(Rule):
             collection.site,
             f"`{collection.container}` caches `{shortened(text_of(collection.element.node), 40)}` with its autograd"
             " graph under every key",
+            severity=Severity.WARNING if spent is not None else Severity.ERROR,
             evidence=links,
             fix=fix,
         )
@@ -137,7 +118,7 @@ class GraphOnAttribute(Rule):
         return report(
             self,
             facts,
-            cached.site,
-            f"results of `{cached.function.name}` are cached with their autograd graphs",
-            evidence=history(cached.value.history),
+            cached.value.made or cached.site,
+            f"`{cached.function.name}` is cached: every result is kept with its autograd graph",
+            evidence=[*history(cached.value.history), (cached.site, "every result is kept by this decorator")],
         )

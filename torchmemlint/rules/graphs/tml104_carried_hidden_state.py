@@ -63,7 +63,7 @@ class CarriedHiddenState(Rule):
             if fold.carry.via is not Via.MODULE or fold.value.partly_cut or not fold.value.carries_graph:
                 continue
             backward = _backward_in_loop(facts, fold)
-            if backward is None:
+            if backward is None or _reset_elsewhere(facts, fold):
                 continue
             links = history(fold.value.history)
             links.append((backward.site, "backward runs in the same loop, through the state's graph"))
@@ -85,6 +85,16 @@ class CarriedHiddenState(Rule):
 
 def _backward_in_loop(facts: FileFacts, fold: Fold) -> Backward | None:
     for backward in facts.backwards:
-        if fold.loop in backward.scope.loops and backward.origins & fold.value.origins:
+        repeated = fold.loop in backward.scope.loops
+        if fold.loop.node is None:  # carried from call to call: the calls stand in a loop that differentiates
+            repeated = any(mark.node is not None for mark in backward.scope.loops)
+        if repeated and backward.origins & fold.value.origins:
             return backward
     return None
+
+
+def _reset_elsewhere(facts: FileFacts, fold: Fold) -> bool:
+    """Does another method assign the attribute (a reset between sequences)?"""
+    if isinstance(fold.key, str):
+        return False
+    return bool(facts.writers.get(fold.key, set()) - {fold.scope.function})

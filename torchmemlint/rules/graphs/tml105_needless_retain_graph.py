@@ -89,17 +89,17 @@ def _is_last(facts: FileFacts, backward: Backward) -> bool:
     made = frozenset(
         o
         for o in backward.origins - given - facts.leaves
-        if o in facts.makers or o.site is backward.value_site or _same_function(backward, o)
+        if o in facts.makers or (o in facts.weak_makers and _same_function(backward, o))
     )
-    if not made or (given and not loops):
-        return False  # callers may differentiate what they hand in
+    if not made or (given and not loops and _others_anywhere(facts, backward)):
+        return False  # what callers hand in may be differentiated by the other backward
     if any(origin.index == KEPT for origin in backward.origins - facts.leaves):
         return False
     if isinstance(value, Tensor) and (value.carried or not value.carries_graph):
         return False
     if _others(facts, backward):
         return False
-    if facts.use(made) & (Use.RETURNED | Use.STORED | Use.COLLECTED):
+    if facts.use(made) & (Use.RETURNED | Use.STORED):
         return False
     own = frozenset(o for o in made if o.site is backward.value_site)
     if facts.use(own) & Use.PASSED:
@@ -109,14 +109,17 @@ def _is_last(facts: FileFacts, backward: Backward) -> bool:
 
 def _others(facts: FileFacts, backward: Backward) -> bool:
     """Another, later differentiation of a part of the same graph."""
-    shared = backward.origins - facts.leaves
+    shared = backward.origins & (facts.makers | facts.weak_makers)
     return any(
         other.site is not backward.site
-        and (not other.origins or other.origins & shared)
         and (other.scope.function is not backward.scope.function or other.order > backward.order)
         for other in facts.backwards
         if other.scope.function is backward.scope.function or other.origins & shared
     )
+
+
+def _others_anywhere(facts: FileFacts, backward: Backward) -> bool:
+    return any(other.scope.function is not backward.scope.function for other in facts.backwards)
 
 
 def _same_function(backward: Backward, origin: Origin) -> bool:
