@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import annotations, calls, gradient_modes, statements
+from torchmemlint.flow import annotations, calls, gradient_modes, overwriting, statements
 from torchmemlint.flow.dispatch import EVALUATORS, EXECUTORS
 from torchmemlint.flow.facts import CachedResult, FileFacts, Use
 from torchmemlint.flow.interpreter import Frame, Interpreter
@@ -43,6 +43,7 @@ def analyse(source: SourceModule) -> FileFacts:
     it = Interpreter(program, facts)
     it.evaluators = EVALUATORS
     it.executors = EXECUTORS
+    it.evaluated = overwriting.made
     it.body_executor = statements.execute_body
     functions = _functions(program)
     for _ in range(MAX_PASSES):

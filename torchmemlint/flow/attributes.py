@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import containers
+from torchmemlint.flow import containers, overwriting
 from torchmemlint.flow.facts import AttributeStore, Detach, NoOpGradMode, Use
 from torchmemlint.flow.graphs import detached, tensor_from
 from torchmemlint.flow.interpreter import KEPT, Interpreter, class_of
@@ -38,6 +38,7 @@ _COMPUTED_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag"})
 
 def attribute(it: Interpreter, node: cst.Attribute) -> Value:
     """The value of `owner.name`."""
+    overwriting.looks(it, node)
     return read(it, node, it.evaluate(node.value), node.attr.value)
 
 

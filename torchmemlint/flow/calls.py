@@ -7,7 +7,16 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import attributes, containers, differentiation, gradient_modes, library, modules, tensors
+from torchmemlint.flow import (
+    attributes,
+    containers,
+    differentiation,
+    gradient_modes,
+    library,
+    modules,
+    overwriting,
+    tensors,
+)
 from torchmemlint.flow.arguments import Argument, Arguments, evaluate_arguments
 from torchmemlint.flow.facts import Use, WeakCall
 from torchmemlint.flow.interpreter import CallRecord, Frame, Interpreter
@@ -42,7 +51,9 @@ from torchmemlint.syntax.text import text_of
 def call(it: Interpreter, node: cst.Call) -> Value:
     """The value of a call."""
     func = node.func
+    overwriting.looking_call(it, node)
     if isinstance(func, cst.Attribute):
+        overwriting.looks(it, func)
         owner = it.evaluate(func.value)
         callee = attributes.read(it, func, owner, func.attr.value, called=True)
     elif isinstance(func, cst.Name) and func.value == "super":
@@ -117,6 +128,7 @@ def unknown_call(it: Interpreter, node: cst.Call, callee: Value, arguments: Argu
             it.called_back.add(value.function)
     for value in arguments.values:
         it.use(value, Use.PASSED)
+        overwriting.shared(it, value)
     if it.state.mode is Mode.OFF:
         return Unknown()
     made = it.origin(node)
@@ -186,7 +198,7 @@ def inline(
     _spent_inside(it, node, result, it.spent_log[freed:])
     inner = it.forwards[before:]
     evaluating = inner[0] if inner and all(site is not None for site in inner) else None
-    return modules.project_result(it, node, callee, result, evaluating, given)
+    return modules.project_result(it, node, callee, result, evaluating, bool(inner), given)
 
 
 def _spent_inside(it: Interpreter, node: cst.CSTNode, result: Value, freed: list[tuple[Origin, Site]]) -> None:

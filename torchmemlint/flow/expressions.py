@@ -9,7 +9,7 @@ from dataclasses import replace
 import libcst as cst
 from libcst import matchers as m
 
-from torchmemlint.flow import attributes, calls, containers
+from torchmemlint.flow import attributes, calls, containers, overwriting
 from torchmemlint.flow.facts import Use
 from torchmemlint.flow.graphs import proven, tensor_from, through
 from torchmemlint.flow.interpreter import Interpreter
@@ -39,6 +39,8 @@ def name(it: Interpreter, node: cst.Name) -> Value:
     value = it.lookup(node.value)
     if it.recording and isinstance(value, Tensor) and value.made is not None:
         it.facts.reads.setdefault(value.made, {})[it.site(node)] = it.tick()
+    if it.marked_storages:
+        overwriting.was_read(it, node, value)
     return it.with_behaviour(value, node.value) if isinstance(value, Unknown) else value
 
 
@@ -82,6 +84,7 @@ def ellipsis(it: Interpreter, node: cst.Ellipsis) -> Value:
 
 def binary(it: Interpreter, node: cst.BinaryOperation) -> Value:
     left, right = it.evaluate(node.left), it.evaluate(node.right)
+    overwriting.reread(it, node.left, left)
     return arithmetic(it, node, left, right, type(node.operator).__name__)
 
 
@@ -96,6 +99,7 @@ def arithmetic(it: Interpreter, node: cst.CSTNode, left: Value, right: Value, op
             return Unknown(it.deep_origins(left) | it.deep_origins(right))
     if isinstance(left, Tensor) or isinstance(right, Tensor):
         made = it.site(node)
+        overwriting.operation_called(it, node, operator, [left, right])
         result = tensor_from((left, right), producer=operator, made=made)
         if result.carried:
             result = replace(result, carried=through(result, Via.ARITHMETIC))
@@ -157,6 +161,8 @@ def unary(it: Interpreter, node: cst.UnaryOperation) -> Value:
 
 
 def comparison(it: Interpreter, node: cst.Comparison) -> Value:
+    if isinstance(node.comparisons[0].operator, cst.Is | cst.IsNot):
+        it.looked_at.add(node.left)
     values = [it.evaluate(node.left)]
     operators = []
     for target in node.comparisons:
@@ -202,6 +208,8 @@ def tuple_or_list(it: Interpreter, node: cst.Tuple | cst.List | cst.Set) -> Valu
             starred = True
             value = element_of(it, value, element.value)
         values.append((element.value, value))
+    for element_node, value in values[:-1]:
+        overwriting.reread(it, element_node, value)
     return containers.literal(it, node, kind, values, starred)
 
 

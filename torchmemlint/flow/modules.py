@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import calls, containers, tensors
+from torchmemlint.flow import calls, containers, overwriting, tensors
 from torchmemlint.flow.arguments import Arguments, flag
 from torchmemlint.flow.facts import Hook, ModuleCall, SequentialBuilt, Use, WeakCall
 from torchmemlint.flow.graphs import tensor_from
@@ -63,6 +63,10 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
         return Known("optimizer", oid, cls.name, made)
     else:
         value = Instance(oid, cls, it.frame.loops, made)
+    if isinstance(value, ModuleValue) and not _builds_layers(cls):
+        inner = [a for a in arguments.values if isinstance(a, ModuleValue)]
+        if inner and all(_frozen(it, m) for m in inner):
+            it.state.heap[(oid, "frozen")] = Flag(True, made)  # a wrapper of frozen modules
     init = cls.method("__init__")
     if init is not None:
         calls.inline(it, node, FunctionValue(init, value), arguments.items, arguments)
@@ -73,6 +77,17 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
         for argument in arguments.values:
             it.use(argument, Use.PASSED)
     return value
+
+
+def _builds_layers(cls: ClassInfo) -> bool:
+    for ancestor in cls.ancestors():
+        for path in ancestor.outline.called:
+            qualified = cls.program.qualify(path)
+            if known_modules.is_module_class(qualified) and known_modules.has_parameters(qualified) is not False:
+                return True
+            if qualified.endswith("nn.Parameter") or cls.program.find_class(path) is not None:
+                return True
+    return False
 
 
 def _class_decorators(cls: ClassInfo) -> list[str]:
@@ -159,7 +174,7 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
         return Unknown()  # `__call__` turns gradients off itself
     kind = activations.module_kind(module.qualified)
     if kind is not None and arguments.items and not method:
-        inplace = _module_flag(module, kind)
+        inplace = overwriting.module_flag(module, kind)
         first = arguments.items[0]
         tensors.record_activation(
             it, node, module.qualified, inplace, module.made, first.value, first.node, module.arguments
@@ -173,6 +188,9 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
         result = calls.walk_or_skip(it, node, FunctionValue(forward, module), arguments)
         result = _with_call(it, result, origin, made, trains, module, arguments, node)
     else:
+        if arguments.items and not method:
+            _overwrites(it, node, module, arguments)
+        overwriting.module_called(it, node, module, arguments.values, trains)
         result = _opaque(it, node, module, arguments, trains, inputs, origin)
     carries = _carries(it, result)
     if it.state.mode is Mode.OFF:
@@ -182,15 +200,13 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
     return result
 
 
-def _module_flag(module: ModuleValue, kind: str) -> bool | None:
-    given = dict(module.arguments)
-    if "**" in given or "*" in given:
-        return None
-    position = {"ReLU": "0", "SiLU": "0", "Mish": "0", "ReLU6": "0", "SELU": "0", "Hardswish": "0", "Hardsigmoid": "0"}
-    value = given.get("inplace") or given.get(position.get(kind, {"RReLU": "2", "Hardtanh": "2"}.get(kind, "1")))
-    if value is None:
-        return False
-    return bool(value.value) if isinstance(value, Constant) and value.known else None
+def _overwrites(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Arguments) -> None:
+    """A Sequential that begins with an in-place activation overwrites its input."""
+    first = overwriting.enters_in_place(module)
+    if first is not None:
+        item = arguments.items[0]
+        operation = f"{text_of(node.func)}()"
+        overwriting.overwritten(it, node, item.value, item.node, operation, construction=first.made)
 
 
 def _frozen(it: Interpreter, module: ModuleValue) -> bool:
@@ -212,6 +228,8 @@ def _opaque(
     base = tensor_from(values, producer=_producer(module), made=made)
     carried = frozenset(replace(c, via=Via.MODULE) for c in base.carried) if base.carried else base.carried
     graph = Graph.LIVE if trains or inputs is Graph.LIVE else base.graph
+    if it.state.mode is Mode.UNKNOWN and graph is Graph.LIVE:
+        graph = Graph.UNKNOWN
     if graph is Graph.UNKNOWN and it.proved(made) is not None:
         graph = Graph.LIVE
     history = base.history
@@ -268,7 +286,7 @@ def _with_call(
     if isinstance(result, Unknown):
         base = tensor_from(_flat(it, arguments.values), producer=_producer(module), made=it.site(node))
         carried = frozenset(replace(c, via=Via.MODULE) for c in base.carried)
-        graph = Graph.LIVE if trains else base.graph
+        graph = Graph.LIVE if trains and it.state.mode is Mode.ON else base.graph
         return Tensor(
             graph,
             cap(base.origins | {origin} | result.origins),
@@ -370,6 +388,7 @@ def project_result(
     callee: FunctionValue,
     result: Value,
     evaluating: Site | None,
+    ran_forward: bool,
     arguments: Arguments,
 ) -> Value:
     """What a walked project function returns, with the call among its origins when it made the graph itself."""
@@ -386,7 +405,7 @@ def project_result(
         return replace(result, origins=cap(result.origins | {origin}))
     if not _carries(it, result):
         return result
-    if calls.argument_graph(arguments.values, it) is Graph.LIVE:
+    if calls.argument_graph(arguments.values, it) is Graph.LIVE or not ran_forward:
         return result
     origin = it.origin(node)
     name = shortened(text_of(node.func), 40)
@@ -489,6 +508,7 @@ def part_method(it: Interpreter, node: cst.Call, owner: Unknown, name: str, argu
 
 def _parameter_of(it: Interpreter, node: cst.Call, module: ModuleValue) -> Tensor:
     frozen = _frozen(it, module)
+    it.facts.leaves.add(it.origin(node))
     return Tensor(
         Graph.NONE if frozen else Graph.LIVE,
         frozenset({it.origin(node)}),

@@ -182,6 +182,12 @@ def was_read(it: Interpreter, node: cst.CSTNode, value: Value) -> None:
         it.facts.hazards.append(Hazard(fact.site, it.scope, "read", it.site(node), "", fact))
 
 
+def shared(it: Interpreter, value: Value) -> None:
+    """A value is handed to code out of view: where else an activation module is used cannot be told."""
+    if isinstance(value, ModuleValue) and value.made is not None and activations.module_kind(value.qualified):
+        it.facts.shared_activations.add(value.made)
+
+
 def looks(it: Interpreter, node: cst.Attribute) -> None:
     """`x.shape`: looking at a tensor does not read its elements."""
     if node.attr.value in _LOOKS:

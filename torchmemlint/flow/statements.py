@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import attributes, calls, containers, expressions, gradient_modes, iteration
+from torchmemlint.flow import attributes, calls, containers, expressions, gradient_modes, iteration, overwriting
 from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import Fold, InPlace, NoOpGradMode, Use
+from torchmemlint.flow.facts import Fold, NoOpGradMode, Use
 from torchmemlint.flow.interpreter import FOLDED, Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, decorator_name, expression_name
 from torchmemlint.flow.state import State, join_states
@@ -120,7 +120,7 @@ def _part(it: Interpreter, value: Value, index: int, node: cst.BaseExpression) -
             proof = it.proved(it.site(node), index)
             if not value.exact and value.graph is Graph.UNKNOWN and proof is not None:
                 return replace(value, graph=Graph.LIVE)
-            return replace(value, certain=value.certain and value.exact)
+            return replace(value, certain=value.certain and value.exact, producer="unpack")
         case Unknown():
             made = it.origin(node, index)
             if it.proved(made.site, index) is not None and it.state.mode is not Mode.OFF:
@@ -162,18 +162,8 @@ def augmented_statement(it: Interpreter, node: cst.AugAssign) -> None:
     if isinstance(old, Container) and isinstance(node.operator, cst.AddAssign):
         _extended(it, node, old, value)
         return
-    if isinstance(old, Tensor) and it.recording:
-        it.facts.in_places.append(
-            InPlace(
-                it.site(node),
-                it.scope,
-                old,
-                text_of(node.target),
-                text_of(node.operator).strip(),
-                it.tick(),
-                node.target,
-            )
-        )
+    if isinstance(old, Tensor | Unknown):
+        overwriting.overwritten(it, node, old, node.target, text_of(node.operator).strip())
     operator = type(node.operator).__name__.removesuffix("Assign")
     new = expressions.arithmetic(it, node, old, value, operator)
     if it.state.mode is Mode.OFF and isinstance(new, Tensor) and isinstance(old, Tensor):
@@ -590,6 +580,7 @@ def for_statement(it: Interpreter, node: cst.For) -> None:
 
     def head() -> None:
         element = iteration.element_of(it, iterable, node.iter)
+        overwriting.renewed(it, element)
         assign(it, node.target, element, node.iter)
 
     _loop(it, node, head, node.body, node.orelse)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import attributes, containers, statements
+from torchmemlint.flow import attributes, containers, overwriting, statements
 from torchmemlint.flow.arguments import Arguments, flag
-from torchmemlint.flow.facts import Activation, InPlace, Transfer, Use
+from torchmemlint.flow.facts import Activation, Transfer, Use
 from torchmemlint.flow.graphs import proven, tensor_from, through
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.values import (
@@ -28,6 +28,7 @@ from torchmemlint.flow.values import (
     Via,
 )
 from torchmemlint.knowledge import activations, torch_api
+from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
 
 # In-place methods that end with an underscore but compute nothing from their arguments.
@@ -65,12 +66,16 @@ def method(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments:
         return Constant(None, True)
     if name.endswith("_") and not name.endswith("__"):
         return _in_place(it, node, owner, name, arguments)
+    if not owner.exact and name in _STRUCTURE:
+        return replace(owner, made=made)  # `output.latent_dist.sample()` stays a structure of tensors
     if not owner.exact and name not in _COMMON:
-        # A method of a structure of tensors: `output.latent_dist.sample()` stays what it was.
-        return replace(owner, made=made)
+        for value in arguments.values:
+            it.use(value, Use.PASSED)
+        return Unknown(owner.origins | {it.origin(node)}, it.origin(node))
     return operation(it, node, name, [owner, *arguments.values], arguments)
 
 
+_STRUCTURE = frozenset("sample rsample mode values items get pop to_tuple copy keys detach_all".split())
 _COMMON = frozenset(
     "mean sum add sub mul div pow sqrt exp log abs clamp clip max min softmax log_softmax sigmoid tanh relu matmul mm "
     "bmm size view reshape float half double cpu cuda to squeeze unsqueeze norm std var topk sort permute transpose t "
@@ -179,10 +184,8 @@ def _requires_grad(it: Interpreter, node: cst.Call, owner: Tensor, arguments: Ar
 def _in_place(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments: Arguments) -> Value:
     """`x.add_(y)`: x now hangs on y's graph as well."""
     target = node.func.value if isinstance(node.func, cst.Attribute) else None
-    if it.recording and target is not None:
-        it.facts.in_places.append(
-            InPlace(it.site(node), it.scope, owner, text_of(target), f".{name}()", it.tick(), target)
-        )
+    if target is not None:
+        overwriting.overwritten(it, node, owner, target, f".{name}()", announced=True)
     if name in _FILLING or name == "detach_":
         return owner
     recording = it.state.mode is not Mode.OFF
@@ -209,6 +212,7 @@ def operation(it: Interpreter, node: cst.CSTNode, name: str, values: list[Value]
     if name in torch_api.JOINERS and values:
         joined = containers.joined_tensor(it, node, values[0], name)
         return proven(it, _in_mode(it, joined), made)
+    overwriting.operation_called(it, node, name, values)
     flat: list[Value] = []
     for value in values:
         if isinstance(value, Container):
@@ -251,8 +255,6 @@ def _in_mode(it: Interpreter, value: Tensor) -> Tensor:
     """With autograd off, results carry no graph."""
     if it.state.mode is Mode.OFF and value.graph is not Graph.NONE:
         return replace(value, graph=Graph.NONE, origins=frozenset(), history=(), carried=frozenset())
-    if it.state.mode is Mode.UNKNOWN and value.graph is Graph.LIVE:
-        return value
     return value
 
 
@@ -311,10 +313,7 @@ def function(it: Interpreter, node: cst.Call, qualified: str, arguments: Argumen
         return apply_activation(it, node, kind, arguments)
     if name.endswith("_") and not name.endswith("__") and arguments.items:
         first = arguments.items[0]
-        if isinstance(first.value, Tensor) and it.recording:
-            it.facts.in_places.append(
-                InPlace(it.site(node), it.scope, first.value, text_of(first.node), f"{name}()", it.tick(), first.node)
-            )
+        overwriting.overwritten(it, node, first.value, first.node, f"{name}()", announced=True)
     values = [a.value for a in arguments.items if a.name not in ("dim", "dtype", "device", "reduction")]
     return operation(it, node, name.rstrip("_"), values, arguments)
 
@@ -323,7 +322,8 @@ def apply_activation(it: Interpreter, node: cst.Call, kind: str, arguments: Argu
     """`F.relu(x)`, `torch.relu_(x)`: a fact, and the tensor."""
     first = arguments.items[0]
     underscored = text_of(node.func).endswith("_")
-    inplace = True if underscored else flag(arguments, "inplace")
+    position = str(activations.function_inplace_position(kind.rpartition(".")[2]))
+    inplace = True if underscored else flag(arguments, "inplace", position)
     record_activation(it, node, kind, inplace, None, first.value, first.node, arguments.pairs())
     return operation(it, node, kind.rpartition(".")[2], [first.value], arguments)
 
@@ -341,8 +341,6 @@ def record_activation(
     """Take down that an activation is applied."""
     if not it.recording:
         return
-    from torchmemlint.syntax.source_module import Site
-
     order = it.tick()
     it.facts.activations.append(
         Activation(
@@ -357,7 +355,9 @@ def record_activation(
             settings,
         )
     )
-    if inplace and isinstance(value, Tensor) and value_node is not None:
-        it.facts.in_places.append(
-            InPlace(it.site(node), it.scope, value, text_of(value_node), f"{text_of(node.func)}()", order, value_node)
+    if inplace and value_node is not None:
+        called = text_of(node.func)
+        site = made if isinstance(made, Site) else None
+        overwriting.overwritten(
+            it, node, value, value_node, f"{called}()", construction=site, announced=called.endswith("_")
         )
