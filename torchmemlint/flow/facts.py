@@ -318,6 +318,7 @@ class FileFacts:
     activations: list[Activation] = field(default_factory=list)
     in_places: list[InPlace] = field(default_factory=list)
     hazards: list[Hazard] = field(default_factory=list)
+    followers: dict[Site, dict[Site, str]] = field(default_factory=dict)  # activation applied -> what takes its output
     shared_activations: set[Site] = field(default_factory=set)  # activation modules handed to code out of view
     sequentials: list[SequentialBuilt] = field(default_factory=list)
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order

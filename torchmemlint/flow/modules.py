@@ -157,10 +157,37 @@ def _children(it: Interpreter, arguments: Arguments) -> tuple[Value, ...]:
         if item.name == "*":
             return ()
         if isinstance(item.value, Container):
-            found += [v for _, v, _ in containers.entries(it, item.value)]
+            found += _in_order(it, item.value)
         else:
             found.append(item.value)
     return tuple(found)
+
+
+def _in_order(it: Interpreter, container: Container) -> list[Value]:
+    """The modules of a list, or of a dict or list of pairs with names, as they were written."""
+
+    def place(entry: tuple[str, Value, Site | None]) -> tuple[int, int]:
+        key, _, site = entry
+        return (int(key[1:-1]) if key[1:-1].isdigit() else 0, site.serial if site is not None else 0)
+
+    found: list[Value] = []
+    for _, value, _ in sorted(containers.entries(it, container), key=place):
+        pair = value.items if isinstance(value, Container) and value.items is not None else ()
+        found.append(pair[1] if len(pair) == 2 else value)
+    return found
+
+
+def _built_as_sequential(it: Interpreter, node: cst.Call, arguments: Arguments) -> bool:
+    """`super().__init__(layer, layer)` in a subclass of Sequential."""
+    function = it.frame.function
+    cls = function.cls if function is not None else None
+    if cls is None or not any(base.endswith("nn.Sequential") for base in cls.external_bases()):
+        return False
+    if it.recording:
+        it.facts.sequentials.append(
+            SequentialBuilt(it.site(node), it.scope, _children(it, arguments), not arguments.unknown_positional)
+        )
+    return True
 
 
 # -- calling ---------------------------------------------------------------------------------------------------------
@@ -437,6 +464,8 @@ def project_result(
 def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, arguments: Arguments) -> Value:
     """A method of a module that the project does not define."""
     site = it.site(node)
+    if name == "__init__" and _built_as_sequential(it, node, arguments):
+        return Constant(None, True)
     if name in ("eval", "train"):
         on = name == "train" and _train_flag(arguments) is not False
         if name == "train" and _train_flag(arguments) is None:

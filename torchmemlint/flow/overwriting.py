@@ -6,11 +6,13 @@ or that it was overwritten; they vanish when the place makes a new tensor.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import libcst as cst
 
 from torchmemlint.flow.facts import Hazard, InPlace
 from torchmemlint.flow.interpreter import Interpreter
-from torchmemlint.flow.values import Graph, Known, Mode, ModuleValue, Tensor, Unknown, Value
+from torchmemlint.flow.values import Container, Graph, Known, Mode, ModuleValue, Tensor, Unknown, Value
 from torchmemlint.knowledge import activations, saved_tensors, torch_api
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
@@ -65,6 +67,7 @@ def _mark(it: Interpreter, value: Value, how: str, what: str, node: cst.CSTNode)
 
 def module_called(it: Interpreter, node: cst.Call, module: ModuleValue, values: list[Value], trains: bool) -> None:
     """A library layer keeps its input for backward."""
+    followed(it, node, module.qualified, values)
     if it.state.mode is Mode.OFF or not values:
         return
     while module.qualified == "torch.nn.Sequential" and module.children:
@@ -82,8 +85,21 @@ def module_called(it: Interpreter, node: cst.Call, module: ModuleValue, values: 
             _mark(it, value, "kept", name, node)
 
 
+def followed(it: Interpreter, node: cst.CSTNode, name: str, values: Iterable[Value]) -> None:
+    """An operation takes the output of an activation whose in-place form would save something."""
+    if not it.recording:
+        return
+    for value in values:
+        if isinstance(value, Container):
+            followed(it, node, name, it.elements(value))
+        elif isinstance(value, Tensor) and value.made is not None and value.producer:
+            if saved_tensors.short(value.producer) in activations.SAVES_ONE:
+                it.facts.followers.setdefault(value.made, {})[it.site(node)] = name
+
+
 def operation_called(it: Interpreter, node: cst.CSTNode, name: str, values: list[Value]) -> None:
     """A function, method or operator keeps its input, or an operand where the other has a graph."""
+    followed(it, node, name, values)
     if it.state.mode is Mode.OFF or not values:
         return
     if name in saved_tensors.INPUT_KEPT and _is_live(values[0]):

@@ -197,6 +197,8 @@ def _in_place(it: Interpreter, node: cst.Call, owner: Tensor, name: str, argumen
     if result.carried:
         result = replace(result, carried=through(result, Via.ARITHMETIC))
     result = replace(result, exact=owner.exact, certain=owner.certain, device=owner.device)
+    if owner.producer == "parameter":
+        result = replace(result, producer=owner.producer, made=owner.made, parameter_of=owner.parameter_of)
     if target is not None:
         statements.rebind(it, target, result, node, added=arguments)
     return result
@@ -210,6 +212,7 @@ def operation(it: Interpreter, node: cst.CSTNode, name: str, values: list[Value]
             it.use(value, Use.READ)
         return Tensor(Graph.NONE, kind=Kind.DISCRETE, producer=name, made=made)
     if name in torch_api.JOINERS and values:
+        overwriting.followed(it, node, name, values[:1])
         joined = containers.joined_tensor(it, node, values[0], name)
         return proven(it, _in_mode(it, joined), made)
     overwriting.operation_called(it, node, name, values)

@@ -65,6 +65,11 @@ def output_is_free(producer: str) -> bool:
     return name in FREE_OUTPUT_FUNCTIONS or (producer.startswith("torch.nn.") and name in FREE_OUTPUT_LAYERS)
 
 
+def keeps_nothing(name: str) -> bool:
+    """Does the operation keep nothing of its input?"""
+    return short(name) in KEEPS_NOTHING
+
+
 def output_is_kept(producer: str) -> bool:
     """Does the operation's backward need the operation's own output?"""
     return short(producer) in OUTPUT_KEPT

@@ -1,0 +1,182 @@
+"""TML302 inplace-hazard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
+from torchmemlint.flow.facts import FileFacts, Hazard, SequentialBuilt
+from torchmemlint.flow.overwriting import module_flag
+from torchmemlint.flow.values import ModuleValue
+from torchmemlint.knowledge import activations, saved_tensors
+from torchmemlint.rules.activations.places import inplace_argument
+from torchmemlint.rules.arguments import replacing
+from torchmemlint.rules.base import Rule
+from torchmemlint.rules.findings import Link, report
+from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.text import code_of, shortened, text_of
+
+_RAISES = "one of the variables needed for gradient computation has been modified by an inplace operation"
+
+
+class InplaceHazard(Rule):
+    """A tensor is overwritten in place although it is still needed.
+
+    ## What it does
+    Reports in-place activations (`inplace=True`, `relu_`), in-place operators (`x += y`, `x.mul_(y)`) and assigned
+    elements whose target
+
+    - a later line reads under its old name, which then sees the new values;
+    - is needed for backward by the operation that made it (sigmoid, softmax, tanh, exp, ReLU, ...) or by one that it
+      was given to (convolution, linear, norms, ...);
+    - is a parameter that requires gradients, or an expanded view, which torch refuses to overwrite.
+
+    ## Why it costs memory
+    The result is silently wrong in the first case, and backward (or the operation itself) raises in the others. Either
+    way it is how people come to turn in-place operations off everywhere, also where they save an activation per layer.
+
+    ## Example
+    ```python
+    self.relu = nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        out = self.conv(self.relu(x))
+        return out + x  # x has been overwritten: this adds relu(x)
+    ```
+
+    ## Use instead
+    ```python
+    self.relu = nn.ReLU(inplace=False)
+    ```
+
+    ## Fix safety
+    Safe where the program raises today once gradients are wanted: `inplace=True` becomes `inplace=False`, `x += y`
+    becomes `x = x + y`, `x.mul_(y)` as a statement `x = x.mul(y)`. Unsafe where it silently computes something else:
+    results change, and weights that were trained with the old ones may not like the new. No fix is offered for
+    parameters, views and assigned elements.
+
+    ## When it stays silent
+    Nothing is known to need the old value; the result is bound to the same name or the call stands alone as a
+    statement (in place on purpose); gradients are off; the tensor was cloned; the ways exclude each other; only the
+    shape, device or type is looked at afterwards. `out += identity; out = relu(out)` of a residual block is fine:
+    neither batch norm nor addition needs what it made.
+
+    ## References
+    - [Autograd mechanics: in-place operations](https://docs.pytorch.org/docs/stable/notes/autograd.html)
+    - [pytorch#5687](https://github.com/pytorch/pytorch/issues/5687)
+    - [vision#807](https://github.com/pytorch/vision/issues/807)
+    """
+
+    code = "TML302"
+    name = "inplace-hazard"
+    severity = Severity.ERROR
+    fix = Applicability.SAFE
+    why = "a value that is still needed is overwritten: a wrong result or an error, and in-place gets turned off for good"
+
+    def check(self, facts: FileFacts) -> Iterator[Finding]:
+        """Yield what is overwritten too early."""
+        seen: set[Site] = set()
+        order = {"leaf": 0, "expanded": 1, "output": 2, "input": 3, "read": 4}
+        for hazard in sorted(facts.hazards, key=lambda h: order[h.kind]):
+            if hazard.site not in seen:
+                seen.add(hazard.site)
+                yield self._hazard(facts, hazard)
+        for built in facts.sequentials:
+            yield from self._sequential(facts, built)
+
+    def _hazard(self, facts: FileFacts, hazard: Hazard) -> Finding:
+        target = shortened(hazard.overwrite.target, 30)
+        operation = hazard.overwrite.operation
+        links: list[Link] = [(hazard.site, f"`{target}` is overwritten in place here")]
+        if hazard.overwrite.construction is not None:
+            links.insert(0, (hazard.overwrite.construction, "the activation is built to work in place"))
+        match hazard.kind:
+            case "read":
+                message = f"`{operation}` overwrites `{target}`, which is read afterwards"
+                links.append((hazard.other, "the overwritten value is read here"))
+            case "output":
+                message = f"`{operation}` overwrites the output of `{hazard.what}`, which its backward needs"
+                links.insert(0, (hazard.other, f"`{hazard.what}` keeps its output for backward"))
+            case "input":
+                message = f"`{operation}` overwrites `{target}`, which `{hazard.what}` keeps for backward"
+                links.insert(0, (hazard.other, f"`{hazard.what}` keeps `{target}` for backward"))
+            case "leaf":
+                message = f"`{operation}` overwrites a parameter that requires gradients, which torch refuses"
+                links.insert(0, (hazard.other, "the parameter is made here"))
+            case _:
+                message = f"`{operation}` overwrites an expanded view, in which elements share memory"
+                links.insert(0, (hazard.other, "the view is made here"))
+        return report(self, facts, hazard.site, message, evidence=links, fix=_fix(hazard))
+
+    def _sequential(self, facts: FileFacts, built: SequentialBuilt) -> Iterator[Finding]:
+        for before, child in zip(built.children, built.children[1:], strict=False):
+            if not isinstance(before, ModuleValue) or not isinstance(child, ModuleValue):
+                continue
+            kind = activations.module_kind(child.qualified)
+            if kind is None or child.made is None or before.made is None or not module_flag(child, kind):
+                continue
+            if not before.qualified.startswith("torch.nn.") or not keeps_output(before):
+                continue
+            name = saved_tensors.short(before.qualified)
+            edits = _not_in_place(child.made)
+            yield report(
+                self,
+                facts,
+                child.made,
+                f"in-place `{kind}` overwrites the output of `{name}`, which its backward needs",
+                evidence=[
+                    (before.made, f"`{name}` keeps its output for backward"),
+                    (child.made, "the next layer of the Sequential overwrites it"),
+                ],
+                fix=Fix("Do not work in place", Applicability.SAFE, edits) if edits else None,
+            )
+
+
+def keeps_output(module: ModuleValue) -> bool:
+    """Does a layer keep its output for backward? In-place LeakyReLU and its kin do, having nothing else."""
+    kind = activations.module_kind(module.qualified)
+    if kind in activations.SAVES_ONE:
+        return module_flag(module, kind) is True
+    return saved_tensors.output_is_kept(module.qualified)
+
+
+def _fix(hazard: Hazard) -> Fix | None:
+    if hazard.kind in ("leaf", "expanded"):
+        return None
+    applicability = Applicability.UNSAFE if hazard.kind == "read" else Applicability.SAFE
+    construction = hazard.overwrite.construction
+    edits = _not_in_place(construction) if construction is not None else _out_of_place(hazard.site, hazard.kind)
+    return Fix("Do not work in place", applicability, edits) if edits else None
+
+
+def _not_in_place(call: Site) -> tuple[Edit, ...]:
+    """`inplace=True` becomes `inplace=False` in the call that builds or applies an activation."""
+    found = inplace_argument(call)
+    if isinstance(found, cst.Name) and found.value == "True":
+        return replacing(call, found, "False")
+    return ()
+
+
+def _out_of_place(site: Site, kind: str) -> tuple[Edit, ...]:
+    match site.node:
+        case cst.AugAssign(target=cst.Name() as target, value=value, operator=operator):
+            sign = text_of(operator).strip().removesuffix("=")
+            right = code_of(value)
+            if not isinstance(value, cst.Name | cst.Attribute | cst.Call | cst.Subscript | cst.Integer | cst.Float):
+                right = f"({right})"
+            return (Edit(site.span, f"{target.value} = {target.value} {sign} {right}"),)
+        case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=attribute)) if attribute.value.endswith("_"):
+            span = site.piece.span(attribute)
+            start = site.span.start
+            rebinding = (Edit(Span(start, start), f"{name} = "),) if _is_statement(site) else ()
+            return (*rebinding, Edit(span, attribute.value.rstrip("_"))) if rebinding else ()
+        case cst.Call():
+            return _not_in_place(site)
+    return ()
+
+
+def _is_statement(site: Site) -> bool:
+    """Does the expression make up the whole of its statement?"""
+    return site.piece.statement_span(site.span) == site.span
