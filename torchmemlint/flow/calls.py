@@ -135,6 +135,7 @@ def unknown_call(it: Interpreter, node: cst.Call, callee: Value, arguments: Argu
     it.callees[made] = text_of(node.func)
     _record_weak_call(it, node, callee, made)
     if it.proved(made.site) is not None and it.state.mode is not Mode.OFF:
+        it.forwards.append(None)
         return containers.proved_tensor(it, made, Unknown(origins))
     return Unknown(origins | {made}, made)
 

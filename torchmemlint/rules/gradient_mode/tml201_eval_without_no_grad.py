@@ -114,6 +114,10 @@ class EvalWithoutNoGrad(Rule):
         """In a loop or function, without training, every result is read as a number."""
         if effects & _GRADIENT_EFFECTS:
             return False
+        function = call.scope.function
+        cls = function.cls if function is not None else None
+        if cls is not None and cls.is_module and (call.module is None or call.module.oid != cls.oid):
+            return False  # part of a forward pass: whoever runs the whole decides
         if innermost_loop(call.scope) is None and call.scope.function is None:
             return False  # a demonstration at the end of a file
         if use & (Use.RETURNED | Use.STORED | Use.PASSED):

@@ -35,6 +35,11 @@ def evaluating_call(facts: FileFacts, origins: Iterable[Origin]) -> ModuleCall |
     return None
 
 
+def known_maker(facts: FileFacts, origins: Iterable[Origin]) -> bool:
+    """Is the graph of a forward pass in view (and not, say, of what a hook was given)?"""
+    return any(origin in facts.makers for origin in origins)
+
+
 def trains(facts: FileFacts, scope: Scope) -> bool:
     """Does the function run a backward or an optimizer step?"""
     return bool(facts.effects.get(scope.function, set()) & {"backward", "step"})

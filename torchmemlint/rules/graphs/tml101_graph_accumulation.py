@@ -11,7 +11,15 @@ from torchmemlint.flow.facts import FileFacts, Fold, Use
 from torchmemlint.flow.values import Via
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, report
-from torchmemlint.rules.graphs.lifetime import LEAVES_VIEW, evaluating_call, is_spent, loop_link, repeats, trains
+from torchmemlint.rules.graphs.lifetime import (
+    LEAVES_VIEW,
+    evaluating_call,
+    is_spent,
+    known_maker,
+    loop_link,
+    repeats,
+    trains,
+)
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 
@@ -114,6 +122,8 @@ class GraphAccumulation(Rule):
             return not use & (Use.RETURNED | Use.PASSED)  # an average over parameters, which nothing frees
         if not isinstance(fold.key, str) or fold.loop.node is None:
             return False  # an attribute or global: others may differentiate it
+        if trains(facts, fold.scope) and not known_maker(facts, fold.value.origins):
+            return False
         return bool(use & (Use.READ | Use.DETACHED)) and not use & LEAVES_VIEW
 
 

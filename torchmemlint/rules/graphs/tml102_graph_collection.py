@@ -8,7 +8,15 @@ from torchmemlint.findings import Applicability, Finding, Severity
 from torchmemlint.flow.facts import Collection, FileFacts, Use
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, report
-from torchmemlint.rules.graphs.lifetime import LEAVES_VIEW, evaluating_call, is_spent, loop_link, repeats, trains
+from torchmemlint.rules.graphs.lifetime import (
+    LEAVES_VIEW,
+    evaluating_call,
+    is_spent,
+    known_maker,
+    loop_link,
+    repeats,
+    trains,
+)
 from torchmemlint.syntax.text import shortened, text_of
 
 
@@ -123,5 +131,7 @@ def _live_leak(facts: FileFacts, collection: Collection, use: Use) -> bool:
     evaluating = evaluating_call(facts, collection.value.origins)
     if evaluating is not None and not trains(facts, collection.scope):
         return True
+    if trains(facts, collection.scope) and not known_maker(facts, collection.value.origins):
+        return False
     read = bool(use & (Use.READ | Use.DETACHED))
     return read and not use & LEAVES_VIEW
