@@ -92,9 +92,12 @@ def followed(it: Interpreter, node: cst.CSTNode, name: str, values: Iterable[Val
     for value in values:
         if isinstance(value, Container):
             followed(it, node, name, it.elements(value))
-        elif isinstance(value, Tensor) and value.made is not None and value.producer:
-            if saved_tensors.short(value.producer) in activations.SAVES_ONE:
-                it.facts.followers.setdefault(value.made, {})[it.site(node)] = name
+        elif isinstance(value, Tensor) and value.made is not None and _saves_in_place(value):
+            it.facts.followers.setdefault(value.made, {})[it.site(node)] = name
+
+
+def _saves_in_place(value: Tensor) -> bool:
+    return saved_tensors.short(value.producer) in activations.SAVES_ONE
 
 
 def operation_called(it: Interpreter, node: cst.CSTNode, name: str, values: list[Value]) -> None:
@@ -139,7 +142,8 @@ def overwritten(
     if it.state.mode is Mode.ON:
         _needed(it, fact, value)
     effect = it.frame.statement is not None and _is_statement(it.frame.statement.node, node)
-    if not announced and not effect and _is_tensor(value, operation):
+    named = isinstance(target, cst.Name) or not isinstance(node, cst.AugAssign)
+    if not announced and not effect and named and _is_tensor(value, operation):
         storage = identity(it, value)
         if storage is not None:
             _mark(it, value, "overwritten", operation, node)

@@ -30,6 +30,7 @@ from torchmemlint.flow.values import (
     Tensor,
     Unknown,
     Value,
+    Via,
     cap,
     join,
 )
@@ -120,7 +121,10 @@ def _part(it: Interpreter, value: Value, index: int, node: cst.BaseExpression) -
             proof = it.proved(it.site(node), index)
             if not value.exact and value.graph is Graph.UNKNOWN and proof is not None:
                 return replace(value, graph=Graph.LIVE)
-            return replace(value, certain=value.certain and value.exact, producer="unpack")
+            if value.exact:
+                return replace(value, producer="unpack")
+            found = proof is not None
+            return replace(value, exact=found, part=-1 if found else index, certain=found, producer="unpack")
         case Unknown():
             made = it.origin(node, index)
             if it.proved(made.site, index) is not None and it.state.mode is not Mode.OFF:
@@ -169,6 +173,7 @@ def augmented_statement(it: Interpreter, node: cst.AugAssign) -> None:
     if it.state.mode is Mode.OFF and isinstance(new, Tensor) and isinstance(old, Tensor):
         new = replace(new, graph=old.graph, origins=old.origins, history=old.history, carried=old.carried)
     rebind(it, node.target, new, node, added_value=value, added_node=node.value, augmented=True)
+    overwriting.renewed(it, new)  # what stands here now is the new value
 
 
 def _extended(it: Interpreter, node: cst.AugAssign, old: Container, value: Value) -> None:
@@ -303,6 +308,7 @@ def _fold(
             value_node,
             augmented,
             origin,
+            augmented or isinstance(getattr(node, "value", None), cst.BinaryOperation) or carry.via is Via.JOINED,
         )
     )
     return value

@@ -15,8 +15,8 @@ _NORMS = (
 
 # Layers that make a fresh output and do not keep it: it may be overwritten.
 FREE_OUTPUT_LAYERS = frozenset(
-    f"{_CONVOLUTIONS} {_NORMS} RMSNorm Linear Bilinear Embedding MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d "
-    "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d ZeroPad2d ReflectionPad2d ReplicationPad2d "
+    f"{_CONVOLUTIONS} {_NORMS} RMSNorm Linear Bilinear Embedding MaxPool1d MaxPool2d MaxPool3d "
+    "AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d ZeroPad2d ReflectionPad2d ReplicationPad2d "
     "Upsample LocalResponseNorm".split()
 )
 # The same of functions, tensor methods and operators (operators by their syntax node's name).

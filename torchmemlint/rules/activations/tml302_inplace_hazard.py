@@ -73,7 +73,7 @@ class InplaceHazard(Rule):
     name = "inplace-hazard"
     severity = Severity.ERROR
     fix = Applicability.SAFE
-    why = "a value that is still needed is overwritten: a wrong result or an error, and in-place gets turned off for good"
+    why = "a value that is still needed is overwritten: wrong results or errors, which get in-place turned off for good"
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield what is overwritten too early."""
