@@ -91,6 +91,8 @@ def _unpack_keywords(it: Interpreter, result: Arguments, value: Value, arg: cst.
         result.unknown_keywords = True
         result.items.append(Argument("**", value, arg.value, arg))
         return
+    if value.others:
+        result.unknown_keywords = True  # `{...} if use_cuda else {}`
     for key, element, _ in containers.entries(it, value):
         if key == "[]":
             result.unknown_keywords = True

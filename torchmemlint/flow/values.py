@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import libcst as cst
 
+from torchmemlint.knowledge.gradient_modes import is_neutral_context
 from torchmemlint.syntax.source_module import Site
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ class Tensor(Value):
     device: Device = Device.UNKNOWN
     kind: Kind = Kind.UNKNOWN
     exact: bool = True
+    part: int = -1  # of a structure that is not known: which part was taken out of it
     certain: bool = True  # a tensor on every path that leads here
     producer: str = ""  # qualified name of the operation or module class that made it
     made: Site | None = None  # the place of that operation: the tensor's identity
@@ -200,6 +202,7 @@ class Container(Value):
     items: tuple[Value, ...] | None = None  # of a tuple or list literal
     bounded: bool = False
     made: Site | None = None
+    others: tuple[Container, ...] = ()  # what else it may be
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,9 +323,13 @@ def join(a: Value, b: Value) -> Value:
         case Container(), Tensor():
             return replace(b, exact=False, certain=False)
         case Known(), Known() if a.role == b.role:
+            return a if a.oid == b.oid and a.made == b.made else _joined_objects(a, b)
+        case External(), External() if is_neutral_context(a.qualified) and is_neutral_context(b.qualified):
             return a
         case Container(), Container() if a.oid == b.oid:
-            return replace(a, items=None)
+            return replace(a, items=None, others=_union(a.others, b.others))
+        case Container(), Container():
+            return replace(a, items=None, others=_union(a.others, (replace(b, others=()), *b.others)))
         case ModuleValue(), ModuleValue():
             return a if a.oid == b.oid or a.cls is b.cls else replace(a, cls=None, qualified="", parameters=None)
         case (ModuleValue() | Container() | Instance() | Known() | FunctionValue()) as kept, Constant(value=None):
@@ -331,6 +338,15 @@ def join(a: Value, b: Value) -> Value:
             return kept
         case _:
             return Unknown(cap(origins_of(a) | origins_of(b)), carried=carried_of(a) | carried_of(b))
+
+
+def _joined_objects(a: Known, b: Known) -> Known:
+    """One object or another of one role: what tells them apart is not known."""
+    if a.role == "default":
+        return replace(a, element=join(a.element or UNKNOWN, b.element or UNKNOWN))
+    if a.role in ("loader", "batch", "dataset", "parts", "device"):
+        return replace(a, oid=0, made=None, arguments=(), qualified="", element=None)
+    return a
 
 
 _DEVICES = {"cpu": False, "cuda": True, "xpu": True, "mps": True, "hip": True, "npu": True, "xla": True}
@@ -356,6 +372,11 @@ def _is_accelerator(value: Value) -> bool | None:
     return None
 
 
+def _union(a: tuple[Container, ...], b: tuple[Container, ...]) -> tuple[Container, ...]:
+    found = {container.oid: container for container in (*a, *b)}
+    return tuple(found[oid] for oid in sorted(found))[:4]
+
+
 def _join_tensors(a: Tensor, b: Tensor) -> Tensor:
     first = a if a.graph >= b.graph else b
     cut = a.partly_cut or b.partly_cut or (Graph.CUT in (a.graph, b.graph) and a.graph is not b.graph)
@@ -367,6 +388,7 @@ def _join_tensors(a: Tensor, b: Tensor) -> Tensor:
         device=a.device if a.device is b.device else Device.UNKNOWN,
         kind=a.kind if a.kind is b.kind else Kind.UNKNOWN,
         exact=a.exact and b.exact,
+        part=max(a.part, b.part),
         certain=a.certain and b.certain,
         producer=a.producer if a.producer == b.producer else "",
         made=a.made if a.made is b.made else None,

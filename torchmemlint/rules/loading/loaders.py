@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import libcst as cst
 
@@ -58,7 +59,19 @@ def in_tests(facts: FileFacts, loader: Loader) -> bool:
     """Does it belong to a test?"""
     function = loader.scope.function
     names = (facts.path.name, function.name if function is not None else "")
-    return any(name.startswith("test_") for name in names) or facts.path.stem in ("conftest",)
+    return any(name.startswith("test_") for name in names) or tests_live_here(facts.path)
+
+
+def tests_live_here(path: Path) -> bool:
+    """Is it a file of a test suite, by its name or by the folder it lies in?"""
+    folders = {parent.name for parent in list(path.parents)[:2]}
+    return path.stem == "conftest" or bool(folders & {"tests", "test", "testing", "test_utils"})
+
+
+def only_shown(facts: FileFacts, loader: Loader) -> bool:
+    """Is it part of a demonstration: built under the main guard of a module that trains and computes nothing?"""
+    main = any(holds and "__name__" in text for text, holds in loader.tests)
+    return main and loader.scope.function is None and not facts.backwards and not facts.module_calls
 
 
 def of_torch(loader: Loader) -> bool:
@@ -91,10 +104,15 @@ def repeated(facts: FileFacts, loader: Loader) -> tuple[LoaderIteration, LoopMar
     for iteration in facts.loader_iterations:
         if iteration.loader is not loader.site:
             continue
-        for mark in iteration.enumerated_in:
-            if mark.node is None or _iterates_over(mark.node, iteration.site.node):
-                continue
-            return iteration, mark
+        marks = [
+            mark
+            for mark in iteration.enumerated_in
+            if mark.node is not None and not _iterates_over(mark.node, iteration.site.node)
+        ]
+        building = [mark for mark in loader.scope.loops if mark.node is not None]
+        several = [mark for mark in building if mark not in iteration.scope.loops]  # one of the loops picks a loader
+        if len(marks) > len(several):
+            return iteration, marks[0]
     return None
 
 

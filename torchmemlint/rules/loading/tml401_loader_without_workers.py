@@ -9,7 +9,7 @@ from torchmemlint.flow.facts import FileFacts, Loader
 from torchmemlint.rules.arguments import adding, is_default, node_of, replacing, shown
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import report
-from torchmemlint.rules.loading.loaders import for_debugging, in_tests, name_of, of_torch, workers
+from torchmemlint.rules.loading.loaders import for_debugging, in_tests, name_of, of_torch, only_shown, workers
 
 WORKERS = 4  # what the fix asks for; the right number depends on the machine and the data
 
@@ -45,7 +45,8 @@ class LoaderWithoutWorkers(Rule):
     ## When it stays silent
     The number of workers is not known (a configuration, unknown keywords), or is asked for by a caller; the data is in
     memory already (`TensorDataset`, its subsets and splits, lists, ranges, data sets whose `__getitem__` only indexes);
-    iterable data sets of the file, which would yield everything once per worker; branches for debugging, and tests.
+    iterable data sets of the file, which would yield everything once per worker; branches for debugging, tests, and
+    the demonstration at the end of a module that trains nothing.
 
     ## References
     - [torch.utils.data: single- and multi-process loading](https://docs.pytorch.org/docs/stable/data.html)
@@ -63,7 +64,7 @@ class LoaderWithoutWorkers(Rule):
         for loader in facts.loaders:
             if workers(loader) != 0 or loader.in_memory or loader.iterable:
                 continue
-            if for_debugging(loader) or in_tests(facts, loader) or not of_torch(loader):
+            if for_debugging(loader) or in_tests(facts, loader) or not of_torch(loader) or only_shown(facts, loader):
                 continue
             given = node_of(loader.site, "num_workers", 5)
             yield report(
