@@ -99,7 +99,10 @@ def _of_tensor(it: Interpreter, node: cst.Attribute, owner: Tensor, name: str, c
         return Unknown()
     if not owner.exact:
         # `outputs.logits` is a part of a structure of tensors, `outputs.mean()` the method of one.
-        return Method(owner, name, dotted_text(node.value)) if called else replace(owner, made=it.site(node))
+        if called:
+            return Method(owner, name, dotted_text(node.value))
+        tensor = name in ("loss", "logits", "last_hidden_state") or it.proved(it.site(node), 0) is not None
+        return replace(owner, made=it.site(node), exact=tensor, part=-1 if tensor else 0)
     return Method(owner, name, dotted_text(node.value))
 
 

@@ -193,7 +193,8 @@ def subscript(it: Interpreter, node: cst.Subscript, owner: Value, keys: Sequence
             made = it.site(node)
             result = replace(
                 tensor_from((owner,), producer="getitem", made=made),
-                exact=owner.exact,
+                exact=owner.exact or it.proved(made, 0) is not None,
+                part=-1 if owner.exact or it.proved(made, 0) is not None else 0,
                 kind=owner.kind if owner.exact else Kind.UNKNOWN,
                 certain=owner.certain and owner.exact,
             )

@@ -45,6 +45,7 @@ class Use(enum.Flag):
     READ = enum.auto()  # as a number: item, float, print, compare, argmax, numpy
     DETACHED = enum.auto()
     COLLECTED = enum.auto()  # put into a container
+    ARRAY = enum.auto()  # handed to numpy as it is: that raises for a tensor with a graph, so it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class Fold:
     added_node: cst.BaseExpression | None
     augmented: bool  # written as `target += added`
     origin: Origin  # in the past of whatever is made of the folded value
+    folding: bool  # the statement itself adds or joins (and does not call a step that does)
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ def mode_in_context(it: Interpreter, value: Value, item: cst.BaseExpression) -> 
             if mode_or_none is not None:
                 _uncalled(it, item, qualified)
                 return Mode.UNKNOWN  # raises when it runs
-            return None if is_neutral(qualified) else Mode.UNKNOWN
+            return None if known_modes.is_neutral_context(qualified) else Mode.UNKNOWN
         case Instance(cls=cls):
             return mode_of_class(it, cls)
         case Known(role="context manager"):
@@ -138,11 +138,6 @@ def mode_in_context(it: Interpreter, value: Value, item: cst.BaseExpression) -> 
             return None if _neutral_syntax(it, item) else Mode.UNKNOWN
         case _:
             return None if _neutral_syntax(it, item) else Mode.UNKNOWN
-
-
-def is_neutral(qualified: str) -> bool:
-    """Does a library context manager leave the mode alone?"""
-    return qualified.startswith(known_modes.NEUTRAL_CONTEXTS)
 
 
 def _neutral_syntax(it: Interpreter, item: cst.BaseExpression) -> bool:
@@ -176,7 +171,7 @@ def mode_of_class(it: Interpreter, cls: ClassInfo) -> Mode | None:
     bases = cls.external_bases()
     if any(base in known_modes.OFF for base in bases):
         return Mode.OFF
-    return None if all(is_neutral(base) or base in ("object", "ContextDecorator") for base in bases) else Mode.UNKNOWN
+    return None if all(known_modes.is_neutral_context(base) or base in ("object", "ContextDecorator") for base in bases) else Mode.UNKNOWN
 
 
 def mode_of_function(it: Interpreter, function: Function, mode: Mode) -> Mode:

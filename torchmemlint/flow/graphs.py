@@ -35,12 +35,14 @@ def tensor_from(
     history: tuple[Step, ...] = ()
     carried: frozenset[Carry] = frozenset()
     cut = False
+    part = -1
     devices: set[Device] = set()
     for value in values:
         if isinstance(value, Tensor):
             origins |= value.origins
             carried |= value.carried
             cut = cut or value.partly_cut
+            part = max(part, value.part)
             devices.add(value.device)
             if value.graph > graph:
                 graph = value.graph
@@ -60,7 +62,14 @@ def tensor_from(
         device=devices.pop() if len(devices) == 1 else Device.UNKNOWN,
         producer=producer,
         made=made,
+        part=part if producer in _KEEPS_DOUBT else -1,
     )
+
+
+# Operators that numbers have as well: their result may be a number where an operand may be one.
+_KEEPS_DOUBT = frozenset(
+    "Add Subtract Multiply Divide FloorDivide Modulo Power MatrixMultiply unary getitem iterate cpu to cuda".split()
+)
 
 
 def detached(value: Tensor) -> Tensor:
@@ -73,6 +82,7 @@ def detached(value: Tensor) -> Tensor:
         carried=frozenset(),
         partly_cut=False,
         exact=True,
+        part=-1,
         parameter_of=0,
     )
 

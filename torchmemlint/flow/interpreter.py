@@ -331,6 +331,8 @@ class Interpreter:
 
     def elements(self, container: Container) -> Iterator[Value]:
         """Everything that a container is known to hold."""
+        for other in container.others:
+            yield from self.elements(other)
         if container.kind == "tuple" and container.items is not None:
             yield from container.items
             return
@@ -355,6 +357,8 @@ class Interpreter:
             self.proofs.setdefault((value.made.site, value.made.index), site)
         elif isinstance(value, Tensor) and value.graph is Graph.UNKNOWN and value.made is not None:
             self.proofs.setdefault((value.made, -1), site)
+        elif isinstance(value, Tensor) and value.part >= 0 and value.made is not None:
+            self.proofs.setdefault((value.made, value.part), site)
         own = value.made if isinstance(value, Unknown) else None
         calls = [o for o in origins_of(value) if o in self.callees and o != own]
         if len({self.callees[o] for o in calls}) == 1:

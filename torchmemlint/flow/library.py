@@ -88,13 +88,14 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
         return tensors.operation(it, node, qualified.rpartition(".")[2], [arguments.items[0].value], arguments)
     if qualified in frameworks.GUARDED_CALLABLES:
         return Known("guarded", it.oid(node, it.frame.path), qualified, it.site(node))
-    if gradient_modes.is_neutral(qualified):
+    if known_modes.is_neutral_context(qualified):
         for value in arguments.values:
             it.use(value, Use.READ)
         return Known("context", it.oid(node, it.frame.path), qualified, it.site(node))
     if qualified.startswith(torch_api.READING_LIBRARIES):
+        use = Use.READ | Use.ARRAY if qualified.startswith("numpy.") else Use.READ
         for value in arguments.values:
-            it.use(value, Use.READ)
+            it.use(value, use)
         return NUMBER if qualified.startswith(("numpy.", "math.")) else Unknown()
     if qualified in calls.BUILTINS:
         return builtin(it, node, qualified, arguments)
@@ -494,7 +495,7 @@ def unknown_method(
     if name in torch_api.CUTS and isinstance(owner, Unknown):
         return attributes.cut(it, node, Tensor(Graph.UNKNOWN, owner.origins), f".{name}()")
     if name in torch_api.READERS and isinstance(owner, Unknown):
-        it.use(owner, Use.READ)
+        it.use(owner, Use.READ | Use.ARRAY if name == "numpy" else Use.READ)
         return NUMBER
     if name in ("requires_grad_",) and isinstance(owner, Unknown):
         return _unknown_requires_grad(it, node, owner, arguments)

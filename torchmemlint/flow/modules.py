@@ -63,7 +63,7 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
         return Known("optimizer", oid, cls.name, made)
     else:
         value = Instance(oid, cls, it.frame.loops, made)
-    if isinstance(value, ModuleValue) and not _builds_layers(cls):
+    if isinstance(value, ModuleValue) and not cls.builds_layers:
         inner = [a for a in arguments.values if isinstance(a, ModuleValue)]
         if inner and all(_frozen(it, m) for m in inner):
             it.state.heap[(oid, "frozen")] = Flag(True, made)  # a wrapper of frozen modules
@@ -77,17 +77,6 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
         for argument in arguments.values:
             it.use(argument, Use.PASSED)
     return value
-
-
-def _builds_layers(cls: ClassInfo) -> bool:
-    for ancestor in cls.ancestors():
-        for path in ancestor.outline.called:
-            qualified = cls.program.qualify(path)
-            if known_modules.is_module_class(qualified) and known_modules.has_parameters(qualified) is not False:
-                return True
-            if qualified.endswith("nn.Parameter") or cls.program.find_class(path) is not None:
-                return True
-    return False
 
 
 def _class_decorators(cls: ClassInfo) -> list[str]:

@@ -105,6 +105,21 @@ class ClassInfo:
         return any(is_module_class(self.program.qualify(path)) for path in self.outline.called)
 
     @property
+    def builds_layers(self) -> bool:
+        """Does it (or a base in view) make layers or parameters?"""
+        for cls in self.ancestors():
+            for path in cls.outline.called:
+                qualified = self.program.qualify(path)
+                if is_module_class(qualified) and modules.has_parameters(qualified) is not False:
+                    return True
+                if qualified.endswith(("nn.Parameter", ".register_parameter")):
+                    return True
+                found = self.program.find_class(path)
+                if found is not None and found is not cls:
+                    return True
+        return False
+
+    @property
     def is_pipeline(self) -> bool:
         """Does it derive from a diffusers pipeline?"""
         return any(frameworks.is_pipeline_class(name) for name in self.external_bases())

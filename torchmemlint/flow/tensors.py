@@ -41,7 +41,7 @@ def method(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments:
     if owner.producer == "distribution":
         return distribution_method(it, node, owner, name, arguments)
     if name in torch_api.READERS:
-        it.use(owner, Use.READ)
+        it.use(owner, Use.READ | Use.ARRAY if name in ("numpy", "__array__") else Use.READ)
         return NUMBER
     if name in torch_api.CUTS:
         result = attributes.cut(it, node, owner, f".{name}()")

@@ -71,6 +71,13 @@ NEUTRAL_CONTEXTS = (
     "torch.multiprocessing.",
     "record_function",
 )
+
+
+def is_neutral_context(qualified: str) -> bool:
+    """Does a library context manager leave the gradient mode alone?"""
+    return qualified.startswith(NEUTRAL_CONTEXTS)
+
+
 # Methods of objects that are not understood which yield neutral contexts.
 NEUTRAL_METHODS = frozenset(
     "autocast accumulate progress_bar join begin main_process_first local_main_process_first open lock amp_autocast "

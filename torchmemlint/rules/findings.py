@@ -89,3 +89,10 @@ def detach_fix(site: Site, *, safe: bool = True) -> Fix:
         Applicability.SAFE if safe else Applicability.UNSAFE,
         call_method(site, "detach"),
     )
+
+
+def is_test(facts: FileFacts) -> bool:
+    """A module of tests: what it computes is small, and whether it has a graph may be its subject."""
+    if facts.path.name.startswith("test_") or facts.path.name == "conftest.py":
+        return True
+    return any(name.split(".")[0] in ("pytest", "unittest") for name in facts.program.imported.values())

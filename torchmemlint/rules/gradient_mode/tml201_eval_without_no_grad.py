@@ -8,9 +8,9 @@ import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts, ModuleCall, Use
-from torchmemlint.flow.values import Mode
+from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import Link, report
+from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode.guarding import decorate, innermost_loop, wrap
 
 _GRADIENT_EFFECTS = frozenset({"backward", "step", "input-gradient", "gradient hook"})
@@ -67,35 +67,37 @@ class EvalWithoutNoGrad(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield forward passes that record a graph for nothing."""
-        if _is_test(facts):
+        if is_test(facts):
             return
-        reported: set[object] = set()
-        for call in facts.module_calls:
-            if call.module is None:
-                continue
+        functions: set[object] = set()
+        origins: set[Origin] = set()
+        for call in sorted(facts.module_calls, key=lambda c: (c.module is None, c.site.span)):
+            if call.module is None and call.function in functions:
+                continue  # reported inside the function
+            if call.input_origins & origins - {call.origin}:
+                continue  # fed by a forward pass that is reported
             found = self._call(facts, call)
             if found is not None:
-                reported.add(call.scope.function)
+                functions.add(call.scope.function)
+                origins.add(call.origin)
                 yield found
-        for call in facts.module_calls:
-            if call.module is None and call.function not in reported:
-                found = self._call(facts, call)
-                if found is not None:
-                    yield found
 
     def _call(self, facts: FileFacts, call: ModuleCall) -> Finding | None:
         if call.scope.mode is not Mode.ON or call.frozen or call.differentiable_input:
             return None
-        if call.input_origins & (facts.makers - {call.origin}):
-            return None  # what feeds it is reported, or needs its graph
         function = call.scope.function
         effects = facts.effects.get(function, set())
         use = facts.uses.get(call.origin, Use.NOTHING)
-        if Use.DIFFERENTIATED in use or effects & {"input-gradient", "gradient hook"}:
+        if use & (Use.DIFFERENTIATED | Use.ARRAY) or effects & {"input-gradient", "gradient hook"}:
             return None
         if "backward" in effects and Use.DETACHED in use:
             return None  # training code that drops this graph: TML203
         here = call.evaluating is not None and _within(call)
+        inference = call.evaluating is not None and not isinstance(call.evaluating.node, cst.Call)  # by contract
+        if inference:
+            return self._finding(facts, call, use, effects) if not effects & _GRADIENT_EFFECTS else None
+        if here and (use & Use.STORED or (function is None and innermost_loop(call.scope) is None)):
+            return None
         if here and use & Use.RETURNED and (use & Use.PASSED or _feeds_training(facts, call)):
             return None
         if here:
@@ -147,13 +149,6 @@ class EvalWithoutNoGrad(Rule):
 def _feeds_training(facts: FileFacts, call: ModuleCall) -> bool:
     """Does a module that is not in evaluation mode work on the result (a frozen trunk under a head that trains)?"""
     return any(other.evaluating is None and call.origin in other.input_origins for other in facts.module_calls)
-
-
-def _is_test(facts: FileFacts) -> bool:
-    """A module of tests: what it computes is small, and whether it has a graph may be its subject."""
-    if facts.path.name.startswith("test_") or facts.path.name == "conftest.py":
-        return True
-    return any(name.split(".")[0] in ("pytest", "unittest") for name in facts.program.imported.values())
 
 
 def _within(call: ModuleCall) -> bool:

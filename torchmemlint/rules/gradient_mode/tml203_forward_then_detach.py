@@ -10,7 +10,7 @@ from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import Detach, FileFacts, ModuleCall, Use, WeakCall
 from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import Link, report
+from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode.guarding import wrap
 
 
@@ -57,6 +57,8 @@ class ForwardThenDetach(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield forward passes whose results are all detached."""
+        if is_test(facts):
+            return
         detaches = _by_origin(facts)
         for call in (*facts.module_calls, *facts.weak_calls):
             found = detaches.get(call.origin)
@@ -81,7 +83,8 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
         return False
     effects = facts.effects.get(call.scope.function, set())
     if isinstance(call, WeakCall):
-        return "backward" in effects  # in training code, a detach shows that there is a graph
+        plain = call.callee.removeprefix("self.").isidentifier()
+        return plain and "backward" in effects  # in training code, a detach shows that there is a graph
     if call.frozen or call.differentiable_input or call.input_needs_graph:
         return False
     if call.module is None and call.evaluating is None and use is not Use.DETACHED:

@@ -35,6 +35,32 @@ def evaluating_call(facts: FileFacts, origins: Iterable[Origin]) -> ModuleCall |
     return None
 
 
+def made_within(facts: FileFacts, origins: Iterable[Origin], loop: LoopMark) -> bool:
+    """Is a part of the graph made anew in each iteration (and not only sliced from one that stands outside)?"""
+    if loop.site is None:
+        return True
+    around = loop.site.span
+    for origin in origins:
+        if origin.site.piece is not loop.site.piece:
+            return True
+        known = origin in facts.makers or origin in facts.weak_makers or origin in facts.leaves
+        span = origin.site.span
+        if known and around.start <= span.start and span.end <= around.end:
+            return True
+    return False
+
+
+def in_module(scope: Scope) -> bool:
+    """A method of an `nn.Module`: whoever runs it decides whether there is a graph, and differentiates its results."""
+    function = scope.function
+    return function is not None and function.cls is not None and function.cls.is_module
+
+
+def has_no_graph(facts: FileFacts, origins: Iterable[Origin]) -> bool:
+    """Does the program show that there is no graph, by handing the value to numpy as it is?"""
+    return bool(facts.use(frozenset(origins)) & Use.ARRAY)
+
+
 def known_maker(facts: FileFacts, origins: Iterable[Origin]) -> bool:
     """Is the graph of a forward pass in view (and not, say, of what a hook was given)?"""
     return any(origin in facts.makers for origin in origins)

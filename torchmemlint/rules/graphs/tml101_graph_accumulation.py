@@ -10,13 +10,16 @@ from torchmemlint.findings import Applicability, Finding, Severity
 from torchmemlint.flow.facts import FileFacts, Fold, Use
 from torchmemlint.flow.values import Via
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import detach_fix, history, report
+from torchmemlint.rules.findings import detach_fix, history, is_test, report
 from torchmemlint.rules.graphs.lifetime import (
     LEAVES_VIEW,
     evaluating_call,
+    has_no_graph,
+    in_module,
     is_spent,
     known_maker,
     loop_link,
+    made_within,
     repeats,
     trains,
 )
@@ -73,17 +76,19 @@ class GraphAccumulation(Rule):
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield folds of graphs that nobody differentiates."""
         for fold in facts.folds:
-            if fold.carry.via is Via.MODULE:
+            if fold.carry.via is Via.MODULE or not fold.folding:
                 continue
             if fold.value.carries_graph or _returned_with(facts, fold):
                 yield from self._fold(facts, fold)
 
     def _fold(self, facts: FileFacts, fold: Fold) -> Iterator[Finding]:
         use = facts.uses.get(fold.origin, Use.NOTHING)
-        if Use.DIFFERENTIATED in use:
+        if use & (Use.DIFFERENTIATED | Use.ARRAY) or fold.value.part >= 0:
             return
         added = fold.added if fold.added is not None and fold.added.carries_graph else fold.value
         origins = added.origins - {fold.origin}
+        if not made_within(facts, origins, fold.loop) or has_no_graph(facts, origins):
+            return
         backward = is_spent(facts, origins, fold.loop)
         evaluating = evaluating_call(facts, origins)
         if backward is None and not self._live_leak(facts, fold, use, evaluating is not None):
@@ -116,7 +121,11 @@ class GraphAccumulation(Rule):
         if evaluating and not trains(facts, fold.scope):
             return fold.augmented or fold.added is not None  # `x = step(x)` is TML201's alone
         if fold.carry.via is Via.JOINED and fold.loop.node is None:
-            return True  # the earlier calls' graphs are part of this call's
+            # An attribute that another method assigns too is a state with a life of its own.
+            others = set() if isinstance(fold.key, str) else facts.writers.get(fold.key, set())
+            return not others - {fold.scope.function}
+        if in_module(fold.scope) or is_test(facts):
+            return False
         added = fold.added.origins if fold.added is not None else fold.value.origins - {fold.origin}
         if added and added <= facts.leaves:
             return not use & (Use.RETURNED | Use.PASSED)  # an average over parameters, which nothing frees
@@ -131,5 +140,8 @@ def _returned_with(facts: FileFacts, fold: Fold) -> bool:
     """A loss module that joins its argument onto its own history, and returns what it makes of it."""
     if fold.carry.via is not Via.JOINED or fold.loop.node is not None:
         return False
+    cls = fold.scope.function.cls if fold.scope.function is not None else None
+    if cls is None or cls.builds_layers:
+        return False  # not a loss: a layer's buffer
     given = frozenset(o for o in fold.value.origins if isinstance(o.site.node, cst.Param))
     return bool(given) and Use.RETURNED in facts.use(given)

@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from torchmemlint.findings import Applicability, Finding, Severity
 from torchmemlint.flow.facts import Collection, FileFacts, Use
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import detach_fix, history, report
+from torchmemlint.rules.findings import detach_fix, history, is_test, report
 from torchmemlint.rules.graphs.lifetime import (
     LEAVES_VIEW,
     evaluating_call,
+    has_no_graph,
+    in_module,
     is_spent,
     known_maker,
     loop_link,
+    made_within,
     repeats,
     trains,
 )
@@ -81,9 +84,11 @@ class GraphCollection(Rule):
 
     def _collection(self, facts: FileFacts, collection: Collection) -> Finding | None:
         use = facts.uses.get(collection.kept, Use.NOTHING)
-        if Use.DIFFERENTIATED in use:
+        if use & (Use.DIFFERENTIATED | Use.ARRAY) or collection.value.part >= 0:
             return None
         origins = collection.value.origins - {collection.kept}
+        if not made_within(facts, origins, collection.loop) or has_no_graph(facts, origins):
+            return None
         backward = is_spent(facts, origins, collection.loop)
         if backward is None and not _live_leak(facts, collection, use):
             return None
@@ -128,10 +133,14 @@ def is_bounded(facts: FileFacts, collection: Collection) -> bool:
 
 def _live_leak(facts: FileFacts, collection: Collection, use: Use) -> bool:
     """Is it certain that nobody differentiates the elements, though no backward was seen?"""
+    if is_test(facts):
+        return False
     evaluating = evaluating_call(facts, collection.value.origins)
     if evaluating is not None and not trains(facts, collection.scope):
         return True
     if trains(facts, collection.scope) and not known_maker(facts, collection.value.origins):
+        return False
+    if in_module(collection.scope):
         return False
     read = bool(use & (Use.READ | Use.DETACHED))
     return read and not use & LEAVES_VIEW

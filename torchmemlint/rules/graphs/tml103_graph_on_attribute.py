@@ -8,7 +8,7 @@ from torchmemlint.findings import Applicability, Finding, Severity
 from torchmemlint.flow.facts import AttributeStore, CachedResult, Collection, FileFacts, Use
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, report
-from torchmemlint.rules.graphs.lifetime import LEAVES_VIEW, is_spent
+from torchmemlint.rules.graphs.lifetime import LEAVES_VIEW, has_no_graph, in_module, is_spent
 from torchmemlint.rules.graphs.tml102_graph_collection import is_bounded, is_cache
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
@@ -76,7 +76,9 @@ class GraphOnAttribute(Rule):
 
     def _stored(self, facts: FileFacts, store: AttributeStore) -> Iterator[Finding]:
         use = facts.uses.get(store.kept, Use.NOTHING)
-        if use & (LEAVES_VIEW | Use.DIFFERENTIATED | Use.COLLECTED) or not use & (Use.READ | Use.DETACHED):
+        if store.value.part >= 0:
+            return
+        if use & (LEAVES_VIEW | Use.DIFFERENTIATED | Use.COLLECTED | Use.ARRAY) or not use & (Use.READ | Use.DETACHED):
             return
         fix = detach_fix(Site(store.site.piece, store.value_node)) if store.value.certain else None
         yield report(
@@ -94,10 +96,12 @@ class GraphOnAttribute(Rule):
         use = facts.uses.get(collection.kept, Use.NOTHING)
         if Use.DIFFERENTIATED in use or collection.slot_overwritten or is_bounded(facts, collection):
             return
+        spent = is_spent(facts, collection.value.origins - {collection.kept}, collection.loop)
+        if (spent is None and in_module(collection.scope)) or has_no_graph(facts, collection.value.origins):
+            return
         if "clear" in facts.methods.get(collection.container, set()):
             return
         links = history(collection.value.history)
-        spent = is_spent(facts, collection.value.origins - {collection.kept}, collection.loop)
         if spent is not None:
             links.append((spent, "backward runs here: the saved tensors are freed, the graph's nodes stay"))
         if collection.made is not None:
