@@ -57,6 +57,7 @@ LAYERS: dict[str, tuple[Operation, tuple[int, ...]]] = {
 }
 _WEIGHT = torch.rand(4, 4, 3, 3)
 FUNCTIONS: dict[str, Operation] = {
+    "scaled": lambda x: x * 2 / torch.rand(6),
     "Add": lambda x: x + other(2, 4, 6, 6),
     "Subtract": lambda x: x - other(2, 4, 6, 6),
     "Multiply": lambda x: x * other(2, 4, 6, 6),
@@ -72,7 +73,6 @@ FUNCTIONS: dict[str, Operation] = {
     "mm": lambda x: torch.mm(x[0, 0], other(6, 6)),
     "cat": lambda x: torch.cat([x, x]),
     "stack": lambda x: torch.stack([x, x]),
-    "einsum": lambda x: torch.einsum("abcd->abdc", x) * 1,
     "clone": lambda x: x.clone(),
     "interpolate": lambda x: F.interpolate(x, scale_factor=2),
     "conv2d": lambda x: F.conv2d(x, _WEIGHT),

@@ -102,7 +102,8 @@ def _saves_in_place(value: Tensor) -> bool:
 
 def operation_called(it: Interpreter, node: cst.CSTNode, name: str, values: list[Value]) -> None:
     """A function, method or operator keeps its input, or an operand where the other has a graph."""
-    followed(it, node, name, values)
+    keeping = name not in ("Multiply", "Divide", "mul", "div") or sum(_is_live(value) for value in values) > 1
+    followed(it, node, name if keeping else saved_tensors.SCALED, values)
     if it.state.mode is Mode.OFF or not values:
         return
     if name in saved_tensors.INPUT_KEPT and _is_live(values[0]):

@@ -15,15 +15,16 @@ _NORMS = (
 
 # Layers that make a fresh output and do not keep it: it may be overwritten.
 FREE_OUTPUT_LAYERS = frozenset(
-    f"{_CONVOLUTIONS} {_NORMS} RMSNorm Linear Bilinear Embedding MaxPool1d MaxPool2d MaxPool3d "
-    "AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d ZeroPad2d ReflectionPad2d ReplicationPad2d "
+    f"{_CONVOLUTIONS} {_NORMS} RMSNorm Linear Bilinear Embedding MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d "
+    "AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d ZeroPad2d ReflectionPad2d ReplicationPad2d "
     "Upsample LocalResponseNorm".split()
+)
 )
 # The same of functions, tensor methods and operators (operators by their syntax node's name).
 FREE_OUTPUT_FUNCTIONS = frozenset(
     "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d linear bilinear batch_norm group_norm "
     "instance_norm layer_norm rms_norm max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d interpolate "
-    "Add Subtract Multiply Divide MatrixMultiply add sub mul div matmul bmm mm cat concat stack einsum clone".split()
+    "Add Subtract Multiply Divide MatrixMultiply add sub mul div matmul bmm mm cat concat stack clone".split()
 )
 
 # Layers and functions that keep their own output.
@@ -32,6 +33,8 @@ OUTPUT_KEPT = frozenset(
     "log_softmax tanh relu exp expm1 exp2 sqrt rsqrt reciprocal tan logsumexp gumbel_softmax cumprod "
     "scaled_dot_product_attention".split()
 )
+
+_WITH_INPUT = frozenset("GRU LSTM RNN MultiheadAttention scaled_dot_product_attention logsumexp cumprod".split())
 
 # Layers with weights: they keep their input as long as the weights are trained, whether or not it has a graph.
 INPUT_KEPT_FOR_WEIGHTS = frozenset(f"{_CONVOLUTIONS} {_NORMS} Linear Bilinear PReLU".split())
@@ -47,10 +50,12 @@ INPUT_KEPT = frozenset(
 # These keep an operand where the other one has a graph.
 OPERANDS_KEPT = frozenset("Multiply MatrixMultiply mul matmul bmm mm multiply".split())
 
+SCALED = "scaled"  # multiplied or divided by what has no graph
+
 # What follows an activation and keeps nothing of it.
-KEEPS_NOTHING = frozenset(
-    "Add Subtract add sub cat concat stack interpolate Upsample UpsamplingNearest2d UpsamplingBilinear2d ZeroPad2d pad "
-    "PixelShuffle pixel_shuffle mean sum Dropout dropout Dropout2d dropout2d".split()
+KEEPS_NOTHING = OUTPUT_KEPT - _WITH_INPUT | frozenset(
+    "scaled Add Subtract add sub cat concat stack interpolate Upsample UpsamplingNearest2d UpsamplingBilinear2d "
+    "ZeroPad2d pad PixelShuffle pixel_shuffle mean sum Dropout dropout Dropout2d dropout2d".split()
 )
 
 

@@ -12,10 +12,11 @@ from torchmemlint.flow.facts import Activation, FileFacts, SequentialBuilt
 from torchmemlint.flow.overwriting import module_flag
 from torchmemlint.flow.values import ModuleValue, Tensor, Value
 from torchmemlint.knowledge import activations, saved_tensors
-from torchmemlint.rules.activations.places import inplace_argument
+from torchmemlint.rules.activations.places import inplace_argument, kind_of
 from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, report
+from torchmemlint.rules.loading.loaders import tests_live_here
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
 
@@ -67,7 +68,8 @@ class OutOfPlaceActivation(Rule):
     `inplace` is given, also as `False`; the input comes from outside (the first layer, an argument of `forward`), is
     read or kept elsewhere, or belongs to an operation that needs it (sigmoid, softmax, tanh, exp, another ReLU: there
     it would be TML302); what follows keeps nothing of the output (an addition, an interpolation), so that nothing is
-    gained; forward hooks are registered in the file; the module is handed to code that is not in view.
+    gained; forward hooks are registered in the file; the module is handed to code that is not in view;
+    files of a test suite.
 
     ## References
     - [torch.nn.LeakyReLU](https://docs.pytorch.org/docs/stable/generated/torch.nn.LeakyReLU.html)
@@ -82,7 +84,7 @@ class OutOfPlaceActivation(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield activations that could work in place: first those that save something for backward."""
-        if any("forward" in hook.kind for hook in facts.hooks):
+        if any("forward" in hook.kind for hook in facts.hooks) or tests_live_here(facts.path):
             return
         kinds: dict[Site, str] = {}
         uses: dict[Site, list[Use]] = {}
@@ -105,7 +107,7 @@ class OutOfPlaceActivation(Rule):
             found = uses[place]
             if place in unsafe or inplace_argument(place) is not None or not all(use.safe for use in found):
                 continue
-            if any(use.gains for use in found) and _can(place):
+            if any(use.gains for use in found) and _can(place, kinds[place]):
                 yield self._report(facts, place, kinds[place], found)
 
     def _report(self, facts: FileFacts, place: Site, kind: str, found: list[Use]) -> Finding:
@@ -127,9 +129,9 @@ class OutOfPlaceActivation(Rule):
         return report(self, facts, place, f"`{kind}` makes a new tensor: {gain}", evidence=links, fix=fix)
 
 
-def _can(place: Site) -> bool:
-    """Is it a call that takes `inplace`, or has an in-place twin?"""
-    return isinstance(place.node, cst.Call)
+def _can(place: Site, kind: str) -> bool:
+    """Is it a call of the activation by its own name (`getattr(nn, name)()` may be anything)?"""
+    return isinstance(place.node, cst.Call) and kind_of(place) == kind
 
 
 def _edits(facts: FileFacts, place: Site) -> tuple[Edit, ...]:
