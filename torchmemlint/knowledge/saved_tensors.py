@@ -19,7 +19,6 @@ FREE_OUTPUT_LAYERS = frozenset(
     "AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d ZeroPad2d ReflectionPad2d ReplicationPad2d "
     "Upsample LocalResponseNorm".split()
 )
-)
 # The same of functions, tensor methods and operators (operators by their syntax node's name).
 FREE_OUTPUT_FUNCTIONS = frozenset(
     "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d linear bilinear batch_norm group_norm "
