@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import annotations, calls, gradient_modes, overwriting, statements
+from torchmemlint.flow import annotations, calls, gradient_modes, modules, overwriting, statements
 from torchmemlint.flow.dispatch import EVALUATORS, EXECUTORS
 from torchmemlint.flow.facts import CachedResult, FileFacts, Use
 from torchmemlint.flow.interpreter import Frame, Interpreter
@@ -173,6 +173,9 @@ def _walk_function(it: Interpreter, function: Function) -> None:
     mode = it.module_mode
     if modes:
         mode = Mode.ON if Mode.ON in modes else Mode.UNKNOWN if Mode.UNKNOWN in modes else Mode.OFF
+    registrations = it.hooked.get(function)
+    if registrations and all(registered is Mode.OFF for *_, registered in registrations):
+        mode = Mode.OFF  # the hooked modules run with gradients off
     if gradient_modes.guarded_by_framework(function):
         mode = Mode.OFF
     self_value = _self_value(function)
@@ -276,24 +279,21 @@ def _bind_parameters(it: Interpreter, function: Function, self_value: Value | No
         if isinstance(star, cst.Param):
             it.state.vars[star.name.value] = Unknown(made=it.origin(star), path=star.name.value)
     if hooked:
-        _bind_hook(it, parameters, hooked[0][2], self_value is not None)
+        _bind_hook(it, parameters, function, self_value is not None)
 
 
-def _bind_hook(it: Interpreter, parameters: list[cst.Param], kind: str, is_method: bool) -> None:
+def _bind_hook(it: Interpreter, parameters: list[cst.Param], function: Function, is_method: bool) -> None:
     """`hook(module, inputs, output)`: what a registered hook is called with."""
-    given = parameters[1:] if is_method else parameters
-    if kind in ("register_hook", "register_full_backward_hook", "register_backward_hook"):
+    given, _, kind, _ = it.hooked[function][0]
+    rest = parameters[1:] if is_method else parameters
+    for position, value in given:
+        if position.isdigit() and int(position) < len(rest):
+            it.state.vars[rest[int(position)].name.value] = value
+    rest = rest[sum(position.isdigit() for position, _ in given) :]
+    if it.state.mode is not Mode.ON or kind in ("register_hook", "register_full_backward_hook", "register_backward_hook"):
         return
-    last = given[-1:] if kind == "register_forward_pre_hook" else given[1:3]
-    for parameter in last:
-        it.state.vars[parameter.name.value] = Tensor(
-            Graph.LIVE,
-            frozenset({it.origin(parameter)}),
-            (Step(it.site(parameter), "is what the hooked module computed, with its graph"),),
-            exact=False,
-            producer="hook",
-            made=it.site(parameter),
-        )
+    for parameter in rest[-1:] if kind == "register_forward_pre_hook" else rest[1:3]:
+        it.state.vars[parameter.name.value] = modules.hook_tensor(it, parameter)
 
 
 def lasting(slot: tuple[int, str], value: Value) -> bool:

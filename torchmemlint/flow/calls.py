@@ -133,19 +133,21 @@ def unknown_call(it: Interpreter, node: cst.Call, callee: Value, arguments: Argu
         return Unknown()
     made = it.origin(node)
     it.callees[made] = text_of(node.func)
-    _record_weak_call(it, node, callee, made)
+    _record_weak_call(it, node, callee, made, origins)
     if it.proved(made.site) is not None and it.state.mode is not Mode.OFF:
         it.forwards.append(None)
         return containers.proved_tensor(it, made, Unknown(origins))
     return Unknown(origins | {made}, made)
 
 
-def _record_weak_call(it: Interpreter, node: cst.Call, callee: Value, made: Origin) -> None:
+def _record_weak_call(
+    it: Interpreter, node: cst.Call, callee: Value, made: Origin, inputs: frozenset[Origin]
+) -> None:
     """A call of a variable that may well be a module: what is done with its result will tell."""
     plain = isinstance(callee, Unknown) and callee.path and isinstance(node.func, cst.Name | cst.Attribute)
     if it.recording and plain and node.args:
         it.facts.weak_calls.append(
-            WeakCall(it.site(node), it.scope, text_of(node.func), made, it.frame.statement or it.site(node))
+            WeakCall(it.site(node), it.scope, text_of(node.func), made, it.frame.statement or it.site(node), inputs)
         )
 
 

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchmemlint.flow.facts import Collection, Use
 from torchmemlint.flow.graphs import tensor_from, through
-from torchmemlint.flow.interpreter import KEPT, MAX_ELEMENT_DEPTH, Interpreter
+from torchmemlint.flow.interpreter import FOLDED, KEPT, MAX_ELEMENT_DEPTH, Interpreter
 from torchmemlint.flow.values import (
     NUMBER,
     Constant,
@@ -137,6 +137,9 @@ def put(
     loop = it.repeating(container.loops)
     it.use(value, Use.COLLECTED)
     mark = it.origin(site_node, KEPT)
+    if isinstance(value, Tensor) and value.origins:
+        if all(o in it.facts.leaves or o.index in (FOLDED, KEPT) for o in value.origins):
+            it.facts.leaves.add(mark)
     if it.recording and loop is not None:
         for tensor, element in graph_parts(it, value, place):
             it.facts.collections.append(

@@ -52,6 +52,7 @@ EXECUTORS: dict[type, Callable[[Interpreter, cst.CSTNode], None]] = {  # type: i
     cst.Assert: statements.assert_statement,
     cst.Del: statements.delete_statement,
     cst.Global: statements.global_statement,
+    cst.Nonlocal: statements.global_statement,
     cst.Import: statements.import_statement,
     cst.ImportFrom: statements.import_from_statement,
     cst.Break: statements.break_statement,

@@ -137,6 +137,7 @@ class WeakCall:
     callee: str
     origin: Origin
     statement: Site
+    input_origins: frozenset[Origin] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +314,7 @@ class FileFacts:
     detaches: list[Detach] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
     no_op_modes: list[NoOpGradMode] = field(default_factory=list)
+    lambda_hooks: list[Site] = field(default_factory=list)
     hooks: list[Hook] = field(default_factory=list)
     loaders: list[Loader] = field(default_factory=list)
     loader_iterations: list[LoaderIteration] = field(default_factory=list)

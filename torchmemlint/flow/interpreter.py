@@ -104,7 +104,7 @@ class Interpreter:
         self.element_keys: dict[int, set[str]] = {}  # container -> its slots, ever
         self.entry_sites: dict[tuple[int, str], Site] = {}  # slot -> the expression that fills it
         self.writes: dict[Function | None, set[tuple[int, str]]] = {}  # heap slots that functions assign
-        self.hooked: dict[Function, list[tuple[Value, Site, str]]] = {}  # functions registered as hooks
+        self.hooked: dict[Function, list[tuple[tuple[tuple[str, Value], ...], Site, str, Mode]]] = {}  # functions registered as hooks
         self.called_back: set[Function] = set()  # handed to code that is not understood
         self.returned: dict[Function, list[Value]] = {}
         self.context_modes: dict[int, Mode] = {}  # the project's own context managers
@@ -217,7 +217,8 @@ class Interpreter:
         """Keep what outlives the walk of a function: attributes of `self`, contents of containers, frozen modules."""
         mine = {cls.oid for cls in self.program.classes.values()}
         for slot, value in heap.items():
-            if not everything and slot[0] not in mine and not slot[1].startswith("[") and slot[1] != "frozen":
+            lasts = slot[0] in mine or slot[1].startswith("[") or slot[1] in ("frozen", "default")
+            if not everything and not lasts:
                 continue
             if slot[1] == "training" and not everything:
                 continue

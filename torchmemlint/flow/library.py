@@ -69,6 +69,10 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
     if qualified in known_modules.WRAPPERS and arguments.items:
         first = arguments.items[0].value
         return first if isinstance(first, ModuleValue | FunctionValue) else _copied(it, node, first, arguments)
+    if qualified in ("torch.func.functional_call", "torch.nn.utils.stateless.functional_call") and arguments.items:
+        first = arguments.items[0].value
+        if isinstance(first, ModuleValue):
+            return modules.call(it, node, first, Arguments(arguments.items[1:]))
     if qualified in containers.CONSTRUCTORS:
         return _container(it, node, qualified, arguments)
     if qualified.startswith(torch_api.OPTIMIZERS) and not qualified.startswith("torch.optim.lr_scheduler"):
@@ -78,10 +82,6 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
     if qualified.startswith("torch.distributions.") and qualified.rpartition(".")[2][:1].isupper():
         made = it.site(node)
         return replace(tensor_from(arguments.values, producer="distribution", made=made), exact=False)
-    if qualified in ("torch.func.functional_call", "torch.nn.utils.stateless.functional_call") and arguments.items:
-        first = arguments.items[0].value
-        if isinstance(first, ModuleValue):
-            return modules.call(it, node, first, Arguments(arguments.items[1:]))
     if qualified.endswith(".GradScaler"):
         return Known("scaler", it.oid(node, it.frame.path), qualified, it.site(node))
     if qualified in frameworks.PASSING_GRAPHS and arguments.items:
@@ -490,7 +490,7 @@ def unknown_method(
     if name == "enter_context" and arguments.items:
         gradient_modes.enter(it, arguments.items[0].value, arguments.items[0].node)
         return arguments.items[0].value
-    if name in ("step",) and isinstance(owner, Unknown):
+    if name == "step" and isinstance(owner, Unknown) and not arguments.items:
         it.effect("step")
     if name in torch_api.CUTS and isinstance(owner, Unknown):
         return attributes.cut(it, node, Tensor(Graph.UNKNOWN, owner.origins), f".{name}()")

@@ -22,9 +22,11 @@ from torchmemlint.flow.values import (
     Graph,
     Instance,
     Known,
+    LoopMark,
     Mode,
     ModuleValue,
     Origin,
+    Partial,
     Step,
     Tensor,
     Unknown,
@@ -37,6 +39,7 @@ from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 
 # Methods of a module other than calling it that run a forward pass, besides those of the project.
+HOOK_LABEL = "calls of a hook"
 FORWARD_METHODS = frozenset(
     "forward encode decode encode_image encode_text encode_prompt get_image_features get_text_features extract_features "
     "forward_features forward_head get_last_hidden_state get_features predict_noise predict_logits".split()
@@ -557,10 +560,50 @@ def _register(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, a
 def hook(it: Interpreter, node: cst.Call, name: str, arguments: Arguments) -> None:
     """A function registered as a hook: it will be called with a module's inputs and outputs."""
     value = arguments.get("0", "hook")
+    given: tuple[tuple[str, Value], ...] = ()
+    if isinstance(value, Partial):
+        value, given = value.target, value.arguments
+    argument = arguments.find("0", "hook")
+    if argument is not None and isinstance(argument.node, cst.Lambda):
+        _lambda_hook(it, node, name, argument.node)
     if isinstance(value, FunctionValue):
-        it.hooked.setdefault(value.function, []).append((value, it.site(node), name))
+        registered = it.hooked.setdefault(value.function, [])
+        registered[:] = [r for r in registered if r[1] is not it.site(node)]
+        registered.append((given, it.site(node), name, it.state.mode))
         if it.recording:
             it.facts.hooks.append(Hook(it.site(node), it.scope, value.function, name))
+
+
+def _lambda_hook(it: Interpreter, node: cst.Call, name: str, hook_node: cst.Lambda) -> None:
+    """A hook written as a lambda: its body is walked with what hooks are given."""
+    if it.state.mode is not Mode.ON or name not in ("register_forward_hook", "register_forward_pre_hook"):
+        return
+    before, loops = it.state.copy(), it.frame.loops
+    parameters = list(hook_node.params.params)
+    for parameter in parameters[1:]:
+        it.state.vars[parameter.name.value] = hook_tensor(it, parameter)
+    it.frame.loops = (*loops, LoopMark(None, HOOK_LABEL))
+    try:
+        it.evaluate(hook_node.body)
+    finally:
+        it.frame.loops = loops
+        heap = it.state.heap
+        it.state.adopt(before)
+        it.state.heap = heap
+    if it.recording:
+        it.facts.lambda_hooks.append(it.site(node))
+
+
+def hook_tensor(it: Interpreter, parameter: cst.Param) -> Tensor:
+    """What a hook is given of the module that it is put on."""
+    return Tensor(
+        Graph.LIVE,
+        frozenset({it.origin(parameter)}),
+        (Step(it.site(parameter), "is what the hooked module computed, with its graph"),),
+        exact=False,
+        producer="hook",
+        made=it.site(parameter),
+    )
 
 
 def all_flag(arguments: Arguments, name: str) -> bool | None:

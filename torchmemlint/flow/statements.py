@@ -9,8 +9,8 @@ import libcst as cst
 
 from torchmemlint.flow import attributes, calls, containers, expressions, gradient_modes, iteration, overwriting
 from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import Fold, NoOpGradMode, Use
-from torchmemlint.flow.interpreter import FOLDED, Interpreter
+from torchmemlint.flow.facts import AttributeStore, Fold, NoOpGradMode, Use
+from torchmemlint.flow.interpreter import FOLDED, KEPT, Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, decorator_name, expression_name
 from torchmemlint.flow.state import State, join_states
 from torchmemlint.flow.values import (
@@ -71,7 +71,7 @@ def assign(it: Interpreter, target: cst.BaseExpression, value: Value, node: cst.
     """Bind a target of any shape."""
     match target:
         case cst.Name(value=name):
-            _assign_name(it, name, value, target)
+            _assign_name(it, name, value, target, node)
         case cst.Attribute():
             attributes.assign(it, target, value, node)
         case cst.Subscript():
@@ -82,14 +82,31 @@ def assign(it: Interpreter, target: cst.BaseExpression, value: Value, node: cst.
             assign(it, target.value, Unknown(it.deep_origins(value)), node)
 
 
-def _assign_name(it: Interpreter, name: str, value: Value, target: cst.CSTNode) -> None:
+def _kept_globally(
+    it: Interpreter, name: str, value: Value, target: cst.CSTNode, node: cst.BaseExpression | None
+) -> Value:
+    """A `global` or `nonlocal` name outlives the call: a fact when it gets a graph."""
+    if not isinstance(value, Tensor) or not value.carries_graph or node is None:
+        return value
+    kept = it.origin(target, KEPT)
+    if it.recording and it.frame.function is not None:
+        it.facts.attribute_stores.append(
+            AttributeStore(it.site(target), it.scope, name, name, name, None, value, node, kept)
+        )
+    return containers.marked(it, value, kept)
+
+
+def _assign_name(
+    it: Interpreter, name: str, value: Value, target: cst.CSTNode, node: cst.BaseExpression | None = None
+) -> None:
     if isinstance(value, Unknown):
         value = it.with_behaviour(value, name, it.site(target))
         if isinstance(value, Unknown) and value.path:
             value = replace(value, path="")
-    it.state.bind(name, value)
     if name in it.frame.globals_declared:
+        value = _kept_globally(it, name, value, target, node)
         it.set_global(name, value)
+    it.state.bind(name, value)
 
 
 def _unpack(
@@ -308,10 +325,22 @@ def _fold(
             value_node,
             augmented,
             origin,
-            augmented or isinstance(getattr(node, "value", None), cst.BinaryOperation) or carry.via is Via.JOINED,
+            augmented or carry.via is Via.JOINED or _adds(node, value),
         )
     )
     return value
+
+
+def _adds(node: cst.CSTNode, value: Tensor) -> bool:
+    """Does the assignment itself compute the new value (and does not call a step that does)?"""
+    right = getattr(node, "value", None)
+    targets = getattr(node, "targets", ())
+    if any(isinstance(assigned.target, cst.Tuple | cst.List) for assigned in targets):
+        return False
+    return not isinstance(right, cst.Call) or value.producer in _FOLDING
+
+
+_FOLDING = frozenset("add sub mul lerp addcmul addcdiv maximum minimum where".split())
 
 
 def _fold_parts(
@@ -400,11 +429,12 @@ def delete_statement(it: Interpreter, node: cst.Del) -> None:
                     it.shrunk.add(owner.oid)
 
 
-def global_statement(it: Interpreter, node: cst.Global) -> None:
+def global_statement(it: Interpreter, node: cst.Global | cst.Nonlocal) -> None:
+    """`global x` and `nonlocal x`: the name outlives the calls of the function."""
     for item in node.names:
         name = item.name.value
         it.frame.globals_declared.add(name)
-        value = it.global_writes.get(name) or it.globals.get(name)
+        value = it.global_writes.get(name) or it.frame.closure.get(name) or it.globals.get(name)
         if value is None:
             continue
         function = it.frame.function
@@ -658,13 +688,13 @@ def _carry(entry: State, end: State, mark: LoopMark) -> State | None:
     if state is entry or state is end:
         state = state.copy()
     changed = False
-    for mine, before in ((state.vars, entry.vars), (state.heap, entry.heap)):
+    for mine, before, after in ((state.vars, entry.vars, end.vars), (state.heap, entry.heap, end.heap)):
         for key, value in list(mine.items()):  # type: ignore[attr-defined]
-            old = before.get(key)  # type: ignore[attr-defined]
-            if old is value:
+            if before.get(key) is after.get(key):  # type: ignore[attr-defined]
                 continue
             changed = True
-            if isinstance(value, Tensor) and value.carries_graph:
+            leaf = isinstance(value, Tensor) and value.producer in ("requires_grad", "parameter")
+            if isinstance(value, Tensor) and value.carries_graph and not leaf:
                 mine[key] = replace(value, carried=value.carried | {Carry(mark, key)})  # type: ignore[index]
     return state if changed else None
 

@@ -65,13 +65,16 @@ class Via(enum.IntEnum):
     MODULE = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LoopMark:
     """Something that repeats: a loop statement, a comprehension, or the calls of a function or class."""
 
     node: cst.CSTNode | None  # None: the calls of `label`
     label: str = ""
     site: Site | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        return f"LoopMark({self.label or self.site})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchmemlint.flow.facts import FileFacts, ModuleCall, Scope, Use
+from torchmemlint.flow.facts import Collection, FileFacts, ModuleCall, Scope, Use
+from torchmemlint.flow.modules import HOOK_LABEL
 from torchmemlint.flow.values import LoopMark, Origin
 from torchmemlint.rules.findings import Link
 from torchmemlint.syntax.source_module import Site
@@ -63,7 +64,7 @@ def has_no_graph(facts: FileFacts, origins: Iterable[Origin]) -> bool:
 
 def known_maker(facts: FileFacts, origins: Iterable[Origin]) -> bool:
     """Is the graph of a forward pass in view (and not, say, of what a hook was given)?"""
-    return any(origin in facts.makers for origin in origins)
+    return any(origin in facts.makers or origin in facts.weak_makers for origin in origins)
 
 
 def trains(facts: FileFacts, scope: Scope) -> bool:
@@ -81,3 +82,8 @@ def loop_link(loop: LoopMark, what: str) -> list[Link]:
 def repeats(loop: LoopMark) -> str:
     """What repeats, in words."""
     return "iteration" if loop.node is not None else "call"
+
+
+def in_lambda_hook(collection: Collection) -> bool:
+    """Is it the body of a lambda that is registered as a hook?"""
+    return any(mark.label == HOOK_LABEL for mark in collection.scope.loops)

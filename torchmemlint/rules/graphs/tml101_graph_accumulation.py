@@ -119,7 +119,8 @@ class GraphAccumulation(Rule):
     def _live_leak(self, facts: FileFacts, fold: Fold, use: Use, evaluating: bool) -> bool:
         """Is it certain that nobody differentiates the sum, though no backward was seen?"""
         if evaluating and not trains(facts, fold.scope):
-            return fold.augmented or fold.added is not None  # `x = step(x)` is TML201's alone
+            # `x = step(x)` is TML201's alone.
+            return fold.augmented or (fold.added is not None and fold.added.carries_graph)
         if fold.carry.via is Via.JOINED and fold.loop.node is None:
             # An attribute that another method assigns too is a state with a life of its own.
             others = set() if isinstance(fold.key, str) else facts.writers.get(fold.key, set())
@@ -127,6 +128,7 @@ class GraphAccumulation(Rule):
         if in_module(fold.scope) or is_test(facts):
             return False
         added = fold.added.origins if fold.added is not None else fold.value.origins - {fold.origin}
+        added = frozenset(o for o in added if not isinstance(o.site.node, cst.Param))
         if added and added <= facts.leaves:
             return not use & (Use.RETURNED | Use.PASSED)  # an average over parameters, which nothing frees
         if not isinstance(fold.key, str) or fold.loop.node is None:

@@ -12,6 +12,7 @@ from torchmemlint.rules.graphs.lifetime import (
     LEAVES_VIEW,
     evaluating_call,
     has_no_graph,
+    in_lambda_hook,
     in_module,
     is_spent,
     known_maker,
@@ -72,7 +73,7 @@ class GraphCollection(Rule):
         """Yield graphs put into containers that nobody differentiates."""
         hooks = {hook.function for hook in facts.hooks}
         for collection in facts.collections:
-            if collection.scope.function in hooks or collection.slot_overwritten:
+            if in_lambda_hook(collection) or collection.scope.function in hooks or collection.slot_overwritten:
                 continue
             if is_cache(collection) or is_bounded(facts, collection):
                 continue

@@ -97,7 +97,7 @@ def _is_last(facts: FileFacts, backward: Backward) -> bool:
         return False
     if isinstance(value, Tensor) and (value.carried or not value.carries_graph):
         return False
-    if _others(facts, backward):
+    if _others(facts, backward) or _feeds_itself(facts, made):
         return False
     if facts.use(made) & (Use.RETURNED | Use.STORED):
         return False
@@ -112,9 +112,18 @@ def _others(facts: FileFacts, backward: Backward) -> bool:
     shared = backward.origins & (facts.makers | facts.weak_makers)
     return any(
         other.site is not backward.site
+        and other.origins & shared
         and (other.scope.function is not backward.scope.function or other.order > backward.order)
         for other in facts.backwards
         if other.scope.function is backward.scope.function or other.origins & shared
+    )
+
+
+def _feeds_itself(facts: FileFacts, made: frozenset[Origin]) -> bool:
+    """Does a state come back into the call that made it, with its graph?"""
+    return any(
+        call.origin in made and any(o.site is call.origin.site for o in call.input_origins)
+        for call in (*facts.module_calls, *facts.weak_calls)
     )
 
 

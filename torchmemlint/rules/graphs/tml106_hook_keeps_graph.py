@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Severity
 from torchmemlint.flow.facts import FileFacts, Hook, Use
+from torchmemlint.flow.program import Function
 from torchmemlint.flow.values import Origin, Tensor
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import detach_fix, history, report
-from torchmemlint.rules.graphs.lifetime import LEAVES_VIEW
+from torchmemlint.rules.findings import Link, detach_fix, history, report
+from torchmemlint.rules.graphs.lifetime import LEAVES_VIEW, in_lambda_hook
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 
@@ -62,32 +63,70 @@ class HookKeepsGraph(Rule):
         """Yield what hooks store with a graph."""
         hooks = {hook.function: hook for hook in facts.hooks}
         for collection in facts.collections:
+            if in_lambda_hook(collection):
+                yield from self._stored(
+                    facts, None, collection.element, collection.value, collection.container, collection.kept, True
+                )
+        for collection in facts.collections:
             hook = hooks.get(collection.scope.function) if collection.scope.function else None
             if hook is not None:
                 yield from self._stored(
-                    facts, hook, collection.element, collection.value, collection.container, collection.kept
+                    facts,
+                    hook,
+                    collection.element,
+                    collection.value,
+                    collection.container,
+                    collection.kept,
+                    collection.how in ("append", "extend", "add", "+="),
                 )
         for store in facts.attribute_stores:
             hook = hooks.get(store.scope.function) if store.scope.function else None
             if hook is not None:
                 place = Site(store.site.piece, store.value_node)
-                yield from self._stored(facts, hook, place, store.value, store.target, store.kept)
+                yield from self._stored(facts, hook, place, store.value, store.target, store.kept, False)
 
     def _stored(
-        self, facts: FileFacts, hook: Hook, element: Site, value: Tensor, where: str, kept: Origin
+        self,
+        facts: FileFacts,
+        hook: Hook | None,
+        element: Site,
+        value: Tensor,
+        where: str,
+        kept: Origin,
+        grows: bool,
     ) -> Iterator[Finding]:
         use = facts.uses.get(kept, Use.NOTHING)
         if use & (LEAVES_VIEW | Use.DIFFERENTIATED):
             return
-        registering = facts.effects.get(hook.scope.function, set())
-        if "backward" in registering and not use & (Use.READ | Use.DETACHED):
-            return
+        if hook is not None and not grows and _gradients_are_hooked(facts, hook):
+            return  # attribution: the stored output is one of a pass that is differentiated and then let go
         text = shortened(text_of(element.node), 40)
         yield report(
             self,
             facts,
             element,
             f"the hook stores `{text}` in `{where}` with its autograd graph",
-            evidence=[*history(value.history), (hook.site, f"`{hook.function.name}` is registered as a hook here")],
+            evidence=[*history(value.history), *_registration(hook)],
             fix=detach_fix(element) if value.exact and value.certain else None,
         )
+
+
+def _registration(hook: Hook | None) -> list[Link]:
+    return [] if hook is None else [(hook.site, f"`{hook.function.name}` is registered as a hook here")]
+
+
+def _gradients_are_hooked(facts: FileFacts, hook: Hook) -> bool:
+    """Does a gradient hook stand beside this one (Grad-CAM and its kin)?"""
+    scope = hook.scope.function
+    return any(
+        other.kind in _GRADIENT_HOOKS
+        and (other.scope.function is scope or (scope is not None and _same_class(other.scope.function, scope)))
+        for other in facts.hooks
+    )
+
+
+def _same_class(a: Function | None, b: Function) -> bool:
+    return a is not None and a.cls is not None and a.cls is b.cls
+
+
+_GRADIENT_HOOKS = frozenset({"register_hook", "register_full_backward_hook", "register_backward_hook"})
