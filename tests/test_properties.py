@@ -1,0 +1,239 @@
+"""What holds for any program: nothing raises, fixes come to rest, and line ends, blank lines and hash seeds are no matter."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from torchmemlint.engine.checking import check_text
+from torchmemlint.engine.one_file import ABOUT_THE_RUN
+from torchmemlint.findings import Finding
+from torchmemlint.fixes.apply import FixResult, fix_text
+from torchmemlint.rules.registry import all_rules
+from torchmemlint.source.decoding import UnreadableFile
+
+from programs import compiles, mutations, programs
+
+FIXTURES = [
+    path
+    for path in sorted((Path(__file__).parent.parent / "fixtures").glob("TML*/*.py"))
+    if not path.name.endswith(".fixed.py")
+]
+TEXTS = [path.read_text() for path in FIXTURES]
+CODES = frozenset(rule.code for rule in all_rules()) - ABOUT_THE_RUN
+PATH = Path("program.py")
+
+# Hours of examples are for the one who looks for trouble: TORCHMEMLINT_EXAMPLES=20000 pytest tests/test_properties.py
+settings.register_profile(
+    "here",
+    max_examples=int(os.environ.get("TORCHMEMLINT_EXAMPLES", "60")),
+    deadline=None,
+    derandomize="TORCHMEMLINT_EXAMPLES" not in os.environ,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+here = settings.get_profile("here")
+
+
+def check(text: str) -> list[Finding]:
+    return check_text(text, PATH, CODES)
+
+
+def fix(text: str, *, unsafe: bool = False) -> FixResult:
+    return fix_text(text, check(text), check, unsafe=unsafe)
+
+
+def plain(findings: list[Finding]) -> Any:
+    """Findings as JSON knows them."""
+    return json.loads(json.dumps([asdict(finding) for finding in findings], default=str))
+
+
+@settings(here)
+@given(programs())
+def test_no_program_raises(text: str) -> None:
+    if compiles(text):
+        check(text)
+    else:
+        try_to_check(text)
+
+
+@settings(here, max_examples=2 * here.max_examples)
+@given(mutations(TEXTS))
+def test_no_mutation_of_a_fixture_raises(text: str) -> None:
+    try_to_check(text)
+
+
+def try_to_check(text: str) -> None:
+    try:
+        check(text)
+    except UnreadableFile as problem:
+        assert "\n" not in problem.message
+
+
+@settings(here)
+@given(programs(), st.booleans())
+def test_fixes_come_to_rest_with_a_program_that_compiles(text: str, unsafe: bool) -> None:
+    assume(compiles(text))
+    comes_to_rest(text, unsafe=unsafe)
+
+
+@settings(here)
+@given(mutations(TEXTS), st.booleans())
+def test_fixes_of_mutated_fixtures_come_to_rest(text: str, unsafe: bool) -> None:
+    assume(compiles(text))
+    comes_to_rest(text, unsafe=unsafe)
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: f"{path.parent.name[:6]}-{path.stem}")
+def test_fixes_of_fixtures_come_to_rest(path: Path) -> None:
+    comes_to_rest(path.read_text(), unsafe=True)
+
+
+def comes_to_rest(text: str, *, unsafe: bool) -> None:
+    result = fix(text, unsafe=unsafe)
+    assert compiles(result.text)
+    assert plain(list(result.findings)) == plain(check(result.text))
+    assert len(result.findings) <= len(check(text)) - len(result.applied)
+    again = fix(result.text, unsafe=unsafe)
+    assert again.text == result.text
+    assert again.applied == ()
+
+
+@settings(here)
+@given(st.one_of(programs(), mutations(TEXTS)))
+def test_line_ends_do_not_matter(text: str) -> None:
+    assume("\r" not in text and compiles(text))
+    twin = text.replace("\n", "\r\n")
+    assert without_edits(check(twin)) == without_edits(check(text))
+    assert fix(twin, unsafe=True).text == fix(text, unsafe=True).text.replace("\n", "\r\n")
+
+
+def without_edits(findings: list[Finding]) -> Any:
+    """Findings but for the text that their fixes insert, which has the file's own line ends."""
+    found = plain(findings)
+    for finding in found:
+        for edit in (finding["fix"] or {"edits": ()})["edits"]:
+            edit["content"] = edit["content"].replace("\r\n", "\n")
+    return found
+
+
+@settings(here)
+@given(st.one_of(programs(), st.sampled_from(TEXTS)), st.lists(st.sampled_from(["", "# a comment", "   "]), max_size=4))
+def test_lines_on_top_move_the_rows_and_nothing_else(text: str, above: list[str]) -> None:
+    assume(compiles(text))
+    moved = "".join(line + "\n" for line in above) + text
+    assert plain(check(moved)) == shifted(plain(check(text)), len(above))
+
+
+def shifted(data: Any, rows: int) -> Any:
+    if isinstance(data, list):
+        return [shifted(item, rows) for item in data]
+    if isinstance(data, dict):
+        return {key: value + rows if key == "row" else shifted(value, rows) for key, value in data.items()}
+    return data
+
+
+SERVER = """
+import sys, json
+from test_properties import check, plain
+for line in sys.stdin:
+    print(json.dumps(plain(check(json.loads(line)))), flush=True)
+"""
+Ask = Callable[[str], Any]
+
+
+@pytest.fixture(scope="module")
+def other_process() -> Iterator[Ask]:
+    """The findings of a text as a process with another hash seed has them."""
+    seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+    root = Path(__file__).parent
+    environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(root)}
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root, env=environment
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        source, sink = server.stdout, server.stdin
+
+        def ask(text: str) -> Any:
+            sink.write(json.dumps(text) + "\n")
+            sink.flush()
+            return json.loads(source.readline())
+
+        yield ask
+        sink.close()
+
+
+@settings(here)
+@given(text=programs())
+def test_programs_have_the_same_findings_in_any_process(other_process: Ask, text: str) -> None:
+    assume(compiles(text))
+    found = plain(check(text))
+    assert plain(check(text)) == found
+    assert other_process(text) == found
+
+
+def test_fixtures_have_the_same_findings_in_any_process(other_process: Ask) -> None:
+    for text in TEXTS:
+        assert other_process(text) == plain(check(text))
+
+
+@pytest.mark.parametrize("depth", [30, 300, 3_000, 30_000])
+@pytest.mark.parametrize(
+    ("opening", "middle", "closing"),
+    [
+        ("x = ", "(", "1)"),
+        ("x = ", "[", "]"),
+        ("x = y", ".a", ""),
+        ("x = 1", " + y", ""),
+        ("x = 'a'", " 'a'", ""),
+        ("x = ", "not ", "y"),
+        ("x = ", "-", "y"),
+        ("x = ", "f(", "y)"),
+        ("x = f", "(y)", ""),
+        ("x = model", "[0]", ""),
+        ("x = ", "lambda: ", "y"),
+        ("x = ", "1 if y else ", "2"),
+        ("if x:\n    pass\n", "elif x:\n    pass\n", ""),
+        ("x = loss", ".detach()", ""),
+        ("", "x = x + model(x)\n", ""),
+        ("", "for x in y: ", "pass"),
+    ],
+)
+def test_depth_ends_no_process(opening: str, middle: str, closing: str, depth: int) -> None:
+    """A process of its own: what overflows the stack of a compiled parser cannot be caught."""
+    body = opening + middle * depth + "".join(closing for _ in range(depth if closing in ("1)", "]", "y)") else 1))
+    text = "import torch\n\n\ndef train(model, loss, y):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    script = "import sys\nfrom test_properties import try_to_check\ntry_to_check(sys.stdin.read())\n"
+    root = Path(__file__).parent
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=text, capture_output=True, text=True, cwd=root, check=False, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def nested_blocks(depth: int) -> str:
+    lines = [f"{'    ' * level}{('for x in y:', 'if x:', 'with x:', 'while x:')[level % 4]}" for level in range(depth)]
+    return "\n".join(["import torch", *lines, "    " * depth + "x = model(x)"]) + "\n"
+
+
+@pytest.mark.parametrize("depth", [5, 18, 90])
+def test_nested_blocks(depth: int) -> None:
+    try_to_check(nested_blocks(depth))
+
+
+@pytest.mark.parametrize("depth", [5, 18, 90])
+def test_nested_functions(depth: int) -> None:
+    lines = [f"{'    ' * level}def f{level}(x):" for level in range(depth)]
+    lines += [f"{'    ' * level}return f{level}(x) + model(x)" for level in range(depth, 0, -1)]
+    try_to_check("\n".join(["import torch", *lines]) + "\n")
