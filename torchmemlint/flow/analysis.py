@@ -10,6 +10,7 @@ import libcst as cst
 from torchmemlint.flow import annotations, calls, gradient_modes, modules, overwriting, statements
 from torchmemlint.flow.dispatch import EVALUATORS, EXECUTORS
 from torchmemlint.flow.facts import CachedResult, FileFacts, Use
+from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.interpreter import Frame, Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, Program, decorator_name
 from torchmemlint.flow.state import State
@@ -114,7 +115,7 @@ def _callers_first(functions: list[Function]) -> list[Function]:
 
 def _walk_module(it: Interpreter) -> None:
     """The module level, top to bottom."""
-    state = State({}, {}, Mode.ON)
+    state = State({}, Heap(), Mode.ON)
     it.state = state
     frame = Frame(None, it.program.source.pieces[0], _module_outline(it.program), ())
     it.frame = frame
@@ -193,7 +194,7 @@ def _walk_function(it: Interpreter, function: Function) -> None:
         pass
     it.frame = frame
     mode = gradient_modes.mode_of_function(it, function, mode)
-    heap = dict(it.lasting_heap)
+    heap = Heap(it.lasting_heap.copy())
     for slot in it.writes.get(function, ()):
         value = heap.get(slot)
         least = Graph.UNKNOWN if function.name == "forward" else Graph.LIVE

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import libcst as cst
 
 from torchmemlint.flow.facts import FileFacts, InPlace, Scope, Use
+from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.state import State, join_states
 from torchmemlint.flow.values import (
@@ -92,7 +93,7 @@ class Interpreter:
     def __init__(self, program: Program, facts: FileFacts) -> None:
         self.program = program
         self.facts = facts
-        self.state = State({}, {}, Mode.ON)
+        self.state = State({}, Heap(), Mode.ON)
         self.frame = Frame(None, program.source.pieces[0] if program.source.pieces else _NO_PIECE, Outline(), ())
         self.frames: list[Frame] = []
         self.globals: dict[str, Value] = {}
@@ -108,6 +109,7 @@ class Interpreter:
         self.called_back: set[Function] = set()  # handed to code that is not understood
         self.returned: dict[Function, list[Value]] = {}
         self.context_modes: dict[int, Mode] = {}  # the project's own context managers
+        self.proved_tensors: set[Site] = set()  # what hooks are given, shown to be tensors by what is done with it
         self.callees: dict[Origin, str] = {}  # calls that are not understood: the source text of what is called
         self.spent_log: list[tuple[Origin, Site]] = []  # backwards so far, and what they freed
         self.forwards: list[Site | None] = []  # forward passes so far: where their module was put into evaluation mode
@@ -211,12 +213,12 @@ class Interpreter:
         )
         flags = frozenset(slot for slot in self.lasting_heap if slot[1] in ("training", "frozen"))
         named = frozenset(n for n, v in self.global_writes.items() if isinstance(v, Tensor) and v.carries_graph)
-        return len(self.proofs), live, flags, named, frozenset(self.hooked)
+        return len(self.proofs), len(self.proved_tensors), live, flags, named, frozenset(self.hooked)
 
-    def remember(self, heap: dict[tuple[int, str], Value], *, everything: bool) -> None:
+    def remember(self, heap: Heap, *, everything: bool) -> None:
         """Keep what outlives the walk of a function: attributes of `self`, contents of containers, frozen modules."""
         mine = {cls.oid for cls in self.program.classes.values()}
-        for slot, value in heap.items():
+        for slot, value in heap.written():
             lasts = slot[0] in mine or slot[1].startswith("[") or slot[1] in ("frozen", "default")
             if not everything and not lasts:
                 continue

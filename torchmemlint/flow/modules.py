@@ -257,18 +257,22 @@ def _opaque(
     elif graph is Graph.LIVE and len(history) < 5:
         history = (*history, Step(made, f"through `{shortened(text_of(node.func), 30)}`"))
     origins = base.origins | {origin} if module.parameters is not False else base.origins
-    certain = all(not isinstance(v, Tensor) or v.certain for v in values)
-    return Tensor(
+    exact = module.qualified.startswith("torch.nn.") and not _recurrent(module)
+    result = Tensor(
         graph,
         cap(origins),
         history,
         carried,
         base.partly_cut,
-        exact=bool(module.qualified.startswith("torch.nn.")) and "RNN" not in module.qualified and not _recurrent(module),
-        certain=certain,
+        exact=exact,
+        certain=exact or all(not isinstance(v, Tensor) or v.certain for v in values),
         producer=_producer(module),
         made=made,
     )
+    if module.qualified in ("torch.nn.GRU", "torch.nn.RNN"):
+        pair = replace(result, exact=True, certain=True)
+        return containers.literal(it, node, "tuple", [(node, pair), (node, pair)], False)
+    return result
 
 
 def _recurrent(module: ModuleValue) -> bool:
@@ -600,7 +604,7 @@ def hook_tensor(it: Interpreter, parameter: cst.Param) -> Tensor:
         Graph.LIVE,
         frozenset({it.origin(parameter)}),
         (Step(it.site(parameter), "is what the hooked module computed, with its graph"),),
-        exact=False,
+        exact=it.site(parameter) in it.proved_tensors,
         producer="hook",
         made=it.site(parameter),
     )

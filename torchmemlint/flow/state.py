@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.values import Key, Mode, Value, join
 
 _MISSING: Value | None = None
@@ -13,7 +14,7 @@ class State:
     __slots__ = ("dead", "heap", "mode", "vars")
 
     def __init__(
-        self, variables: dict[str, Value], heap: dict[tuple[int, str], Value], mode: Mode, dead: bool = False
+        self, variables: dict[str, Value], heap: Heap, mode: Mode, dead: bool = False
     ) -> None:
         self.vars = variables
         self.heap = heap
@@ -22,7 +23,7 @@ class State:
 
     def copy(self) -> State:
         """An independent state."""
-        return State(dict(self.vars), dict(self.heap), self.mode, self.dead)
+        return State(dict(self.vars), self.heap.copy(), self.mode, self.dead)
 
     def get(self, key: Key) -> Value | None:
         """The value of a local path or heap slot."""
@@ -55,18 +56,16 @@ def join_states(a: State, b: State) -> State:
     if b.dead:
         return a
     return State(
-        _join_maps(a.vars, b.vars), _join_maps(a.heap, b.heap), a.mode if a.mode is b.mode else Mode.UNKNOWN
+        _join_maps(a.vars, b.vars), a.heap.joined(b.heap), a.mode if a.mode is b.mode else Mode.UNKNOWN
     )
 
 
 def _join_maps(a: dict, b: dict) -> dict:  # type: ignore[type-arg]
-    if a == b:
+    different = [(key, value) for key, value in b.items() if a.get(key) is not value]
+    if not different:
         return a
     merged = dict(a)
-    for key, value in b.items():
+    for key, value in different:
         mine = merged.get(key)
-        if mine is None:
-            merged[key] = value
-        elif mine is not value:
-            merged[key] = join(mine, value)
+        merged[key] = value if mine is None else join(mine, value)
     return merged

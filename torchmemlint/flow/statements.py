@@ -10,6 +10,7 @@ import libcst as cst
 from torchmemlint.flow import attributes, calls, containers, expressions, gradient_modes, iteration, overwriting
 from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import AttributeStore, Fold, NoOpGradMode, Use
+from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.interpreter import FOLDED, KEPT, Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, decorator_name, expression_name
 from torchmemlint.flow.state import State, join_states
@@ -34,6 +35,7 @@ from torchmemlint.flow.values import (
     cap,
     join,
 )
+from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.outline import Outline, dotted_text
 from torchmemlint.syntax.text import text_of
 
@@ -138,8 +140,8 @@ def _part(it: Interpreter, value: Value, index: int, node: cst.BaseExpression) -
             proof = it.proved(it.site(node), index)
             if not value.exact and value.graph is Graph.UNKNOWN and proof is not None:
                 return replace(value, graph=Graph.LIVE)
-            if value.exact:
-                return replace(value, producer="unpack")
+            if value.exact or value.producer in torch_api.SPLITTERS:
+                return replace(value, exact=True, producer="unpack")
             found = proof is not None
             return replace(value, exact=found, part=-1 if found else index, certain=found, producer="unpack")
         case Unknown():
@@ -310,8 +312,8 @@ def _fold(
     if not it.recording:
         return value
     carry = min(found, key=lambda c: it.frame.loops.index(c.loop))
-    if not augmented and value_node is not None:
-        added, value_node = _new_part(it, value_node, target)
+    if value_node is not None:
+        added, value_node = _new_part(it, value_node, key, augmented)
     it.facts.folds.append(
         Fold(
             it.site(node),
@@ -362,15 +364,27 @@ def _fold_parts(
 
 
 def _new_part(
-    it: Interpreter, node: cst.BaseExpression, target: cst.BaseExpression
+    it: Interpreter, node: cst.BaseExpression, key: Key, alone: bool
 ) -> tuple[Value | None, cst.BaseExpression | None]:
-    """Of `total + loss`, the part that is not the target."""
-    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
-        wanted = text_of(target)
-        for part, other in ((node.left, node.right), (node.right, node.left)):
-            if text_of(part) == wanted:
-                return _quietly(it, other), other
-    return None, None
+    """Of `0.9 * total + 0.1 * loss`, the smallest part that brings a graph and is not the target's own: `loss`.
+
+    `alone` says that the whole of `node` is new (what an augmented assignment adds).
+    """
+    value = _quietly(it, node)
+    if not isinstance(value, Tensor) or not value.carries_graph:
+        return None, None
+    if isinstance(node, cst.BinaryOperation):
+        new: list[cst.BaseExpression] = []
+        old: list[cst.BaseExpression] = []
+        for side in (node.left, node.right):
+            part = _quietly(it, side)
+            if isinstance(part, Tensor) and part.carries_graph:
+                (old if any(c.key == key for c in part.carried) else new).append(side)
+        if len(new) == 1 and (alone or old):
+            return _new_part(it, new[0], key, True)
+        if not new and len(old) == 1:
+            return _new_part(it, old[0], key, False)
+    return (value, node) if alone else (None, None)
 
 
 def _quietly(it: Interpreter, node: cst.BaseExpression) -> Value:
@@ -652,7 +666,7 @@ def _loop(
                 end = join_states(end, second)
     finally:
         frame.loops = loops
-    exit_state = State({}, {}, entry.mode, dead=True) if endless else join_states(entry, end)
+    exit_state = State({}, Heap(), entry.mode, dead=True) if endless else join_states(entry, end)
     for state in breaks:
         exit_state = join_states(exit_state, state)
     it.state = exit_state
@@ -684,19 +698,15 @@ def _carry(entry: State, end: State, mark: LoopMark) -> State | None:
     """The state at the head of the second iteration, with what the first left marked; None if nothing changed."""
     if end.dead:
         return None
-    state = join_states(entry, end)
-    if state is entry or state is end:
-        state = state.copy()
-    changed = False
-    for mine, before, after in ((state.vars, entry.vars, end.vars), (state.heap, entry.heap, end.heap)):
-        for key, value in list(mine.items()):  # type: ignore[attr-defined]
-            if before.get(key) is after.get(key):  # type: ignore[attr-defined]
-                continue
-            changed = True
-            leaf = isinstance(value, Tensor) and value.producer in ("requires_grad", "parameter")
-            if isinstance(value, Tensor) and value.carries_graph and not leaf:
-                mine[key] = replace(value, carried=value.carried | {Carry(mark, key)})  # type: ignore[index]
-    return state if changed else None
+    state = join_states(entry, end).copy()
+    keys: list[Key] = [name for name, value in end.vars.items() if entry.vars.get(name) is not value]
+    keys += end.heap.changed_since(entry.heap)
+    for key in keys:
+        value = state.get(key)
+        leaf = isinstance(value, Tensor) and value.producer in ("requires_grad", "parameter")
+        if isinstance(value, Tensor) and value.carries_graph and not leaf:
+            state.put(key, replace(value, carried=value.carried | {Carry(mark, key)}))
+    return state if keys or len(entry.vars) != len(end.vars) else None
 
 
 # -- definitions -----------------------------------------------------------------------------------------------------

@@ -38,6 +38,8 @@ _FILLING = frozenset("zero_ fill_ normal_ uniform_ bernoulli_ random_ exponentia
 def method(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments: Arguments) -> Value:
     """`owner.name(...)` of a tensor."""
     made = it.site(node)
+    if owner.producer == "hook" and not owner.exact and owner.made is not None and name in _COMMON | _PROVING:
+        it.proved_tensors.add(owner.made)  # what a tuple does not have
     if owner.producer == "distribution":
         return distribution_method(it, node, owner, name, arguments)
     if name in torch_api.READERS:
@@ -75,6 +77,7 @@ def method(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments:
     return operation(it, node, name, [owner, *arguments.values], arguments)
 
 
+_PROVING = frozenset("detach detach_ numpy cpu norm numel dim svd amax amin tolist".split())
 _STRUCTURE = frozenset("sample rsample mode values items get pop to_tuple copy keys detach_all".split())
 _COMMON = frozenset(
     "mean sum add sub mul div pow sqrt exp log abs clamp clip max min softmax log_softmax sigmoid tanh relu matmul mm "
@@ -227,11 +230,10 @@ def operation(it: Interpreter, node: cst.CSTNode, name: str, values: list[Value]
         via = Via.COPY if name in torch_api.COPIES else Via.ARITHMETIC
         result = replace(result, carried=through(result, via))
     first = values[0] if values else None
-    certain = all(not isinstance(v, Tensor) or v.certain for v in flat)
     kind = first.kind if isinstance(first, Tensor) and first.kind is Kind.DISCRETE and name in _KEEPING else Kind.UNKNOWN
     if isinstance(first, Tensor) and first.kind is Kind.DISCRETE and name in ("sum", "prod", "cumsum"):
         kind = Kind.DISCRETE
-    result = replace(result, certain=certain, kind=kind)
+    result = replace(result, kind=kind)
     result = _in_mode(it, result)
     if name in torch_api.VALUES_AND_INDICES and (len(values) > 1 or name in ("topk", "sort", "kthvalue", "mode")):
         return _values_and_indices(it, node, result, values)

@@ -128,7 +128,7 @@ class EvalWithoutNoGrad(Rule):
 
     def _finding(self, facts: FileFacts, call: ModuleCall, use: Use, effects: set[str]) -> Finding:
         kept = _kept(facts, call)
-        links: list[Link] = list(call.evidence)
+        links: list[Link] = list(call.evidence) or [(call.site, "runs a forward pass with gradients on")]
         if call.evaluating is not None and isinstance(call.evaluating.node, cst.Call):
             links.append((call.evaluating, "is put into evaluation mode here"))
         if kept is not None:

@@ -68,6 +68,7 @@ class NoOpGradModeRule(Rule):
                 facts,
                 mode.site,
                 _MESSAGES[mode.form].format(text=shortened(mode.text, 50)),
+                evidence=[(mode.site, _EVIDENCE[mode.form])],
                 fix=_fix(mode),
             )
 
@@ -78,6 +79,15 @@ _MESSAGES = {
     "class": "`@{text}` on a class covers only its construction, not its methods",
     "volatile": "`volatile` has had no effect since torch 0.4: this forward pass records a graph",
     "module-attribute": "`{text}.requires_grad = False` sets an attribute that nobody reads: the module still trains",
+}
+
+
+_EVIDENCE = {
+    "statement": "makes a context manager, which is dropped without being entered",
+    "uncalled": "is the class itself, which cannot be entered",
+    "class": "wraps `__init__` alone",
+    "volatile": "is accepted and ignored",
+    "module-attribute": "is a module: its parameters keep their own `requires_grad`",
 }
 
 

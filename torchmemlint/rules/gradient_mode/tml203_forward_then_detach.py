@@ -64,7 +64,7 @@ class ForwardThenDetach(Rule):
             found = detaches.get(call.origin)
             if not found or call.scope.mode is not Mode.ON or not _only_detached(facts, call):
                 continue
-            evidence = call.evidence if isinstance(call, ModuleCall) else ()
+            evidence = call.evidence if isinstance(call, ModuleCall) else [(call.site, "is called with gradients on")]
             links: list[Link] = [*evidence, *((d.site, f"is detached here (`{d.how}`)") for d in found[:3])]
             yield report(
                 self,
@@ -83,8 +83,12 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
         return False
     effects = facts.effects.get(call.scope.function, set())
     if isinstance(call, WeakCall):
+        if facts.spent.get(call.origin):
+            return False
         plain = call.callee.removeprefix("self.").isidentifier()
         return plain and "backward" in effects  # in training code, a detach shows that there is a graph
+    if facts.spent.get(call.origin):
+        return False  # differentiated already by the function that returns it
     if call.frozen or call.differentiable_input or call.input_needs_graph:
         return False
     if call.module is None and call.evaluating is None and use is not Use.DETACHED:
@@ -105,6 +109,8 @@ def _fix(facts: FileFacts, call: ModuleCall | WeakCall, detaches: list[Detach]) 
     statement = call.statement
     if not isinstance(statement.node, cst.Assign | cst.AnnAssign) or statement.node.value is None:
         return None
+    if statement.node.value is call.site.node:
+        return wrap(facts, statement.span, Applicability.SAFE)  # all that is made of its targets is detached
     inside = [d for d in detaches if _contains(statement.node.value, d.site.node)]
     if not inside or not _whole(statement.node.value, inside[0].site.node):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.findings import Applicability, Finding, Severity
+from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import AttributeStore, CachedResult, Collection, FileFacts, Use
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, report
@@ -124,5 +124,12 @@ class GraphOnAttribute(Rule):
             facts,
             cached.value.made or cached.site,
             f"`{cached.function.name}` is cached: every result is kept with its autograd graph",
+            fix=_detach_result(cached),
             evidence=[*history(cached.value.history), (cached.site, "every result is kept by this decorator")],
         )
+
+
+def _detach_result(cached: CachedResult) -> Fix | None:
+    """Detach what the cached function returns: unsafe, a caller could differentiate the first use of each result."""
+    made = cached.value.made
+    return detach_fix(made, safe=False) if made is not None and cached.value.exact else None

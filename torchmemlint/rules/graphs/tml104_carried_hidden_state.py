@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.findings import Applicability, Finding, Severity
+import libcst as cst
+
+from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import Backward, FileFacts, Fold
 from torchmemlint.flow.values import Via
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import history, report
+from torchmemlint.rules.findings import detach_fix, history, report
 from torchmemlint.rules.graphs.lifetime import loop_link
+from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.text import text_of
 
 
 class CarriedHiddenState(Rule):
@@ -41,7 +45,9 @@ class CarriedHiddenState(Rule):
     ```
 
     ## Fix safety
-    No fix is applied: cutting the history is truncated backpropagation, which changes the results.
+    Safe where the carried graph is already spent: the program raises today, and runs with the state detached as it
+    enters the module. Where `retain_graph=True` keeps it running, no fix is offered: cutting the history is truncated
+    backpropagation, which changes the results.
 
     ## When it stays silent
     The state is detached on some path (truncated backpropagation every k steps), is made afresh in each iteration, or
@@ -54,7 +60,7 @@ class CarriedHiddenState(Rule):
     code = "TML104"
     name = "carried-hidden-state"
     severity = Severity.ERROR
-    fix = Applicability.HINT
+    fix = Applicability.SAFE
     why = "the graph of every earlier step hangs on the state of the current one"
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
@@ -80,7 +86,19 @@ class CarriedHiddenState(Rule):
                     else "the second backward goes through a graph that the first has freed, and raises"
                 ),
                 evidence=links,
+                fix=None if kept else _detach_argument(fold),
             )
+
+
+def _detach_argument(fold: Fold) -> Fix | None:
+    """`rnn(x, h.detach())`: safe where the graph is spent, since the second backward raises today."""
+    made = fold.value.made
+    if made is None or not isinstance(made.node, cst.Call) or not fold.value.exact or not fold.value.certain:
+        return None
+    for argument in made.node.args:
+        if text_of(argument.value) == fold.target:
+            return detach_fix(Site(made.piece, argument.value))
+    return None
 
 
 def _backward_in_loop(facts: FileFacts, fold: Fold) -> Backward | None:
