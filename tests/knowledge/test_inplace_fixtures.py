@@ -108,4 +108,5 @@ def test_working_in_place_changes_no_result_and_no_gradient(name: str) -> None:
         result.square().sum().backward()
         outcomes.append([result.detach(), x.grad, *(p.grad for p in module.parameters())])
     for before, after in zip(*outcomes, strict=True):
-        torch.testing.assert_close(after, before)  # ELU and its kin derive from the output: other roundings
+        # ELU and its kin derive from their output when in place, and round otherwise.
+        torch.testing.assert_close(after, before, rtol=1e-3, atol=1e-4)
