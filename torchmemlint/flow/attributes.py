@@ -238,6 +238,8 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
     if name == "requires_grad":
         _set_requires_grad(it, target, owner, value)
         return
+    if name == "training":
+        it.effect("restores training mode")
     if isinstance(owner, Tensor):
         if name == "data":
             return
@@ -254,6 +256,8 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
     if slot is not None:
         _kept(it, target, owner, slot, value, node)
         kept = it.origin(target, KEPT)
+        if not isinstance(value, Container) or value.items:
+            it.use(value, Use.STORED)
         if isinstance(value, Tensor) and value.origins and value.origins <= it.facts.leaves:
             it.facts.leaves.add(kept)
         it.state.heap[slot] = containers.marked(it, value, kept)

@@ -136,7 +136,8 @@ def unknown_call(it: Interpreter, node: cst.Call, callee: Value, arguments: Argu
     _record_weak_call(it, node, callee, made, origins)
     if it.proved(made.site) is not None and it.state.mode is not Mode.OFF:
         it.forwards.append(None)
-        return containers.proved_tensor(it, made, Unknown(origins))
+        value = containers.proved_tensor(it, made, Unknown(origins))
+        return replace(value, exact=(made.site, -1) not in it.indirect)
     return Unknown(origins | {made}, made)
 
 

@@ -194,12 +194,13 @@ def subscript(it: Interpreter, node: cst.Subscript, owner: Value, keys: Sequence
             return _item(it, node, owner, key)
         case Tensor():
             made = it.site(node)
+            tensor = owner.exact or it.proved(made, 0) is not None or made in it.proved_tensors
             result = replace(
                 tensor_from((owner,), producer="getitem", made=made),
-                exact=owner.exact or it.proved(made, 0) is not None,
-                part=-1 if owner.exact or it.proved(made, 0) is not None else 0,
+                exact=tensor,
+                part=-1 if tensor else 0,
                 kind=owner.kind if owner.exact else Kind.UNKNOWN,
-                certain=owner.certain and owner.exact,
+                certain=tensor,
             )
             return result
         case ModuleValue():

@@ -62,13 +62,15 @@ def tensor_from(
         device=devices.pop() if len(devices) == 1 else Device.UNKNOWN,
         producer=producer,
         made=made,
-        part=part if producer in _KEEPS_DOUBT else -1,
+        part=-1 if producer.rpartition(".")[2] in _FLOATING or "oss" in producer else part,
     )
 
 
-# Operators that numbers have as well: their result may be a number where an operand may be one.
-_KEEPS_DOUBT = frozenset(
-    "Add Subtract Multiply Divide FloorDivide Modulo Power MatrixMultiply unary getitem iterate cpu to cuda".split()
+# Operations on floating-point tensors only: what they take is no number, index or mask.
+_FLOATING = frozenset(
+    "softmax log_softmax sigmoid tanh mean std var norm exp log sqrt relu gelu silu cross_entropy "
+    "binary_cross_entropy binary_cross_entropy_with_logits kl_div normalize logsigmoid logsumexp dropout "
+    "proved Linear Conv1d Conv2d".split()
 )
 
 

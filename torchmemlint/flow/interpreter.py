@@ -110,6 +110,7 @@ class Interpreter:
         self.returned: dict[Function, list[Value]] = {}
         self.context_modes: dict[int, Mode] = {}  # the project's own context managers
         self.proved_tensors: set[Site] = set()  # what hooks are given, shown to be tensors by what is done with it
+        self.indirect: set[tuple[Site, int]] = set()  # proofs of a call by what became of its result
         self.callees: dict[Origin, str] = {}  # calls that are not understood: the source text of what is called
         self.spent_log: list[tuple[Origin, Site]] = []  # backwards so far, and what they freed
         self.forwards: list[Site | None] = []  # forward passes so far: where their module was put into evaluation mode
@@ -366,7 +367,9 @@ class Interpreter:
         calls = [o for o in origins_of(value) if o in self.callees and o != own]
         if len({self.callees[o] for o in calls}) == 1:
             for origin in calls:
-                self.proofs.setdefault((origin.site, origin.index), site)
+                if (origin.site, origin.index) not in self.proofs:
+                    self.proofs[(origin.site, origin.index)] = site
+                    self.indirect.add((origin.site, origin.index))
 
     def proved(self, site: Site, index: int = -1) -> Site | None:
         """The backward that proves that the value made here had a graph."""

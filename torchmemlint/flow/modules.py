@@ -465,6 +465,7 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
     if name in ("eval", "train"):
         on = name == "train" and _train_flag(arguments) is not False
         if name == "train" and _train_flag(arguments) is None:
+            it.effect("restores training mode")
             it.state.heap.pop((module.oid, "training"), None)
         else:
             it.state.heap[(module.oid, "training")] = Flag(on, site)

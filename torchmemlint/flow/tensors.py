@@ -38,7 +38,7 @@ _FILLING = frozenset("zero_ fill_ normal_ uniform_ bernoulli_ random_ exponentia
 def method(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments: Arguments) -> Value:
     """`owner.name(...)` of a tensor."""
     made = it.site(node)
-    if owner.producer == "hook" and not owner.exact and owner.made is not None and name in _COMMON | _PROVING:
+    if owner.producer in ("hook", "getitem") and not owner.exact and owner.made is not None and name in _COMMON | _PROVING:
         it.proved_tensors.add(owner.made)  # what a tuple does not have
     if owner.producer == "distribution":
         return distribution_method(it, node, owner, name, arguments)
@@ -82,7 +82,7 @@ _STRUCTURE = frozenset("sample rsample mode values items get pop to_tuple copy k
 _COMMON = frozenset(
     "mean sum add sub mul div pow sqrt exp log abs clamp clip max min softmax log_softmax sigmoid tanh relu matmul mm "
     "bmm size view reshape float half double cpu cuda to squeeze unsqueeze norm std var topk sort permute transpose t "
-    "contiguous flatten split chunk gather masked_fill item".split()
+    "contiguous flatten split chunk gather masked_fill item clone expand repeat bfloat16 type view_as unbind".split()
 )
 
 
@@ -189,8 +189,8 @@ def _in_place(it: Interpreter, node: cst.Call, owner: Tensor, name: str, argumen
     target = node.func.value if isinstance(node.func, cst.Attribute) else None
     if target is not None:
         overwriting.overwritten(it, node, owner, target, f".{name}()", announced=True)
-    if name in _FILLING or name == "detach_":
-        return owner
+    if name in _FILLING or name == "detach_" or owner.producer == "parameter":
+        return owner  # a parameter is written under no_grad, or it raises
     recording = it.state.mode is not Mode.OFF
     result = tensor_from((owner, *arguments.values), producer=name, made=it.site(node))
     if name == "copy_" and recording:

@@ -98,7 +98,7 @@ class EvalWithoutNoGrad(Rule):
             return self._finding(facts, call, use, effects) if not effects & _GRADIENT_EFFECTS else None
         if here and (use & Use.STORED or (function is None and innermost_loop(call.scope) is None)):
             return None
-        if here and use & Use.RETURNED and (use & Use.PASSED or _feeds_training(facts, call)):
+        if here and use & Use.RETURNED and ("restores training mode" in effects or use & Use.PASSED or _feeds_training(facts, call)):
             return None
         if here:
             if call.module is None and use & Use.RETURNED:

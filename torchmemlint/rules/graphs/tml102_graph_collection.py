@@ -136,12 +136,12 @@ def _live_leak(facts: FileFacts, collection: Collection, use: Use) -> bool:
     """Is it certain that nobody differentiates the elements, though no backward was seen?"""
     if is_test(facts):
         return False
+    if in_module(collection.scope):
+        return False
     evaluating = evaluating_call(facts, collection.value.origins)
     if evaluating is not None and not trains(facts, collection.scope):
         return True
     if trains(facts, collection.scope) and not known_maker(facts, collection.value.origins):
-        return False
-    if in_module(collection.scope):
         return False
     read = bool(use & (Use.READ | Use.DETACHED))
     return read and not use & LEAVES_VIEW
