@@ -235,6 +235,17 @@ def _is_neutral_decorator(it: Interpreter, name: str, qualified: str) -> bool:
     return qualified.startswith(_NEUTRAL_DECORATORS)
 
 
+def runs_inference(function: Function) -> bool:
+    """Is this method inference by its framework's contract, and its own to guard?"""
+    if function.cls is None:
+        return False
+    bases = function.cls.external_bases()
+    for names, methods in known_modes.UNGUARDED_OVERRIDES:
+        if function.name in methods and any(base.rpartition(".")[2] in names for base in bases):
+            return True
+    return False
+
+
 def guarded_by_framework(function: Function) -> bool:
     """Does the framework of the class call this method with gradients off?"""
     if function.cls is None:

@@ -102,3 +102,9 @@ GUARDED_OVERRIDES: tuple[tuple[tuple[str, ...], frozenset[str]], ...] = (
     (("ComposerModel",), frozenset({"eval_forward", "update_metric"})),
     (("Optimizer",), frozenset({"zero_grad"})),
 )
+
+# Methods that run inference by contract, called with gradients on: an override has to turn them off itself.
+# Source: transformers' Trainer, whose own `prediction_step` opens `torch.no_grad()` and whose loops do not.
+UNGUARDED_OVERRIDES: tuple[tuple[tuple[str, ...], frozenset[str]], ...] = (
+    (("Trainer", "Seq2SeqTrainer"), frozenset({"prediction_step"})),
+)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.gradient_modes import runs_inference
 from torchmemlint.flow.facts import FileFacts, ModuleCall, Use
 from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
@@ -94,7 +95,7 @@ class EvalWithoutNoGrad(Rule):
             return None  # training code that drops this graph: TML203
         here = call.evaluating is not None and _within(call)
         inference = call.evaluating is not None and not isinstance(call.evaluating.node, cst.Call)  # by contract
-        if inference:
+        if inference or (function is not None and runs_inference(function)):
             return self._finding(facts, call, use, effects) if not effects & _GRADIENT_EFFECTS else None
         if here and (use & Use.STORED or (function is None and innermost_loop(call.scope) is None)):
             return None

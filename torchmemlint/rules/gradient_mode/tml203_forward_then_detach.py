@@ -12,6 +12,7 @@ from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode.guarding import wrap
+from torchmemlint.rules.graphs.lifetime import in_module
 
 
 class ForwardThenDetach(Rule):
@@ -86,7 +87,8 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
         if facts.spent.get(call.origin):
             return False
         plain = call.callee.removeprefix("self.").isidentifier()
-        return plain and "backward" in effects  # in training code, a detach shows that there is a graph
+        # In training code, and in a module's own methods, a detach shows that there is a graph.
+        return plain and ("backward" in effects or (in_module(call.scope) and use is Use.DETACHED))
     if facts.spent.get(call.origin):
         return False  # differentiated already by the function that returns it
     if call.frozen or call.differentiable_input or call.input_needs_graph:
