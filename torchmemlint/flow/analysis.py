@@ -258,6 +258,9 @@ def _bind_parameters(it: Interpreter, function: Function, self_value: Value | No
             it.state.vars[name] = self_value
             continue
         value: Value | None = record.arguments.get(name) if record is not None else None
+        if isinstance(value, Tensor) and value.carries_graph:
+            value = replace(value, origins=value.origins | {it.origin(parameter)})
+            it.facts.live_parameters.add(it.origin(parameter))
         if value is None or isinstance(value, Unknown):
             annotated = annotations.value_of(it, parameter)
             if annotated is not None:

@@ -9,7 +9,8 @@ import libcst as cst
 
 from torchmemlint.flow import containers
 from torchmemlint.flow.interpreter import Interpreter
-from torchmemlint.flow.values import Constant, Container, Value
+from torchmemlint.flow.values import Constant, Container, Known, Value
+from torchmemlint.syntax.source_module import Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,23 @@ def _unpack_keywords(it: Interpreter, result: Arguments, value: Value, arg: cst.
         return
     if value.others:
         result.unknown_keywords = True  # `{...} if use_cuda else {}`
-    for key, element, _ in containers.entries(it, value):
+    for key, element, place in containers.entries(it, value):
+        if isinstance(element, Constant) and element.known and not _written_in(value.made, place):
+            element = Known("default", element=element)  # `if use_cuda: kwargs.update(...)`: perhaps it is not there
         if key == "[]":
             result.unknown_keywords = True
             result.items.append(Argument("**", element, arg.value, arg))
         else:
             result.items.append(Argument(key[1:-1], element, arg.value, None))
+
+
+def _written_in(display: Site | None, place: Site | None) -> bool:
+    """Is the entry written in the dict's own display?"""
+    return display is not None and place is not None and _contains(display.node, place.node)
+
+
+def _contains(node: cst.CSTNode, wanted: cst.CSTNode) -> bool:
+    return node is wanted or any(_contains(child, wanted) for child in node.children)
 
 
 def flag(arguments: Arguments, *names: str) -> bool | None:

@@ -305,6 +305,8 @@ def _kept(
 
 def _set_requires_grad(it: Interpreter, target: cst.Attribute, owner: Value, value: Value) -> None:
     on = value.value if isinstance(value, Constant) and value.known else None
+    if on is False:
+        it.effect("freezes")
     if isinstance(owner, Tensor):
         if owner.parameter_of and on is not True:
             it.state.heap[(owner.parameter_of, "frozen")] = Flag(True, it.site(target))

@@ -115,7 +115,7 @@ class EvalWithoutNoGrad(Rule):
 
     def _only_read(self, call: ModuleCall, use: Use, effects: set[str]) -> bool:
         """In a loop or function, without training, every result is read as a number."""
-        if effects & _GRADIENT_EFFECTS:
+        if effects & (_GRADIENT_EFFECTS | {"freezes"}):
             return False
         function = call.scope.function
         cls = function.cls if function is not None else None

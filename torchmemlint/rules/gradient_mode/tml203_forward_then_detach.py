@@ -12,7 +12,6 @@ from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode.guarding import wrap
-from torchmemlint.rules.graphs.lifetime import in_module
 
 
 class ForwardThenDetach(Rule):
@@ -87,8 +86,7 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
         if facts.spent.get(call.origin):
             return False
         plain = call.callee.removeprefix("self.").isidentifier()
-        # In training code, and in a module's own methods, a detach shows that there is a graph.
-        return plain and ("backward" in effects or (in_module(call.scope) and use is Use.DETACHED))
+        return plain and "backward" in effects  # in training code, a detach shows that there is a graph
     if facts.spent.get(call.origin):
         return False  # differentiated already by the function that returns it
     if call.frozen or call.differentiable_input or call.input_needs_graph:

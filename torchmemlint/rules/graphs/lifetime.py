@@ -41,8 +41,11 @@ def made_within(facts: FileFacts, origins: Iterable[Origin], loop: LoopMark) -> 
     if loop.site is None:
         return True
     around = loop.site.span
+    given = any(origin in facts.live_parameters for origin in origins)
     for origin in origins:
         if origin.site.piece is not loop.site.piece:
+            if given:
+                continue  # it came in as an argument
             return True
         known = origin in facts.makers or origin in facts.weak_makers or origin in facts.leaves
         span = origin.site.span
