@@ -325,6 +325,8 @@ def join(a: Value, b: Value) -> Value:
             return replace(a, exact=False, certain=False)
         case Container(), Tensor():
             return replace(b, exact=False, certain=False)
+        case (Known(role="dataset") as data, Unknown()) | (Unknown(), Known(role="dataset") as data):
+            return data  # perhaps in memory: a loader of it may do well without workers
         case Known(), Known() if a.role == b.role:
             return a if a.oid == b.oid and a.made == b.made else _joined_objects(a, b)
         case External(), External() if is_neutral_context(a.qualified) and is_neutral_context(b.qualified):
