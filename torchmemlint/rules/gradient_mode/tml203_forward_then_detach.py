@@ -12,6 +12,7 @@ from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode.guarding import wrap
+from torchmemlint.rules.graphs.lifetime import in_module
 
 
 class ForwardThenDetach(Rule):
@@ -82,6 +83,8 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
     if Use.DETACHED not in use or use & ~(Use.DETACHED | Use.READ):
         return False
     effects = facts.effects.get(call.scope.function, set())
+    if Use.READ in use and "backward" not in effects and not in_module(call.scope):
+        return False  # evaluation, TML201's business
     if isinstance(call, WeakCall):
         if facts.spent.get(call.origin):
             return False

@@ -99,6 +99,8 @@ class GraphOnAttribute(Rule):
         spent = is_spent(facts, collection.value.origins - {collection.kept}, collection.loop)
         if (spent is None and in_module(collection.scope)) or has_no_graph(facts, collection.value.origins):
             return
+        if not _outlives_calls(collection):
+            return
         if "clear" in facts.methods.get(collection.container, set()):
             return
         links = history(collection.value.history)
@@ -133,3 +135,11 @@ def _detach_result(cached: CachedResult) -> Fix | None:
     """Detach what the cached function returns: unsafe, a caller could differentiate the first use of each result."""
     made = cached.value.made
     return detach_fix(made, safe=False) if made is not None and cached.value.exact else None
+
+
+def _outlives_calls(collection: Collection) -> bool:
+    """Is the dict an attribute, or made at module level (and not one that was merely handed in)?"""
+    function = collection.scope.function
+    root = collection.container.partition(".")[0].partition("[")[0]
+    on_object = function is not None and function.cls is not None and root in ("self", "cls", function.cls.name)
+    return on_object or (collection.made is not None and collection.made.piece.kind == "code")
