@@ -136,11 +136,9 @@ def _walk_module(it: Interpreter) -> None:
 
 def _module_outline(program: Program) -> Outline:
     outline = Outline()
-    from torchmemlint.flow.program import outline_of
-
     for piece in program.source.pieces:
         if piece.kind == "code" and not _without_effect(piece):
-            outline.merge(outline_of(piece))
+            outline.merge(program.outline_of(piece))
     return outline
 
 

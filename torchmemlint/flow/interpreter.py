@@ -205,21 +205,51 @@ class Interpreter:
     def knowledge(self) -> tuple[object, ...]:
         """What another pass would start from; equal before and after a pass means that none is needed."""
         written = set().union(*self.writes.values()) if self.writes else set()
+        lasting = self._lasting_containers()
         live = frozenset(
             slot
             for slot, value in self.lasting_heap.items()
             if isinstance(value, Tensor)
             and (value.carries_graph or (value.graph is Graph.UNKNOWN and slot in written))
-            and (slot in written or slot[1].startswith("["))
+            and (slot in written or (slot[1].startswith("[") and slot[0] in lasting))
         )
         flags = frozenset(slot for slot in self.lasting_heap if slot[1] in ("training", "frozen"))
         named = frozenset(n for n, v in self.global_writes.items() if isinstance(v, Tensor) and v.carries_graph)
         return len(self.proofs), len(self.proved_tensors), live, flags, named, frozenset(self.hooked)
 
+    def _lasting_containers(self) -> set[int]:
+        """Containers that one walk leaves to another: in attributes, globals, closures, arguments, or in such ones."""
+        if not self.element_keys:
+            return set()
+        pending: list[Value] = [v for slot, v in self.lasting_heap.items() if not slot[1].startswith("[")]
+        pending += self.globals.values()
+        pending += self.global_writes.values()
+        for closure in self.nested.values():
+            pending += closure.values()
+        for record in self.records.values():
+            pending += record.arguments.values()
+        found: set[int] = set()
+        while pending:
+            value = pending.pop()
+            if isinstance(value, Container) and value.oid not in found:
+                found.add(value.oid)
+                pending += value.others
+                pending += value.items or ()
+                for key in self.element_keys.get(value.oid, ()):
+                    element = self.lasting_heap.get((value.oid, key))
+                    if element is not None:
+                        pending.append(element)
+            elif isinstance(value, Known) and value.element is not None:
+                pending.append(value.element)
+        return found
+
     def remember(self, heap: Heap, *, everything: bool) -> None:
         """Keep what outlives the walk of a function: attributes of `self`, contents of containers, frozen modules."""
         mine = {cls.oid for cls in self.program.classes.values()}
         for slot, value in heap.written():
+            known = self.lasting_heap.get(slot)
+            if known is value:
+                continue
             lasts = slot[0] in mine or slot[1].startswith("[") or slot[1] in ("frozen", "default")
             if not everything and not lasts:
                 continue
@@ -227,7 +257,6 @@ class Interpreter:
                 continue
             if isinstance(value, Tensor) and value.carried:
                 value = replace(value, carried=frozenset())
-            known = self.lasting_heap.get(slot)
             self.lasting_heap[slot] = value if known is None else join(known, value)
 
     def written(self, slot: tuple[int, str]) -> None:
@@ -264,12 +293,13 @@ class Interpreter:
         return value if value is not None else self._definition(name)
 
     def _definition(self, name: str) -> Value:
-        function = self.program.find_function(name)
-        if function is not None:
-            return FunctionValue(function)
-        cls = self.program.find_class(name)
-        if cls is not None:
-            return ClassValue(cls)
+        if self.program.defines(name):
+            function = self.program.find_function(name)
+            if function is not None:
+                return FunctionValue(function)
+            cls = self.program.find_class(name)
+            if cls is not None:
+                return ClassValue(cls)
         qualified = self.program.imported.get(name)
         if qualified is not None:
             return External(qualified)
@@ -319,8 +349,13 @@ class Interpreter:
 
     def use(self, value: Value, use: Use) -> None:
         """Take down what happens to a value, and to all that a container holds."""
+        uses = self.facts.uses
         for origin in self.deep_origins(value):
-            self.facts.uses[origin] = self.facts.uses.get(origin, Use.NOTHING) | use
+            known = uses.get(origin)
+            if known is None:
+                uses[origin] = use
+            elif use not in known:
+                uses[origin] = known | use
 
     def deep_origins(self, value: Value, depth: int = 0) -> frozenset[Origin]:
         """Origins of a value and of everything in it."""

@@ -149,6 +149,7 @@ class Program:
         self.classes: dict[str, ClassInfo] = {}
         self.outline = Outline()
         self._pieces: dict[str, Piece] = {}
+        self._outlines: dict[Piece, Outline] = {}
         self._oid = 1
         outlines = [p.outline for p in source.pieces if p.outline is not None]
         self.imported.update(imports(outlines))
@@ -162,6 +163,10 @@ class Program:
         self._oid += 1
         return self._oid
 
+    def defines(self, name: str) -> bool:
+        """Is this a function or class of the module level?"""
+        return name in self._pieces or name in self.functions or name in self.classes
+
     def find_function(self, name: str) -> Function | None:
         """A top-level function of this file."""
         if name in self.functions:
@@ -172,7 +177,7 @@ class Program:
         node = _definition(piece)
         if not isinstance(node, cst.FunctionDef):
             return None
-        function = Function(name, node, piece, outline=outline_of(piece))
+        function = Function(name, node, piece, outline=self.outline_of(piece))
         self.functions[name] = function
         return function
 
@@ -191,9 +196,9 @@ class Program:
     def add_class(self, name: str, node: cst.ClassDef, piece: Piece) -> ClassInfo:
         """Register a class with its methods."""
         bases = tuple(self.qualify(text) for arg in node.bases if (text := expression_name(arg.value)))
-        info = ClassInfo(name, node, piece, self, bases, self.new_oid(), outline=outline_of(piece))
+        whole, by_name = _class_outlines(piece)
+        info = ClassInfo(name, node, piece, self, bases, self.new_oid(), outline=whole)
         self.classes[name] = info
-        by_name = _method_outlines(piece)
         for statement in _statements(node.body):
             if isinstance(statement, cst.FunctionDef):
                 method = statement.name.value
@@ -201,6 +206,13 @@ class Program:
                     method, statement, piece, info, outline=by_name.get(method) or Outline()
                 )
         return info
+
+    def outline_of(self, piece: Piece) -> Outline:
+        """The outline of a whole piece; empty where only libcst could read the file."""
+        found = self._outlines.get(piece)
+        if found is None:
+            found = self._outlines[piece] = outline(piece.outline) if piece.outline is not None else Outline()
+        return found
 
     def outlines(self) -> Iterator[Outline]:
         """The outlines of all pieces looked at."""
@@ -210,7 +222,7 @@ class Program:
             yield cls.outline
         for piece in self.source.pieces:
             if piece.kind == "code":
-                yield outline_of(piece)
+                yield self.outline_of(piece)
 
     def qualify(self, path: str) -> str:
         """A dotted source path with its first name replaced by what it was imported as."""
@@ -218,19 +230,18 @@ class Program:
         return self.imported.get(first, first) + dot + rest
 
 
-def outline_of(piece: Piece) -> Outline:
-    """The piece's outline; empty where only libcst could read the file."""
-    return outline(piece.outline) if piece.outline is not None else Outline()
-
-
-def _method_outlines(piece: Piece) -> dict[str, Outline]:
+def _class_outlines(piece: Piece) -> tuple[Outline, dict[str, Outline]]:
+    """The outline of a class, and those of its methods by name."""
+    methods: dict[str, Outline] = {}
     if not isinstance(piece.outline, ast.ClassDef):
-        return {}
-    return {
-        statement.name: outline(statement)
-        for statement in piece.outline.body
-        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
+        return Outline(), methods
+    whole = Outline()
+    for part in ast.iter_child_nodes(piece.outline):
+        found = outline(part)
+        whole.merge(found)
+        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
+            methods[part.name] = found
+    return whole, methods
 
 
 def _definition(piece: Piece) -> cst.CSTNode | None:

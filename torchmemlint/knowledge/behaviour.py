@@ -12,9 +12,15 @@ _MODULE_PAIRS = (("train", "state_dict"), ("train", "load_state_dict"), ("train"
 _OPTIMIZER = ("zero_grad", "step")
 _SCALER = ("scale", "update")
 
+_TELLING = frozenset(  # without one of these there is no role
+    {*_MODULE, "zero_grad", "scale", "train", "load_state_dict", "state_dict"}
+) | frozenset(frameworks.PIPELINE_BEHAVIOUR)
+
 
 def role(methods: Set[str]) -> str | None:
     """ "module", "pipeline" (of diffusers), "optimizer", "scaler" or None."""
+    if _TELLING.isdisjoint(methods):
+        return None
     if methods & frameworks.PIPELINE_BEHAVIOUR:
         return "pipeline"
     if any(name in methods for name in _MODULE):

@@ -30,7 +30,14 @@ class Outline:
 def outline(statement: ast.AST) -> Outline:
     """Summarise everything inside `statement`."""
     found = Outline()
-    for node in ast.walk(statement):
+    pending: list[object] = [statement]
+    while pending:
+        node = pending.pop()
+        for value in vars(node).values():
+            if isinstance(value, list):
+                pending += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+                pending.append(value)
         if not isinstance(node, ast.Call):
             continue
         path = dotted(node.func)

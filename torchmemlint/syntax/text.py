@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import libcst as cst
 
 _EMPTY = cst.Module([])
 
 
+@lru_cache(maxsize=2_048)  # loops, calls and passes come by the same nodes again and again
 def text_of(node: cst.CSTNode) -> str:
     """The node's own source text, on one line where it spans several."""
     return " ".join(code_of(node).split())
@@ -14,9 +17,27 @@ def text_of(node: cst.CSTNode) -> str:
 
 def code_of(node: cst.CSTNode) -> str:
     """The node's own source text as written."""
-    if isinstance(node, cst.Name):
-        return node.value
-    return _EMPTY.code_for_node(node)
+    plain = _chain(node)
+    return plain if plain is not None else _EMPTY.code_for_node(node)
+
+
+def _chain(node: cst.CSTNode) -> str | None:
+    """The text of a name or attribute chain without blanks, comments or parentheses; None of anything else."""
+    names: list[str] = []
+    while isinstance(node, cst.Attribute):
+        dot = node.dot
+        if node.lpar or node.attr.lpar or not _is_bare(dot.whitespace_before) or not _is_bare(dot.whitespace_after):
+            return None
+        names.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name) or (names and node.lpar):
+        return None
+    names.append(node.value)
+    return ".".join(reversed(names))
+
+
+def _is_bare(blank: cst.BaseParenthesizableWhitespace) -> bool:
+    return isinstance(blank, cst.SimpleWhitespace) and not blank.value
 
 
 def shortened(text: str, limit: int = 60) -> str:

@@ -159,15 +159,18 @@ def _is_fresh(facts: FileFacts, activation: Activation, value: Tensor) -> bool:
         return False
     if not saved_tensors.output_is_free(value.producer) or value.parameter_of:
         return False
-    span, made = activation.site.piece.span(function.node), value.made
-    if made.piece is not activation.site.piece or not _within(span, made.span):
+    made = value.made
+    if made.piece is not activation.site.piece:
         return False
     if isinstance(activation.input_node, cst.Name):
         reads = facts.reads.get(made, {})
         if len(reads) != 1 or next(iter(reads)).node is not activation.input_node:
             return False
-        return not _repeats_without(activation, made)
-    return activation.input_node is made.node
+    elif activation.input_node is not made.node:
+        return False
+    if not _within(activation.site.piece.span(function.node), made.span):
+        return False
+    return not isinstance(activation.input_node, cst.Name) or not _repeats_without(activation, made)
 
 
 def _repeats_without(activation: Activation, made: Site) -> bool:

@@ -72,16 +72,15 @@ class EvalWithoutNoGrad(Rule):
             return
         functions: set[object] = set()
         origins: set[Origin] = set()
-        for call in sorted(facts.module_calls, key=lambda c: (c.module is None, c.site.span)):
+        wasted = [(call, found) for call in facts.module_calls if (found := self._call(facts, call)) is not None]
+        for call, found in sorted(wasted, key=lambda pair: (pair[0].module is None, pair[1].span)):
             if call.module is None and call.function in functions:
                 continue  # reported inside the function
             if call.input_origins & origins - {call.origin}:
                 continue  # fed by a forward pass that is reported
-            found = self._call(facts, call)
-            if found is not None:
-                functions.add(call.scope.function)
-                origins.add(call.origin)
-                yield found
+            functions.add(call.scope.function)
+            origins.add(call.origin)
+            yield found
 
     def _call(self, facts: FileFacts, call: ModuleCall) -> Finding | None:
         if call.scope.mode is not Mode.ON or call.frozen or call.differentiable_input:

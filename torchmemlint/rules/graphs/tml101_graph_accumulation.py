@@ -87,11 +87,13 @@ class GraphAccumulation(Rule):
             return
         added = fold.added if fold.added is not None and fold.added.carries_graph else fold.value
         origins = added.origins - {fold.origin}
-        if not made_within(facts, origins, fold.loop) or has_no_graph(facts, origins):
+        if has_no_graph(facts, origins):
             return
         backward = is_spent(facts, origins, fold.loop)
         evaluating = evaluating_call(facts, origins)
         if backward is None and not self._live_leak(facts, fold, use, evaluating is not None):
+            return
+        if not made_within(facts, origins, fold.loop):
             return
         links = history(added.history)
         site = fold.site

@@ -88,10 +88,12 @@ class GraphCollection(Rule):
         if use & (Use.DIFFERENTIATED | Use.ARRAY) or collection.value.part >= 0:
             return None
         origins = collection.value.origins - {collection.kept}
-        if not made_within(facts, origins, collection.loop) or has_no_graph(facts, origins):
+        if has_no_graph(facts, origins):
             return None
         backward = is_spent(facts, origins, collection.loop)
         if backward is None and not _live_leak(facts, collection, use):
+            return None
+        if not made_within(facts, origins, collection.loop):
             return None
         links = history(collection.value.history)
         if collection.element.node is not collection.site.node:

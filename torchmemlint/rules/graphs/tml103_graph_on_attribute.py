@@ -62,15 +62,12 @@ class GraphOnAttribute(Rule):
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield graphs that outlive their call."""
         hooks = {hook.function for hook in facts.hooks}
-        folded = {fold.site.piece.span(fold.site.node).start.row for fold in facts.folds}
         for store in facts.attribute_stores:
-            if store.scope.function not in hooks and store.site.span.start.row not in folded:
-                yield from self._stored(facts, store)
+            if store.scope.function not in hooks:
+                yield from (found for found in self._stored(facts, store) if not _folds(facts, store.site))
         for collection in facts.collections:
-            if collection.site.span.start.row in folded:
-                continue  # an average over calls: TML101
             if collection.scope.function not in hooks and is_cache(collection):
-                yield from self._cache(facts, collection)
+                yield from (found for found in self._cache(facts, collection) if not _folds(facts, collection.site))
         for cached in facts.cached:
             yield self._cached(facts, cached)
 
@@ -135,6 +132,12 @@ def _detach_result(cached: CachedResult) -> Fix | None:
     """Detach what the cached function returns: unsafe, a caller could differentiate the first use of each result."""
     made = cached.value.made
     return detach_fix(made, safe=False) if made is not None and cached.value.exact else None
+
+
+def _folds(facts: FileFacts, site: Site) -> bool:
+    """Does the line fold a value over iterations or calls? That is TML101."""
+    row = site.span.start.row
+    return any(fold.site.span.start.row == row for fold in facts.folds)
 
 
 def _outlives_calls(collection: Collection) -> bool:
