@@ -111,6 +111,7 @@ class Interpreter:
         self.context_modes: dict[int, Mode] = {}  # the project's own context managers
         self.proved_tensors: set[Site] = set()  # what hooks are given, shown to be tensors by what is done with it
         self.indirect: set[tuple[Site, int]] = set()  # proofs of a call by what became of its result
+        self.forward_origins: set[Origin] = set()  # calls of modules
         self.callees: dict[Origin, str] = {}  # calls that are not understood: the source text of what is called
         self.spent_log: list[tuple[Origin, Site]] = []  # backwards so far, and what they freed
         self.forwards: list[Site | None] = []  # forward passes so far: where their module was put into evaluation mode
@@ -400,7 +401,8 @@ class Interpreter:
             self.proofs.setdefault((value.made, value.part), site)
         own = value.made if isinstance(value, Unknown) else None
         calls = [o for o in origins_of(value) if o in self.callees and o != own]
-        if len({self.callees[o] for o in calls}) == 1:
+        explained = any(o in self.forward_origins for o in origins_of(value))
+        if not explained and len({self.callees[o] for o in calls}) == 1:
             for origin in calls:
                 if (origin.site, origin.index) not in self.proofs:
                     self.proofs[(origin.site, origin.index)] = site

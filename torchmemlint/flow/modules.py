@@ -373,6 +373,7 @@ def _record_call(
     training = it.heap_value(module, "training")
     evaluating = training.site if isinstance(training, Flag) and not training.on else None
     it.forwards.append(evaluating)
+    it.forward_origins.add(origin)
     if not it.recording:
         return
     evidence: list[tuple[object, str]] = []

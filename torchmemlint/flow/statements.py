@@ -702,7 +702,9 @@ def _carry(entry: State, end: State, mark: LoopMark) -> State | None:
     keys: list[Key] = [name for name, value in end.vars.items() if entry.vars.get(name) is not value]
     keys += end.heap.changed_since(entry.heap)
     for key in keys:
-        value = state.get(key)
+        value, ended = state.get(key), end.get(key)
+        if not isinstance(ended, Tensor) or not ended.carries_graph:
+            continue
         leaf = isinstance(value, Tensor) and value.producer in ("requires_grad", "parameter")
         if isinstance(value, Tensor) and value.carries_graph and not leaf:
             state.put(key, replace(value, carried=value.carried | {Carry(mark, key)}))
