@@ -98,6 +98,8 @@ class EvalWithoutNoGrad(Rule):
             return self._finding(facts, call, use, effects) if not effects & _GRADIENT_EFFECTS else None
         if here and (use & Use.STORED or (function is None and innermost_loop(call.scope) is None)):
             return None
+        if here and use & Use.RETURNED and "backward" in effects:
+            return None
         if here and use & Use.RETURNED and ("restores training mode" in effects or use & Use.PASSED or _feeds_training(facts, call)):
             return None
         if here:

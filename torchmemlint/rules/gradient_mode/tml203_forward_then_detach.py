@@ -61,10 +61,15 @@ class ForwardThenDetach(Rule):
         if is_test(facts):
             return
         detaches = _by_origin(facts)
-        for call in (*facts.module_calls, *facts.weak_calls):
+        functions: set[object] = set()  # where a forward pass is reported: their callers are not reported again
+        inner_first = sorted((*facts.module_calls, *facts.weak_calls), key=_calls_project)
+        for call in inner_first:
+            if isinstance(call, ModuleCall) and call.module is None and call.function in functions:
+                continue
             found = detaches.get(call.origin)
             if not found or call.scope.mode is not Mode.ON or not _only_detached(facts, call):
                 continue
+            functions.add(call.scope.function)
             evidence = call.evidence if isinstance(call, ModuleCall) else [(call.site, "is called with gradients on")]
             links: list[Link] = [*evidence, *((d.site, f"is detached here (`{d.how}`)") for d in found[:3])]
             yield report(
@@ -75,6 +80,10 @@ class ForwardThenDetach(Rule):
                 evidence=links,
                 fix=_fix(facts, call, found),
             )
+
+
+def _calls_project(call: ModuleCall | WeakCall) -> bool:
+    return isinstance(call, ModuleCall) and call.module is None
 
 
 def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:

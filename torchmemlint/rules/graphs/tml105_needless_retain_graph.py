@@ -11,7 +11,7 @@ from torchmemlint.flow.facts import Backward, FileFacts, Use
 from torchmemlint.flow.interpreter import KEPT
 from torchmemlint.flow.values import Container, Origin, Tensor
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import history, report
+from torchmemlint.rules.findings import history, is_test, report
 from torchmemlint.syntax.source_module import Site
 
 
@@ -60,6 +60,8 @@ class NeedlessRetainGraph(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield backwards that keep a graph which is not used again."""
+        if is_test(facts):
+            return
         for backward in facts.backwards:
             kept = backward.retain or backward.create
             if kept is None or not _is_last(facts, backward):
