@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from torchmemlint.findings import Finding
 from torchmemlint.flow.analysis import analyse
 from torchmemlint.rules.registry import by_code
+from torchmemlint.source.decoding import UnreadableFile
 from torchmemlint.syntax.source_module import SourceModule
+
+_FRAMES = 8_000  # Python frames: some twenty for each level of nesting that is let in
 
 
 def check_text(text: str, path: Path, codes: frozenset[str]) -> list[Finding]:
     """Findings of the rules in `codes`, before suppressions, in order of position.
 
-    Raises UnreadableFile where the text is not Python 3.
+    Raises UnreadableFile where the text is not Python 3, or nested too deeply.
     """
-    source = SourceModule(text, path)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _FRAMES))
+    try:
+        return _findings(SourceModule(text, path), codes)
+    except RecursionError:
+        raise UnreadableFile("Nested too deeply to be analysed") from None
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _findings(source: SourceModule, codes: frozenset[str]) -> list[Finding]:
     facts = analyse(source)
     rules = by_code()
     found = [finding for code in sorted(codes) for finding in rules[code].check(facts)]

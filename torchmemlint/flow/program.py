@@ -150,6 +150,7 @@ class Program:
         self.outline = Outline()
         self._pieces: dict[str, Piece] = {}
         self._outlines: dict[Piece, Outline] = {}
+        self._class_outlines: dict[Piece, tuple[Outline, dict[str, Outline]]] = {}
         self._oid = 1
         outlines = [p.outline for p in source.pieces if p.outline is not None]
         self.imported.update(imports(outlines))
@@ -174,10 +175,11 @@ class Program:
         piece = self._pieces.get(name)
         if piece is None or piece.kind != "def":
             return None
+        whole = self.outline_of(piece)
         node = _definition(piece)
         if not isinstance(node, cst.FunctionDef):
             return None
-        function = Function(name, node, piece, outline=self.outline_of(piece))
+        function = Function(name, node, piece, outline=whole)
         self.functions[name] = function
         return function
 
@@ -188,6 +190,7 @@ class Program:
         piece = self._pieces.get(name)
         if piece is None or piece.kind != "class":
             return None
+        self._outlines_in_class(piece)
         node = _definition(piece)
         if not isinstance(node, cst.ClassDef):
             return None
@@ -196,7 +199,7 @@ class Program:
     def add_class(self, name: str, node: cst.ClassDef, piece: Piece) -> ClassInfo:
         """Register a class with its methods."""
         bases = tuple(self.qualify(text) for arg in node.bases if (text := expression_name(arg.value)))
-        whole, by_name = _class_outlines(piece)
+        whole, by_name = self._outlines_in_class(piece)
         info = ClassInfo(name, node, piece, self, bases, self.new_oid(), outline=whole)
         self.classes[name] = info
         for statement in _statements(node.body):
@@ -212,6 +215,15 @@ class Program:
         found = self._outlines.get(piece)
         if found is None:
             found = self._outlines[piece] = outline(piece.outline) if piece.outline is not None else Outline()
+            piece.refuse_if_deeper(found.depth)
+        return found
+
+    def _outlines_in_class(self, piece: Piece) -> tuple[Outline, dict[str, Outline]]:
+        """The outline of a class, and those of its methods by name."""
+        found = self._class_outlines.get(piece)
+        if found is None:
+            found = self._class_outlines[piece] = _class_outlines(piece)
+            piece.refuse_if_deeper(found[0].depth)
         return found
 
     def outlines(self) -> Iterator[Outline]:
@@ -231,7 +243,6 @@ class Program:
 
 
 def _class_outlines(piece: Piece) -> tuple[Outline, dict[str, Outline]]:
-    """The outline of a class, and those of its methods by name."""
     methods: dict[str, Outline] = {}
     if not isinstance(piece.outline, ast.ClassDef):
         return Outline(), methods

@@ -336,7 +336,7 @@ def join(a: Value, b: Value) -> Value:
         case Container(), Container():
             return replace(a, items=None, others=_union(a.others, (replace(b, others=()), *b.others)))
         case ModuleValue(), ModuleValue():
-            return a if a.oid == b.oid or a.cls is b.cls else replace(a, cls=None, qualified="", parameters=None)
+            return _join_modules(a, b)
         case (ModuleValue() | Container() | Instance() | Known() | FunctionValue()) as kept, Constant(value=None):
             return kept
         case Constant(value=None), (ModuleValue() | Container() | Instance() | Known() | FunctionValue()) as kept:
@@ -375,6 +375,17 @@ def _is_accelerator(value: Value) -> bool | None:
         case Known(role="default", element=element) if element is not None:
             return _is_accelerator(element)
     return None
+
+
+def _join_modules(a: ModuleValue, b: ModuleValue) -> ModuleValue:
+    """Two modules that may stand in one place: what they have in common."""
+    if a.oid == b.oid:
+        return a
+    alike = a.cls is b.cls and a.qualified == b.qualified and a.arguments == b.arguments
+    if alike and (a.cls is not None or a.qualified):
+        return a
+    same = a.parameters is b.parameters
+    return replace(a, cls=None, qualified="", parameters=a.parameters if same else None, arguments=(), children=())
 
 
 def _union(a: tuple[Container, ...], b: tuple[Container, ...]) -> tuple[Container, ...]:

@@ -14,39 +14,40 @@ class Outline:
     """A summary of a stretch of code.
 
     `methods` maps a dotted path ("model", "self.net") to the names of the methods called on it;
-    `called` holds the dotted paths that are called.
+    `called` holds the dotted paths that are called; `depth` is how deep statements and expressions are nested.
     """
 
     methods: dict[str, set[str]] = field(default_factory=dict)
     called: set[str] = field(default_factory=set)
+    depth: int = 0
 
     def merge(self, other: Outline) -> None:
         """Add what `other` knows."""
         for path, names in other.methods.items():
             self.methods.setdefault(path, set()).update(names)
         self.called |= other.called
+        self.depth = max(self.depth, other.depth)
 
 
 def outline(statement: ast.AST) -> Outline:
     """Summarise everything inside `statement`."""
     found = Outline()
-    pending: list[object] = [statement]
-    while pending:
-        node = pending.pop()
-        for value in vars(node).values():
-            if isinstance(value, list):
-                pending += [item for item in value if isinstance(item, ast.AST)]
-            elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
-                pending.append(value)
-        if not isinstance(node, ast.Call):
-            continue
-        path = dotted(node.func)
-        if not path:
-            continue
-        found.called.add(path)
-        owner, _, method = path.rpartition(".")
-        if owner and not _takes_text(node, method):
-            found.methods.setdefault(owner, set()).add(method)
+    level: list[ast.AST] = [statement]
+    while level:
+        found.depth += 1
+        below: list[ast.AST] = []
+        for node in level:
+            for value in vars(node).values():
+                if isinstance(value, list):
+                    below += [item for item in value if isinstance(item, ast.AST)]
+                elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+                    below.append(value)
+            if isinstance(node, ast.Call) and (path := dotted(node.func)):
+                found.called.add(path)
+                owner, _, method = path.rpartition(".")
+                if owner and not _takes_text(node, method):
+                    found.methods.setdefault(owner, set()).add(method)
+        level = below
     return found
 
 

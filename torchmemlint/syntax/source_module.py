@@ -8,6 +8,7 @@ column 0 and is complete in itself, so a piece parses alone exactly as it does i
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +19,9 @@ import libcst as cst
 from torchmemlint.findings import Position, Span
 from torchmemlint.source.decoding import UnreadableFile
 from torchmemlint.syntax.positions import CodeRanges, code_ranges
+
+MAX_NESTING = 300  # levels of statements and expressions in each other; people write less than 50
+_MAX_BRACKETS = 200  # as many as Python itself takes
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -34,6 +38,11 @@ class Piece:
 
     def __repr__(self) -> str:
         return f"Piece({self.kind} {self.name!r} at {self.first_row})"
+
+    def refuse_if_deeper(self, depth: int) -> None:
+        """Raise UnreadableFile where libcst and the interpreter, which are recursive, would go too deep."""
+        if depth > MAX_NESTING:
+            raise UnreadableFile(f"Nested too deeply to be analysed ({depth} levels)", Position(self.first_row, 1))
 
     @property
     def module(self) -> cst.Module:
@@ -141,6 +150,8 @@ def _lines(text: str) -> list[str]:
 
 def _split_by_libcst(text: str, reason: Exception) -> list[Piece]:
     """For syntax newer than the running Python: one piece, or UnreadableFile when libcst cannot read it either."""
+    if not isinstance(reason, SyntaxError) or _brackets(text) > _MAX_BRACKETS:
+        raise _unreadable(reason) from reason  # libcst's parser would end the process
     try:
         module = cst.parse_module(text)
     except Exception as error:  # noqa: BLE001 - libcst's parser raises more than its own error class
@@ -148,6 +159,15 @@ def _split_by_libcst(text: str, reason: Exception) -> list[Piece]:
     piece = Piece(text, 1, "code", "", None)
     piece._module = module
     return [piece]
+
+
+def _brackets(text: str) -> int:
+    """How deep brackets are nested, at most (those in strings and comments count)."""
+    depth = deepest = 0
+    for bracket in re.findall(r"[(\[{]|[)\]}]", text):
+        depth = depth + 1 if bracket in "([{" else max(depth - 1, 0)
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _unreadable(reason: Exception) -> UnreadableFile:
