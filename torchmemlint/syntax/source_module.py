@@ -154,7 +154,7 @@ def _split_by_libcst(text: str, reason: Exception) -> list[Piece]:
         raise _unreadable(reason) from reason  # libcst's parser would end the process
     try:
         module = cst.parse_module(text)
-    except Exception as error:  # noqa: BLE001 - libcst's parser raises more than its own error class
+    except Exception as error:
         raise _unreadable(reason) from error
     piece = Piece(text, 1, "code", "", None)
     piece._module = module
