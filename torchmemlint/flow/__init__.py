@@ -1,0 +1,1 @@
+"""The analysis: abstract values, the interpreter, calls followed into the file, facts."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import annotations, calls, gradient_modes, modules, overwriting, statements
+from torchmemlint.flow import annotated, calls, gradient_modes, modules, overwriting, statements
 from torchmemlint.flow.dispatch import EVALUATORS, EXECUTORS
 from torchmemlint.flow.facts import CachedResult, FileFacts, Use
 from torchmemlint.flow.heap import Heap
@@ -260,9 +260,9 @@ def _bind_parameters(it: Interpreter, function: Function, self_value: Value | No
             value = replace(value, origins=value.origins | {it.origin(parameter)})
             it.facts.live_parameters.add(it.origin(parameter))
         if value is None or isinstance(value, Unknown):
-            annotated = annotations.value_of(it, parameter)
-            if annotated is not None:
-                value = annotated
+            declared = annotated.value_of(it, parameter)
+            if declared is not None:
+                value = declared
         if value is None:
             value = Unknown(frozenset({it.origin(parameter)}), it.origin(parameter), name)
         if isinstance(value, Unknown):

@@ -45,6 +45,7 @@ from torchmemlint.flow.values import (
 )
 from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.outline import dotted_text
+from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
 
 
@@ -134,7 +135,7 @@ def unknown_call(it: Interpreter, node: cst.Call, callee: Value, arguments: Argu
     made = it.origin(node)
     it.callees[made] = text_of(node.func)
     _record_weak_call(it, node, callee, made, origins)
-    if it.proved(made.site) is not None and it.state.mode is not Mode.OFF:
+    if it.proved(made.site) is not None:
         it.forwards.append(None)
         value = containers.proved_tensor(it, made, Unknown(origins))
         return replace(value, exact=(made.site, -1) not in it.indirect)

@@ -105,7 +105,7 @@ def _store(it: Interpreter, container: Container, key: str, value: Value, site: 
     if isinstance(value, Tensor) and value.carries_graph and value.entry is None and site is not None:
         value = replace(value, entry=site)
     it.state.heap[slot] = value if known is None or key != "[]" else join(known, value)
-    if site is not None and (slot not in it.entry_sites or isinstance(value, Tensor) and value.carries_graph):
+    if site is not None and (slot not in it.entry_sites or (isinstance(value, Tensor) and value.carries_graph)):
         it.entry_sites[slot] = site
 
 
@@ -211,10 +211,10 @@ def subscript(it: Interpreter, node: cst.Subscript, owner: Value, keys: Sequence
             path = path_with_key(node, key)
             if path and path in it.state.vars:
                 return it.state.vars[path]
-            made = it.origin(node)
-            if it.proved(made.site) is not None:
-                return proved_tensor(it, made, owner)
-            return Unknown(owner.origins, made, path)
+            origin = it.origin(node)
+            if it.proved(origin.site) is not None:
+                return proved_tensor(it, origin, owner)
+            return Unknown(owner.origins, origin, path)
         case _:
             return Unknown()
 
@@ -284,6 +284,7 @@ def _default(it: Interpreter, owner: Container) -> Value:
 
 
 def path_with_key(node: cst.Subscript, key: Value | None) -> str:
+    """The path of `name[key]` with a known key, as a local slot; else ""."""
     base = dotted_text(node.value)
     if base and isinstance(key, Constant) and key.known:
         return f"{base}.[{key.value!r}]"

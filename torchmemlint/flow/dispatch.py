@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import libcst as cst
 
@@ -10,7 +11,7 @@ from torchmemlint.flow import attributes, calls, expressions, statements
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.values import Value
 
-EVALUATORS: dict[type, Callable[[Interpreter, cst.BaseExpression], Value]] = {  # type: ignore[assignment]
+EVALUATORS: dict[type, Callable[[Interpreter, Any], Value]] = {
     cst.Name: expressions.name,
     cst.Integer: expressions.integer,
     cst.Float: expressions.floating,
@@ -42,7 +43,7 @@ EVALUATORS: dict[type, Callable[[Interpreter, cst.BaseExpression], Value]] = {  
     cst.Call: calls.call,
 }
 
-EXECUTORS: dict[type, Callable[[Interpreter, cst.CSTNode], None]] = {  # type: ignore[assignment]
+EXECUTORS: dict[type, Callable[[Interpreter, Any], None]] = {
     cst.Expr: statements.expression_statement,
     cst.Assign: statements.assign_statement,
     cst.AnnAssign: statements.annotated_statement,

@@ -7,35 +7,29 @@ from contextlib import suppress
 from dataclasses import replace
 
 import libcst as cst
-from libcst import matchers as m
 
-from torchmemlint.flow import attributes, calls, containers, overwriting
+from torchmemlint.flow import calls, containers, overwriting
 from torchmemlint.flow.facts import Use
 from torchmemlint.flow.graphs import proven, tensor_from, through
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.state import join_states
 from torchmemlint.flow.values import (
     NUMBER,
-    Carry,
-    ClassValue,
     Constant,
     Container,
-    External,
-    FunctionValue,
     Graph,
     Kind,
     LoopMark,
-    Step,
     Tensor,
     Unknown,
     Value,
     Via,
     join,
 )
-from torchmemlint.syntax.text import text_of
 
 
 def name(it: Interpreter, node: cst.Name) -> Value:
+    """A plain name."""
     value = it.lookup(node.value)
     if it.recording and isinstance(value, Tensor) and value.made is not None:
         it.facts.reads.setdefault(value.made, {})[it.site(node)] = it.tick()
@@ -45,30 +39,35 @@ def name(it: Interpreter, node: cst.Name) -> Value:
 
 
 def integer(it: Interpreter, node: cst.Integer) -> Value:
+    """An integer literal."""
     with suppress(ValueError):
         return Constant(int(node.value, 0), True)
     return NUMBER
 
 
 def floating(it: Interpreter, node: cst.Float) -> Value:
+    """A floating-point literal."""
     with suppress(ValueError):
         return Constant(float(node.value), True)
     return NUMBER
 
 
 def string(it: Interpreter, node: cst.SimpleString) -> Value:
+    """A string literal."""
     with suppress(ValueError, SyntaxError):
         return Constant(node.evaluated_value, True)
     return NUMBER
 
 
 def concatenated_string(it: Interpreter, node: cst.ConcatenatedString) -> Value:
+    """Adjacent string literals."""
     for part in (node.left, node.right):
         it.evaluate(part)
     return NUMBER
 
 
 def formatted_string(it: Interpreter, node: cst.FormattedString) -> Value:
+    """An f-string: what stands in it is read."""
     for part in node.parts:
         if isinstance(part, cst.FormattedStringExpression):
             it.use(it.evaluate(part.expression), Use.READ)
@@ -79,10 +78,12 @@ def formatted_string(it: Interpreter, node: cst.FormattedString) -> Value:
 
 
 def ellipsis(it: Interpreter, node: cst.Ellipsis) -> Value:
+    """A literal whose value nobody asks about."""
     return NUMBER
 
 
 def binary(it: Interpreter, node: cst.BinaryOperation) -> Value:
+    """A binary operator."""
     left, right = it.evaluate(node.left), it.evaluate(node.right)
     overwriting.reread(it, node.left, left)
     return arithmetic(it, node, left, right, type(node.operator).__name__)
@@ -125,7 +126,7 @@ def _constant_arithmetic(left: Constant, right: Constant, operator: str) -> Valu
     if left.known and right.known and operator in _FOLDED:
         with suppress(TypeError, ZeroDivisionError, OverflowError, ValueError):
             result = _FOLDED[operator](left.value, right.value)
-            if isinstance(result, int | float) and abs(result) < 1e18 or isinstance(result, str) and len(result) < 200:
+            if (isinstance(result, int | float) and abs(result) < 1e18) or (isinstance(result, str) and len(result) < 200):
                 return Constant(result, True)
     return NUMBER
 
@@ -141,6 +142,7 @@ _FOLDED: dict[str, Callable] = {  # type: ignore[type-arg]
 
 
 def unary(it: Interpreter, node: cst.UnaryOperation) -> Value:
+    """A unary operator."""
     value = it.evaluate(node.expression)
     if isinstance(node.operator, cst.Not):
         it.use(value, Use.READ)
@@ -161,6 +163,7 @@ def unary(it: Interpreter, node: cst.UnaryOperation) -> Value:
 
 
 def comparison(it: Interpreter, node: cst.Comparison) -> Value:
+    """A comparison: its operands are read, its result carries no graph."""
     if isinstance(node.comparisons[0].operator, cst.Is | cst.IsNot):
         it.looked_at.add(node.left)
     values = [it.evaluate(node.left)]
@@ -180,6 +183,7 @@ def comparison(it: Interpreter, node: cst.Comparison) -> Value:
 
 
 def boolean(it: Interpreter, node: cst.BooleanOperation) -> Value:
+    """`and` and `or`: either operand."""
     left = it.evaluate(node.left)
     before = it.state.copy()
     right = it.evaluate(node.right)
@@ -188,6 +192,7 @@ def boolean(it: Interpreter, node: cst.BooleanOperation) -> Value:
 
 
 def conditional(it: Interpreter, node: cst.IfExp) -> Value:
+    """`a if test else b`: either value."""
     it.use(it.evaluate(node.test), Use.READ)
     before = it.state.copy()
     first = it.evaluate(node.body)
@@ -199,6 +204,7 @@ def conditional(it: Interpreter, node: cst.IfExp) -> Value:
 
 
 def tuple_or_list(it: Interpreter, node: cst.Tuple | cst.List | cst.Set) -> Value:
+    """A tuple, list or set display."""
     kind = {cst.Tuple: "tuple", cst.List: "list", cst.Set: "set"}[type(node)]
     values: list[tuple[cst.BaseExpression, Value]] = []
     starred = False
@@ -214,6 +220,7 @@ def tuple_or_list(it: Interpreter, node: cst.Tuple | cst.List | cst.Set) -> Valu
 
 
 def dictionary(it: Interpreter, node: cst.Dict) -> Value:
+    """A dict display."""
     pairs: list[tuple[str, cst.BaseExpression, Value]] = []
     unknown = False
     merged: list[Value] = []
@@ -273,13 +280,14 @@ def element_of(it: Interpreter, value: Value, node: cst.BaseExpression) -> Value
 
 
 def subscript(it: Interpreter, node: cst.Subscript) -> Value:
+    """`owner[key]`."""
     owner = it.evaluate(node.value)
-    keys = []
+    keys: list[Value | None] = []
     for element in node.slice:
         if isinstance(element.slice, cst.Index):
             key = it.evaluate(element.slice.value)
             keys.append(key)
-        else:
+        elif isinstance(element.slice, cst.Slice):
             for bound in (element.slice.lower, element.slice.upper, element.slice.step):
                 if bound is not None:
                     it.evaluate(bound)
@@ -288,14 +296,17 @@ def subscript(it: Interpreter, node: cst.Subscript) -> Value:
 
 
 def lambda_(it: Interpreter, node: cst.Lambda) -> Value:
+    """A lambda."""
     return calls.lambda_value(it, node)
 
 
 def await_(it: Interpreter, node: cst.Await) -> Value:
+    """`await`: the awaited value."""
     return it.evaluate(node.expression)
 
 
 def yield_(it: Interpreter, node: cst.Yield) -> Value:
+    """`yield`: taken down for whoever iterates."""
     if it.yield_modes:
         it.yield_modes[-1].append(it.state.mode)
     if node.value is None:
@@ -309,6 +320,7 @@ def yield_(it: Interpreter, node: cst.Yield) -> Value:
 
 
 def named(it: Interpreter, node: cst.NamedExpr) -> Value:
+    """`name := value`."""
     from torchmemlint.flow.statements import assign
 
     value = it.evaluate(node.value)
@@ -317,4 +329,5 @@ def named(it: Interpreter, node: cst.NamedExpr) -> Value:
 
 
 def starred(it: Interpreter, node: cst.StarredElement) -> Value:
+    """`*value` in a display."""
     return it.evaluate(node.value)

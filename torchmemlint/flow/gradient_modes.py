@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchmemlint.flow import calls
 from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import NoOpGradMode
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, decorator_name
 from torchmemlint.flow.values import (
+    ClassValue,
     Constant,
     External,
     FunctionValue,
@@ -214,7 +214,7 @@ def _project_decorator(it: Interpreter, name: str) -> Mode | None:
             return mode
         case Instance(cls=cls):
             return mode_of_class(it, cls)
-        case calls.ClassValue(cls=cls):
+        case ClassValue(cls=cls):
             mentioned = {it.program.qualify(path) for path in cls.outline.called}
         case _:
             return None

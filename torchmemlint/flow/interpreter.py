@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import libcst as cst
 
@@ -131,9 +132,9 @@ class Interpreter:
         self.order = 0
         self._sites: dict[cst.CSTNode, Site] = {}
         self._oids: dict[object, int] = {}
-        self.evaluators: dict[type, Callable[[Interpreter, cst.BaseExpression], Value]] = {}
+        self.evaluators: dict[type, Callable[[Interpreter, Any], Value]] = {}
         self.evaluated: Callable[[Interpreter, cst.BaseExpression, Value], None] = lambda it, node, value: None
-        self.executors: dict[type, Callable[[Interpreter, cst.CSTNode], None]] = {}
+        self.executors: dict[type, Callable[[Interpreter, Any], None]] = {}
 
     # -- identity ------------------------------------------------------------------------------------------------
 

@@ -31,7 +31,6 @@ from torchmemlint.flow.values import (
     GradMode,
     Graph,
     Known,
-    Method,
     Mode,
     ModuleValue,
     Partial,
@@ -40,7 +39,9 @@ from torchmemlint.flow.values import (
     Unknown,
     Value,
 )
-from torchmemlint.knowledge import frameworks, gradient_modes as known_modes, modules as known_modules, torch_api
+from torchmemlint.knowledge import frameworks, torch_api
+from torchmemlint.knowledge import gradient_modes as known_modes
+from torchmemlint.knowledge import modules as known_modules
 from torchmemlint.syntax.text import text_of
 
 LOADERS = frozenset(

@@ -34,7 +34,9 @@ from torchmemlint.flow.values import (
     Via,
     cap,
 )
-from torchmemlint.knowledge import activations, gradient_modes as known_modes, modules as known_modules
+from torchmemlint.knowledge import activations
+from torchmemlint.knowledge import gradient_modes as known_modes
+from torchmemlint.knowledge import modules as known_modules
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 
@@ -77,8 +79,8 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
         for argument in arguments.items:
             it.state.heap[(oid, argument.name)] = argument.value
     else:
-        for argument in arguments.values:
-            it.use(argument, Use.PASSED)
+        for given in arguments.values:
+            it.use(given, Use.PASSED)
     return value
 
 
@@ -188,8 +190,8 @@ def _built_as_sequential(it: Interpreter, node: cst.Call, arguments: Arguments) 
 def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Arguments, method: str = "") -> Value:
     """A forward pass."""
     if module.qualified == PIPELINE and not method:
-        for value in arguments.values:
-            it.use(value, Use.READ)
+        for given in arguments.values:
+            it.use(given, Use.READ)
         return Unknown()  # `__call__` turns gradients off itself
     kind = activations.module_kind(module.qualified)
     if kind is not None and arguments.items and not method:
@@ -568,7 +570,8 @@ def hook(it: Interpreter, node: cst.Call, name: str, arguments: Arguments) -> No
     value = arguments.get("0", "hook")
     given: tuple[tuple[str, Value], ...] = ()
     if isinstance(value, Partial):
-        value, given = value.target, value.arguments
+        given = value.arguments
+        value = value.target
     argument = arguments.find("0", "hook")
     if argument is not None and isinstance(argument.node, cst.Lambda):
         _lambda_hook(it, node, name, argument.node)

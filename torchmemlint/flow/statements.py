@@ -33,7 +33,6 @@ from torchmemlint.flow.values import (
     Value,
     Via,
     cap,
-    join,
 )
 from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.outline import Outline, dotted_text
@@ -120,9 +119,7 @@ def _unpack(
     for index, element in enumerate(elements):
         if isinstance(element, cst.StarredElement):
             part: Value = Unknown(it.deep_origins(value)) if not isinstance(value, Tensor) else value
-        elif items is not None and starred is None and len(items) == len(elements):
-            part = items[index]
-        elif items is not None and starred is not None and index < starred and index < len(items):
+        elif (items is not None and starred is None and len(items) == len(elements)) or (items is not None and starred is not None and index < starred and index < len(items)):
             part = items[index]
         elif items is not None and starred is not None and index > starred and len(elements) - index <= len(items):
             part = items[len(items) - (len(elements) - index)]
@@ -166,6 +163,7 @@ def _part(it: Interpreter, value: Value, index: int, node: cst.BaseExpression) -
 
 
 def assign_statement(it: Interpreter, node: cst.Assign) -> None:
+    """`target = value`."""
     value = it.evaluate(node.value)
     for assigned in node.targets:
         target = assigned.target
@@ -173,6 +171,7 @@ def assign_statement(it: Interpreter, node: cst.Assign) -> None:
 
 
 def annotated_statement(it: Interpreter, node: cst.AnnAssign) -> None:
+    """`target: type = value`."""
     if node.value is None:
         return
     value = it.evaluate(node.value)
@@ -180,6 +179,7 @@ def annotated_statement(it: Interpreter, node: cst.AnnAssign) -> None:
 
 
 def augmented_statement(it: Interpreter, node: cst.AugAssign) -> None:
+    """`target += value`."""
     old = it.evaluate(node.target)
     value = it.evaluate(node.value)
     if isinstance(old, Container) and isinstance(node.operator, cst.AddAssign):
@@ -400,6 +400,7 @@ def _quietly(it: Interpreter, node: cst.BaseExpression) -> Value:
 
 
 def expression_statement(it: Interpreter, node: cst.Expr) -> None:
+    """An expression as a statement."""
     value = it.evaluate(node.value)
     if not it.recording:
         return
@@ -411,6 +412,7 @@ def expression_statement(it: Interpreter, node: cst.Expr) -> None:
 
 
 def return_statement(it: Interpreter, node: cst.Return) -> None:
+    """`return`."""
     value: Value = Constant(None, True) if node.value is None else it.evaluate(node.value)
     it.frame.returns.append(value)
     it.frame.return_states.append(it.state.copy())
@@ -418,16 +420,19 @@ def return_statement(it: Interpreter, node: cst.Return) -> None:
 
 
 def raise_statement(it: Interpreter, node: cst.Raise) -> None:
+    """`raise`: the way ends here."""
     if node.exc is not None:
         it.evaluate(node.exc)
     it.state.dead = True
 
 
 def assert_statement(it: Interpreter, node: cst.Assert) -> None:
+    """`assert`: its test is read."""
     it.use(it.evaluate(node.test), Use.READ)
 
 
 def delete_statement(it: Interpreter, node: cst.Del) -> None:
+    """`del`: the name or attribute is gone."""
     targets = node.target.elements if isinstance(node.target, cst.Tuple) else [cst.Element(node.target)]
     for element in targets:
         match element.value:
@@ -458,6 +463,7 @@ def global_statement(it: Interpreter, node: cst.Global | cst.Nonlocal) -> None:
 
 
 def import_statement(it: Interpreter, node: cst.Import) -> None:
+    """`import` inside a function."""
     for alias in node.names:
         qualified = expression_name(alias.name)
         if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
@@ -468,6 +474,7 @@ def import_statement(it: Interpreter, node: cst.Import) -> None:
 
 
 def import_from_statement(it: Interpreter, node: cst.ImportFrom) -> None:
+    """`from ... import` inside a function."""
     if isinstance(node.names, cst.ImportStar):
         return
     base = "." * len(node.relative) + (expression_name(node.module) if node.module else "")
@@ -480,12 +487,14 @@ def import_from_statement(it: Interpreter, node: cst.ImportFrom) -> None:
 
 
 def break_statement(it: Interpreter, node: cst.Break) -> None:
+    """`break`."""
     if it.frame.breaks:
         it.frame.breaks[-1].append(it.state.copy())
     it.state.dead = True
 
 
 def continue_statement(it: Interpreter, node: cst.Continue) -> None:
+    """`continue`."""
     if it.frame.continues:
         it.frame.continues[-1].append(it.state.copy())
     it.state.dead = True
@@ -495,6 +504,7 @@ def continue_statement(it: Interpreter, node: cst.Continue) -> None:
 
 
 def if_statement(it: Interpreter, node: cst.If) -> None:
+    """`if`: both ways, joined."""
     test = it.evaluate(node.test)
     it.use(test, Use.READ)
     decided = isinstance(test, Constant) and test.known and not it.recording
@@ -533,21 +543,6 @@ def _not_a_tensor(it: Interpreter, test: cst.BaseExpression) -> None:
                 it.state.vars[name] = Constant()
 
 
-def _not_a_tensor(it: Interpreter, test: cst.BaseExpression) -> None:
-    """On the other branch of `isinstance(x, torch.Tensor)` or `hasattr(x, "detach")`, x is a number."""
-    match test:
-        case cst.Call(func=func, args=[cst.Arg(value=cst.Name(value=name)), *rest]):
-            called = text_of(func).rpartition(".")[2]
-            kind = text_of(rest[0].value) if rest else ""
-            tensor_test = (
-                called == "is_tensor"
-                or (called == "isinstance" and kind.rpartition(".")[2].rstrip(")") in ("Tensor", "Variable"))
-                or (called == "hasattr" and kind.strip("\"'") in ("detach", "item", "requires_grad"))
-            )
-            if tensor_test and isinstance(it.state.vars.get(name), Tensor):
-                it.state.vars[name] = Constant()
-
-
 def _orelse(it: Interpreter, node: cst.If | cst.Else) -> None:
     if isinstance(node, cst.Else):
         execute_body(it, node.body)
@@ -556,6 +551,7 @@ def _orelse(it: Interpreter, node: cst.If | cst.Else) -> None:
 
 
 def try_statement(it: Interpreter, node: cst.Try | cst.TryStar) -> None:
+    """`try`: handlers start anywhere in the body."""
     before = it.state.copy()
     execute_body(it, node.body)
     after_body = it.state
@@ -580,6 +576,7 @@ def try_statement(it: Interpreter, node: cst.Try | cst.TryStar) -> None:
 
 
 def match_statement(it: Interpreter, node: cst.Match) -> None:
+    """`match`: every case, joined."""
     it.use(it.evaluate(node.subject), Use.READ)
     before = it.state
     result: State | None = before.copy()
@@ -604,6 +601,7 @@ def _captured(pattern: cst.CSTNode) -> list[str]:
 
 
 def with_statement(it: Interpreter, node: cst.With) -> None:
+    """`with`: its contexts may set the gradient mode."""
     mode = it.state.mode
     for item in node.items:
         value = it.evaluate(item.item)
@@ -626,6 +624,7 @@ def mode_unless_set(it: Interpreter, mode: Mode) -> Mode:
 
 
 def for_statement(it: Interpreter, node: cst.For) -> None:
+    """`for`."""
     iterable = it.evaluate(node.iter)
 
     def head() -> None:
@@ -637,6 +636,7 @@ def for_statement(it: Interpreter, node: cst.For) -> None:
 
 
 def while_statement(it: Interpreter, node: cst.While) -> None:
+    """`while`."""
     def head() -> None:
         it.use(it.evaluate(node.test), Use.READ)
 
@@ -733,6 +733,7 @@ def function_statement(it: Interpreter, node: cst.FunctionDef) -> None:
 
 
 def class_statement(it: Interpreter, node: cst.ClassDef) -> None:
+    """A class defined within a function or condition."""
     name = node.name.value
     info: ClassInfo | None = it.local_classes.get(node)
     if info is None:

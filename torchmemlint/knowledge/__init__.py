@@ -1,0 +1,1 @@
+"""What torch and the frameworks do: data and thin readers."""

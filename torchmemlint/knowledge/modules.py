@@ -118,7 +118,7 @@ def is_module_class(qualified: str) -> bool:
         return last[:1].isupper() and last not in NOT_MODULES and not functional
     if qualified in _MODULE_BASES:
         return True
-    return _is_pretrained_class(qualified) or qualified.startswith("torchvision.models.") and _is_class(qualified)
+    return _is_pretrained_class(qualified) or (qualified.startswith("torchvision.models.") and _is_class(qualified))
 
 
 def _is_class(qualified: str) -> bool:
@@ -132,7 +132,7 @@ def _is_pretrained_class(qualified: str) -> bool:
     first, _, _ = qualified.partition(".")
     last = qualified.rpartition(".")[2]
     if first == "transformers":
-        return (last.startswith("AutoModel") or last.endswith("Model") or "For" in last and last[:1].isupper()) and (
+        return (last.startswith("AutoModel") or last.endswith("Model") or ("For" in last and last[:1].isupper())) and (
             "Tokenizer" not in last and "Processor" not in last and "Config" not in last
         )
     if first == "diffusers":

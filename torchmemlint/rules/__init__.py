@@ -1,0 +1,1 @@
+"""The rules, one to a file, in a folder per family."""

@@ -1,0 +1,1 @@
+"""libcst in, spans and qualified names out."""

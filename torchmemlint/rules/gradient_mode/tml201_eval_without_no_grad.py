@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.gradient_modes import runs_inference
 from torchmemlint.flow.facts import FileFacts, ModuleCall, Use
+from torchmemlint.flow.gradient_modes import runs_inference
 from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
@@ -98,9 +98,7 @@ class EvalWithoutNoGrad(Rule):
             return self._finding(facts, call, use, effects) if not effects & _GRADIENT_EFFECTS else None
         if here and (use & Use.STORED or (function is None and innermost_loop(call.scope) is None)):
             return None
-        if here and use & Use.RETURNED and "backward" in effects:
-            return None
-        if here and use & Use.RETURNED and ("restores training mode" in effects or use & Use.PASSED or _feeds_training(facts, call)):
+        if here and use & Use.RETURNED and _may_be_differentiated(facts, call, use, effects):
             return None
         if here:
             if call.module is None and use & Use.RETURNED:
@@ -146,6 +144,13 @@ class EvalWithoutNoGrad(Rule):
             evidence=links,
             fix=_fix(facts, call, use, effects),
         )
+
+
+def _may_be_differentiated(facts: FileFacts, call: ModuleCall, use: Use, effects: set[str]) -> bool:
+    """Is what the function returns more than the output of a module in evaluation mode?"""
+    if effects & {"backward", "restores training mode"} or use & Use.PASSED:
+        return True
+    return _feeds_training(facts, call)
 
 
 def _feeds_training(facts: FileFacts, call: ModuleCall) -> bool:

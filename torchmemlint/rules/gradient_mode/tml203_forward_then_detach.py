@@ -62,8 +62,8 @@ class ForwardThenDetach(Rule):
             return
         detaches = _by_origin(facts)
         functions: set[object] = set()  # where a forward pass is reported: their callers are not reported again
-        inner_first = sorted((*facts.module_calls, *facts.weak_calls), key=_calls_project)
-        for call in inner_first:
+        calls: list[ModuleCall | WeakCall] = [*facts.module_calls, *facts.weak_calls]
+        for call in sorted(calls, key=_calls_project):
             if isinstance(call, ModuleCall) and call.module is None and call.function in functions:
                 continue
             found = detaches.get(call.origin)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
-from torchmemlint.flow.facts import Backward, FileFacts, Use
+from torchmemlint.flow.facts import Backward, FileFacts, ModuleCall, Use, WeakCall
 from torchmemlint.flow.interpreter import KEPT
 from torchmemlint.flow.values import Container, Origin, Tensor
 from torchmemlint.rules.base import Rule
@@ -123,9 +123,10 @@ def _others(facts: FileFacts, backward: Backward) -> bool:
 
 def _feeds_itself(facts: FileFacts, made: frozenset[Origin]) -> bool:
     """Does a state come back into the call that made it, with its graph?"""
+    calls: list[ModuleCall | WeakCall] = [*facts.module_calls, *facts.weak_calls]
     return any(
         call.origin in made and any(o.site is call.origin.site for o in call.input_origins)
-        for call in (*facts.module_calls, *facts.weak_calls)
+        for call in calls
     )
 
 

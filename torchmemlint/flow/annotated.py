@@ -7,7 +7,8 @@ import libcst as cst
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import expression_name
 from torchmemlint.flow.values import NUMBER, Graph, Instance, Known, ModuleValue, Step, Tensor, Value
-from torchmemlint.knowledge import modules as known_modules, torch_api
+from torchmemlint.knowledge import modules as known_modules
+from torchmemlint.knowledge import torch_api
 
 _NUMBERS = frozenset({"int", "float", "bool", "str", "bytes"})
 _TENSORS = frozenset({"torch.Tensor", "torch.FloatTensor", "torch.autograd.Variable", "jaxtyping.Float"})
