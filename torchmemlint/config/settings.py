@@ -20,7 +20,7 @@ DEFAULT_EXCLUDED_NAMES = frozenset(
     .bzr .direnv .eggs .git .git-rewrite .hg .hypothesis .ipynb_checkpoints .mypy_cache .nox .pants.d .pyenv
     .pytest_cache .pytype .ruff_cache .svn .torchmemlint_cache .tox .venv .vscode __pycache__ __pypackages__
     _build buck-out build dist node_modules site-packages venv
-    """.split()  # noqa: SIM905 (a table of words)
+    """.split()
 )
 
 

@@ -92,9 +92,7 @@ def _callers_first(functions: list[Function]) -> list[Function]:
     for function in functions:
         called: list[Function] = []
         for path in sorted(function.outline.called):
-            for callee in by_name.get(path.rpartition(".")[2], ()):
-                if callee is not function:
-                    called.append(callee)
+            called += [f for f in by_name.get(path.rpartition(".")[2], ()) if f is not function]
         callees[function] = called
     order: list[Function] = []
     state: dict[Function, int] = {}

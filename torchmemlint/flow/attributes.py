@@ -182,7 +182,7 @@ def _pipeline_component(it: Interpreter, node: cst.Attribute, owner: Value, name
         return None
     site = it.site(node)
     oid = it.oid("component", cls.oid, name)
-    if frameworks.PIPELINE_INFERENCE & {f.function.name for f in it.frames[1:2] + [it.frame] if f.function}:
+    if frameworks.PIPELINE_INFERENCE & {f.function.name for f in (*it.frames[1:2], it.frame) if f.function}:
         it.state.heap.setdefault((oid, "training"), Flag(False, site))
     return ModuleValue(oid, why=Step(site, f"`{name}` is a component of a diffusers pipeline"), made=site)
 

@@ -137,9 +137,10 @@ def put(
     loop = it.repeating(container.loops)
     it.use(value, Use.COLLECTED)
     mark = it.origin(site_node, KEPT)
+    leaves = it.facts.leaves
     if isinstance(value, Tensor) and value.origins:
-        if all(o in it.facts.leaves or o.index in (FOLDED, KEPT) for o in value.origins):
-            it.facts.leaves.add(mark)
+        leaf = all(o in leaves or o.index in (FOLDED, KEPT) for o in value.origins)
+        leaves |= {mark} if leaf else set()
     if it.recording and loop is not None:
         for tensor, element in graph_parts(it, value, place):
             it.facts.collections.append(

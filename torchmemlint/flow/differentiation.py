@@ -14,7 +14,7 @@ from torchmemlint.syntax.text import shortened, text_of
 def backward(it: Interpreter, node: cst.Call, owner: Value, arguments: Arguments, path: str) -> Value:
     """`loss.backward()`, `accelerator.backward(loss)`, `self.manual_backward(loss)`, ..."""
     first = arguments.get("0", "loss", "tensor")
-    given = isinstance(first, Tensor | Container) or isinstance(first, Unknown)
+    given = isinstance(first, Tensor | Container | Unknown)
     if given and not isinstance(owner, Tensor) and first is not None:
         _differentiate(it, node, first, arguments)
         it.use(owner, Use.DIFFERENTIATED)  # in `loss.backward(gradient)` of an unknown loss, the owner is meant

@@ -299,7 +299,8 @@ def _variable(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     """`torch.autograd.Variable(x)`: x itself; `volatile` has done nothing since torch 0.4."""
     volatile = arguments.find("volatile")
     if volatile is not None and it.recording and isinstance(volatile.value, Constant):
-        if not (volatile.value.known and not volatile.value.value):
+        asked = not volatile.value.known or bool(volatile.value.value)
+        if asked:
             it.facts.no_op_modes.append(
                 NoOpGradMode(
                     it.site(node), it.scope, "volatile", text_of(node), it.frame.statement or it.site(node)

@@ -119,7 +119,9 @@ def _unpack(
     for index, element in enumerate(elements):
         if isinstance(element, cst.StarredElement):
             part: Value = Unknown(it.deep_origins(value)) if not isinstance(value, Tensor) else value
-        elif (items is not None and starred is None and len(items) == len(elements)) or (items is not None and starred is not None and index < starred and index < len(items)):
+        elif items is not None and (
+            len(items) == len(elements) if starred is None else index < min(starred, len(items))
+        ):
             part = items[index]
         elif items is not None and starred is not None and index > starred and len(elements) - index <= len(items):
             part = items[len(items) - (len(elements) - index)]

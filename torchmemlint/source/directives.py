@@ -28,7 +28,7 @@ _LOOK_ALIKES = frozenset(
     """
     disable disable-file disable-line disable-next-line ignored ignores igonre ignore-line ignorefile ignore_file
     ingore noqa off skip skip-file skipfile suppress
-    """.split()  # noqa: SIM905 (a table of words)
+    """.split()
 )
 
 
