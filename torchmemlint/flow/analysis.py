@@ -197,6 +197,7 @@ def _walk_function(it: Interpreter, function: Function) -> None:
         if isinstance(value, Tensor) and value.graph >= least and frame.loops:
             heap[slot] = replace(value, carried=value.carried | {Carry(frame.loops[0], slot)})
     it.state = State({}, heap, mode)
+    it.steps_before += it.steps
     it.steps = 0
     _bind_parameters(it, function, self_value)
     it.active.append(function)

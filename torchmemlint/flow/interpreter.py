@@ -47,6 +47,7 @@ from torchmemlint.syntax.source_module import Piece, Site
 
 MAX_DEPTH = 5  # nested calls that are followed into the project
 MAX_STEPS = 6_000  # statements of callees looked at on behalf of one function
+MAX_STEPS_OF_FILE = 60_000  # after so many, a function gets a tenth of that: one file costs seconds, not minutes
 MAX_ELEMENT_DEPTH = 4  # containers within containers
 FOLDED = -2  # index of the origin of a value folded over iterations
 PIPELINE = "diffusers.DiffusionPipeline"
@@ -129,6 +130,7 @@ class Interpreter:
         self.overwrites: dict[Site, InPlace] = {}
         self.looked_at: set[cst.CSTNode] = set()
         self.steps = 0
+        self.steps_before = 0  # of the functions walked so far
         self.order = 0
         self._sites: dict[cst.CSTNode, Site] = {}
         self._oids: dict[object, int] = {}
@@ -193,7 +195,10 @@ class Interpreter:
 
     def wants(self, function: Function) -> bool:
         """Should a call of this function be followed?"""
-        return function not in self.active and len(self.frames) < MAX_DEPTH and self.steps <= MAX_STEPS
+        return function not in self.active and len(self.frames) < MAX_DEPTH and self.steps <= self._most_steps()
+
+    def _most_steps(self) -> int:
+        return MAX_STEPS if self.steps_before <= MAX_STEPS_OF_FILE else MAX_STEPS // 10
 
     # -- passes --------------------------------------------------------------------------------------------------
 
