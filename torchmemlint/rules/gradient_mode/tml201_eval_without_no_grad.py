@@ -9,6 +9,7 @@ import libcst as cst
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts, ModuleCall, Use
 from torchmemlint.flow.gradient_modes import runs_inference
+from torchmemlint.flow.program import Function
 from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
@@ -150,7 +151,14 @@ def _may_be_differentiated(facts: FileFacts, call: ModuleCall, use: Use, effects
     """Is what the function returns more than the output of a module in evaluation mode?"""
     if effects & {"backward", "restores training mode"} or use & Use.PASSED:
         return True
-    return _feeds_training(facts, call)
+    return _overrides_unseen(call.scope.function) or _feeds_training(facts, call)
+
+
+def _overrides_unseen(function: Function | None) -> bool:
+    """Is it a method of a class with a base out of view, which may differentiate what it is given?"""
+    if function is None or function.cls is None:
+        return False
+    return any(base not in ("object", "torch.nn.Module") for base in function.cls.external_bases())
 
 
 def _feeds_training(facts: FileFacts, call: ModuleCall) -> bool:
