@@ -55,7 +55,7 @@ class Piece:
         return self._module
 
     def statement_span(self, inside: Span) -> Span:
-        """The innermost statement around a span; of a compound statement only its header, up to its body."""
+        """The innermost statement around a span; of a compound statement only its header."""
         best: Span | None = None
         for node in self._all_ranges():
             if not isinstance(node, cst.BaseSmallStatement | cst.BaseCompoundStatement):
@@ -67,10 +67,24 @@ class Piece:
                 body_start = self.span(node.body).start
                 if inside.start >= body_start and best is not None:
                     continue
-                span = Span(span.start, min(span.end, max(inside.end, body_start)))
+                span = Span(span.start, min(span.end, max(inside.end, self._header_end(span.start, body_start))))
             if best is None or (span.start, best.end) >= (best.start, span.end):
                 best = span
         return best or inside
+
+    def _header_end(self, start: Position, body: Position) -> Position:
+        """The end of the last row of a header: blank lines and comments may stand between it and the body."""
+        lines = self.text.split("\n")
+
+        def line(row: int) -> str:
+            return lines[row - self.first_row].rstrip()
+
+        if line(body.row)[: body.column - 1].strip():
+            return body  # on the header's own row
+        row = body.row - 1
+        while row > start.row and (not line(row).strip() or line(row).lstrip().startswith("#")):
+            row -= 1
+        return Position(row, len(line(row)) + 1)
 
     def _all_ranges(self) -> CodeRanges:
         if self._ranges is None:

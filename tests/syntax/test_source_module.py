@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchmemlint.engine.checking import check_text
+from torchmemlint.source.decoding import UnreadableFile
+from torchmemlint.syntax.source_module import MAX_NESTING
+
+HEADERS = {
+    "    with torch.no_grad:\n        x = 1\n": (2, 2),
+    "    with torch.no_grad:  # why\n\n        # more\n        x = 1\n": (2, 2),
+    "    with (\n        torch.no_grad,  # one\n        # two\n    ):\n        x = 1\n": (2, 5),
+    "    with torch.no_grad: x = 1\n": (2, 2),
+    "    if x:\n        y = 1\n        with torch.no_grad:\n            x = 1\n": (4, 4),
+}
+
+
+@pytest.mark.parametrize("body", HEADERS, ids=range(len(HEADERS)))
+def test_the_statement_of_a_finding_in_a_header_is_the_header(body: str) -> None:
+    (finding,) = check_text("def f(x):\n" + body + "import torch\n", Path("a.py"), frozenset(("TML202",)))
+    first, last = HEADERS[body]
+    assert finding.statement.start.row == first
+    assert finding.statement.end.row == last
+
+
+@pytest.mark.parametrize("text", ["x = " + "-" * 400 + "y", "x = " + "(" * 400 + "1" + ")" * 400, "x = " + "(" * 9_000])
+def test_what_is_nested_too_deeply_is_refused(text: str) -> None:
+    assert MAX_NESTING < 400
+    for whole in (f"import torch\n{text}\n", f"import torch\n\n\ndef train():\n    {text}\n"):
+        with pytest.raises(UnreadableFile):
+            check_text(whole, Path("a.py"), frozenset(("TML101",)))
+
+
+def test_a_long_chain_of_statements_is_not_deep() -> None:
+    text = "import torch\n\n\ndef train(model, x):\n" + "    x = model(x)\n" * 500
+    assert check_text(text, Path("a.py"), frozenset(("TML101",))) == []
