@@ -3,68 +3,81 @@
 from __future__ import annotations
 
 import io
+import itertools
 import sys
 import textwrap
 import tokenize
+import warnings
 from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
 Lines = list[str]
 
-NAMES = ("model", "loss", "x", "out", "total", "losses", "h", "optimizer", "loader", "i", "self", "criterion", "net.head")
+TOKENS = ("(", ")", ":", "*", "=", "await ", "yield ", "not ", ",", ".", "\n", "\t")
+
+NAMES = (
+    "model", "loss", "x", "out", "total", "losses", "h", "optimizer", "loader", "i", "self", "criterion", "net.head",
+)  # fmt: skip
 TARGETS = (
     *NAMES[:8], "self.loss", "self.cache[i]", "history['loss']", "history[f'{i}']", "a.b.c", "out[:, i]", "losses[-1]",
     "loss, h", "out, *h", "(x, (h, out)), i", "self.a, self.b", "*h,",
 )  # fmt: skip
 LEAVES = (
-    *NAMES, "0.0", "1", "None", "True", "'loss'", "f'{loss}'", "b''", "[]", "{}", "()", "...", "torch.zeros(3)", "x.grad",
-    "model.parameters()", "self.net", "torch.nn.Linear(2, 2)", "nn.ReLU(inplace=True)", "self.hidden", "batch['x']",
-    "DataLoader(dataset, batch_size=4, shuffle=True)", "-x", "not loss", "range(3)", "model.state_dict()",
-    "model.eval()", "copy.deepcopy(model)", "collections.deque(maxlen=4)", "defaultdict(list)", "lambda: 0",
+    *NAMES, "0.0", "1", "None", "True", "'loss'", "f'{loss}'", "b''", "[]", "{}", "()", "...", "torch.zeros(3)",
+    "x.grad", "model.parameters()", "self.net", "torch.nn.Linear(2, 2)", "nn.ReLU(inplace=True)", "self.hidden",
+    "batch['x']", "DataLoader(dataset, batch_size=4, shuffle=True)", "-x", "not loss", "range(3)",
+    "model.state_dict()", "model.eval()", "copy.deepcopy(model)", "collections.deque(maxlen=4)", "defaultdict(list)",
+    "lambda: 0",
 )  # fmt: skip
 EXPRESSIONS = (
-    "model({0})", "criterion({0}, {1})", "self.net({0})", "({0} + {1})", "{0} * {1}", "{0} @ {1}", "-{0}", "({0}).detach()",
-    "({0}).item()", "({0})[{1}]", "({0})[0]", "({0}).mean()", "({0}).cpu()", "({0}).to(device)", "({0}).data",
-    "[{0}, {1}]", "({0}, {1})", "{{'loss': {0}, i: {1}}}", "{{**{0}, 'a': {1}}}", "[*{0}, {1}]", "{{{0}, {1}}}",
-    "[{0} for x in {1}]", "[{0} for x, *y in {1} if {0} for i in x]", "{{k: {0} for k, v in {1}}}", "{{{0} for x in {1}}}",
-    "sum({0} for x in {1})", "(lambda x, *a, k={0}, **kw: {1})", "step({0}, *{1})", "step(**{0}, x={1})",
-    "({0} if {1} else {0})", "({0} and {1})", "{0} < {1} <= {0}", "torch.stack({0})", "torch.cat([{0}, {1}], dim=0)",
-    "torch.autograd.grad({0}, {1}, create_graph=True)", "F.relu({0}, inplace=True)", "F.cross_entropy({0}, {1})",
-    "nn.Sequential({0}, nn.ReLU(), {1})", "f'{{{0}!r:>{{{1}}}}}'", "({0}).backward(retain_graph=True)", "float({0})",
-    "step({0})", "step({0}, {1})", "getattr(self, 'a')({0})", "losses.append({0})", "history['loss'].append({0})",
-    "self.meter.update({0}, {1})", "enumerate({0})", "zip({0}, {1})", "next(iter({0}))", "max({0}, {1})",
-    "losses.extend([{0}])", "history.setdefault(i, []).append({0})", "({0}).softmax(-1).argmax(1)", "scaler.scale({0})",
+    "model({0})", "criterion({0}, {1})", "self.net({0})", "({0} + {1})", "{0} * {1}", "{0} @ {1}", "-{0}",
+    "({0}).detach()", "({0}).item()", "({0})[{1}]", "({0})[0]", "({0}).mean()", "({0}).cpu()", "({0}).to(device)",
+    "({0}).data", "[{0}, {1}]", "({0}, {1})", "{{'loss': {0}, i: {1}}}", "{{**{0}, 'a': {1}}}", "[*{0}, {1}]",
+    "{{{0}, {1}}}", "[{0} for x in {1}]", "[{0} for x, *y in {1} if {0} for i in x]", "{{k: {0} for k, v in {1}}}",
+    "{{{0} for x in {1}}}", "sum({0} for x in {1})", "(lambda x, *a, k={0}, **kw: {1})", "step({0}, *{1})",
+    "step(**{0}, x={1})", "({0} if {1} else {0})", "({0} and {1})", "{0} < {1} <= {0}", "torch.stack({0})",
+    "torch.cat([{0}, {1}], dim=0)", "torch.autograd.grad({0}, {1}, create_graph=True)", "F.relu({0}, inplace=True)",
+    "F.cross_entropy({0}, {1})", "nn.Sequential({0}, nn.ReLU(), {1})", "f'{{{0}!r:>{{{1}}}}}'",
+    "({0}).backward(retain_graph=True)", "float({0})", "step({0})", "step({0}, {1})", "getattr(self, 'a')({0})",
+    "losses.append({0})", "history['loss'].append({0})", "self.meter.update({0}, {1})", "enumerate({0})",
+    "zip({0}, {1})", "next(iter({0}))", "max({0}, {1})", "losses.extend([{0}])",
+    "history.setdefault(i, []).append({0})", "({0}).softmax(-1).argmax(1)", "scaler.scale({0})",
     "model.register_forward_hook({0})", "map(lambda x: {0}, {1})", "isinstance({0}, {1})", "({0})[..., :{1}]",
 )  # fmt: skip
 SIMPLE = (
-    "{t} = {e}", "{t} = {e}", "{n} += {e}", "self.total += {e}", "{n} = {n} + {e}", "{n}: torch.Tensor = {e}", "{n} *= {e}",
-    "out = loss = {e}", "{e}", "losses.append({e})", "history['loss'].append({e})", "loss.backward()", "({e}).backward()",
-    "loss.backward(retain_graph=True)", "optimizer.step()", "optimizer.zero_grad()", "model.eval()", "model.train()",
-    "model.train({e})", "del {n}", "del history['loss'], {n}", "assert {e}, {e}", "raise ValueError({e}) from {e}", "pass",
-    "import torch.nn as nn", "from torch import no_grad as quiet", "torch.set_grad_enabled({e})", "torch.no_grad()",
-    "model.requires_grad_(False)", "model.layer.register_forward_hook(hook)", "print({e}, {e})", "return_value = {e}",
-    "x = x.relu_()", "x.add_({e})", "losses += [{e}]", "loss = loss.detach()", "h = tuple(s.detach() for s in h)", "a = 1; b = {e}",
+    "{t} = {e}", "{t} = {e}", "{n} += {e}", "self.total += {e}", "{n} = {n} + {e}", "{n}: torch.Tensor = {e}",
+    "{n} *= {e}", "out = loss = {e}", "{e}", "losses.append({e})", "history['loss'].append({e})", "loss.backward()",
+    "({e}).backward()", "loss.backward(retain_graph=True)", "optimizer.step()", "optimizer.zero_grad()",
+    "model.eval()", "model.train()", "model.train({e})", "del {n}", "del history['loss'], {n}", "assert {e}, {e}",
+    "raise ValueError({e}) from {e}", "pass", "import torch.nn as nn", "from torch import no_grad as quiet",
+    "torch.set_grad_enabled({e})", "torch.no_grad()", "model.requires_grad_(False)",
+    "model.layer.register_forward_hook(hook)", "print({e}, {e})", "return_value = {e}", "x = x.relu_()", "x.add_({e})",
+    "losses += [{e}]", "loss = loss.detach()", "h = tuple(s.detach() for s in h)", "a = 1; b = {e}",
     "{n} = yield_ = {e}", "x, h = model(x, h)", "self.x = {e}", "torch.nn.functional.relu_({e})",
 )  # fmt: skip
 CONTEXTS = (
-    "torch.no_grad()", "torch.inference_mode()", "torch.set_grad_enabled(phase == 'train')", "torch.enable_grad()", "quiet()",
-    "torch.autocast('cuda'), open({e}) as f", "{e} as (a, b)", "torch.no_grad", "contextlib.suppress(Exception)",
-    "ExitStack() as stack, stack.enter_context(torch.no_grad())", "{e}",
+    "torch.no_grad()", "torch.inference_mode()", "torch.set_grad_enabled(phase == 'train')", "torch.enable_grad()",
+    "quiet()", "torch.autocast('cuda'), open({e}) as f", "{e} as (a, b)", "torch.no_grad",
+    "contextlib.suppress(Exception)", "ExitStack() as stack, stack.enter_context(torch.no_grad())", "{e}",
 )  # fmt: skip
 DECORATORS = (
-    "@torch.no_grad()", "@torch.no_grad", "@functools.lru_cache(maxsize=None)", "@staticmethod", "@property", "@classmethod",
-    "@torch.jit.script", "@contextlib.contextmanager", "@step({e})",
+    "@torch.no_grad()", "@torch.no_grad", "@functools.lru_cache(maxsize=None)", "@staticmethod", "@property",
+    "@classmethod", "@torch.jit.script", "@contextlib.contextmanager", "@step({e})",
 )  # fmt: skip
 PARAMETERS = (
-    "", "self", "self, x", "x, h=None", "x: torch.Tensor, /, y: int = 1, *, z", "*args, **kwargs", "model: nn.Module, loader",
-    "self, *x: torch.Tensor, k={e}", "module, inputs, output", "x, y, **kw",
+    "", "self", "self, x", "x, h=None", "x: torch.Tensor, /, y: int = 1, *, z", "*args, **kwargs",
+    "model: nn.Module, loader", "self, *x: torch.Tensor, k={e}", "module, inputs, output", "x, y, **kw",
 )  # fmt: skip
 PATTERNS = (
-    "_", "0", "'loss'", "[x, *rest]", "{{'loss': loss, **rest}}", "nn.Linear(in_features=h)", "(1 | 2) as i", "Loss(x, y=out)",
-    "None", "[loss] if loss", "torch.float",
+    "_", "0", "'loss'", "[x, *rest]", "{{'loss': loss, **rest}}", "nn.Linear(in_features=h)", "(1 | 2) as i",
+    "Loss(x, y=out)", "None", "[loss] if loss", "torch.float",
 )  # fmt: skip
-BASES = ("", "(nn.Module)", "(torch.nn.Module, metaclass=M)", "(Dataset)", "(pl.LightningModule)", "(Base[int])", "(Outer.Inner)")
+FUNCTIONS = ("__init__", "forward", "step", "training_step", "validation_step", "hook", "update", "train")
+BASES = (
+    "", "(nn.Module)", "(torch.nn.Module, metaclass=M)", "(Dataset)", "(pl.LightningModule)", "(Base[int])",
+    "(Outer.Inner)",
+)  # fmt: skip
 
 
 @st.composite
@@ -131,7 +144,8 @@ def statements(draw: st.DrawFn, depth: int, place: str) -> Lines:
             test = draw(st.sampled_from(["True", "(loss := model(x)) is not None", expression()]))
             return [f"while {test}:", *block(place + "l"), *(["else:", *block()] if draw(st.booleans()) else [])]
         case "if":
-            lines = [f"if {draw(st.sampled_from([f'(out := {expression()})', expression(), 'self.training']))}:", *block()]
+            test = draw(st.sampled_from([f"(out := {expression()})", expression(), "self.training"]))
+            lines = [f"if {test}:", *block()]
             if draw(st.booleans()):
                 lines += [f"elif {expression()}:", *block()]
             return lines + (["else:", *block()] if draw(st.booleans()) else [])
@@ -152,7 +166,8 @@ def statements(draw: st.DrawFn, depth: int, place: str) -> Lines:
                 lines += [f"    case {pattern.format()}:", *("    " + line for line in block())]
             return lines
         case "async":
-            head = draw(st.sampled_from(["async for x in {}:", "async with {} as x:", "for x in [y async for y in {}]:"]))
+            heads = ("async for x in {}:", "async with {} as x:", "for x in [y async for y in {}]:")
+            head = draw(st.sampled_from(heads))
             return [head.format(expression()), *block(place + "l" * ("for" in head))]
         case "def":
             return draw(functions(depth))
@@ -166,7 +181,7 @@ def statements(draw: st.DrawFn, depth: int, place: str) -> Lines:
 @st.composite
 def functions(draw: st.DrawFn, depth: int) -> Lines:
     """A function or method, a coroutine now and then."""
-    name = draw(st.sampled_from(["__init__", "forward", "step", "training_step", "validation_step", "hook", "update", "train"]))
+    name = draw(st.sampled_from(FUNCTIONS))
     coroutine = draw(st.integers(0, 5)) == 0
     lines = draw(st.lists(filled(DECORATORS), max_size=2))
     lines.append(f"{'async ' * coroutine}def {name}({draw(filled(PARAMETERS))}) -> torch.Tensor:")
@@ -195,8 +210,6 @@ def programs(draw: st.DrawFn, depth: int = 3) -> str:
 
 def compiles(text: str) -> bool:
     """Whether this Python compiles the text."""
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -217,7 +230,7 @@ def mutations(draw: st.DrawFn, texts: Sequence[str]) -> str:
             text = "".join(draw(_mutated(lines, other)))
         else:
             tokens = _tokens(text)
-            text = "".join(draw(_mutated(tokens, ["(", ")", ":", "*", "=", "await ", "yield ", "not ", ",", ".", "\n", "\t"])))
+            text = "".join(draw(_mutated(tokens, TOKENS)))
     return text
 
 
@@ -251,4 +264,4 @@ def _tokens(text: str) -> list[str]:
     except (tokenize.TokenError, SyntaxError):
         return lines
     edges = sorted({min(cut, len(text)) for cut in cuts} | {len(text)})
-    return [text[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    return [text[start:end] for start, end in itertools.pairwise(edges)]

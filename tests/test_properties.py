@@ -1,4 +1,4 @@
-"""What holds for any program: nothing raises, fixes come to rest, and line ends, blank lines and hash seeds are no matter."""
+"""What holds for any program: nothing raises, fixes come to rest; line ends, blank lines and hash seeds change nothing."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from programs import compiles, mutations, programs
 
 from torchmemlint.engine.checking import check_text
 from torchmemlint.engine.one_file import ABOUT_THE_RUN
@@ -21,8 +22,6 @@ from torchmemlint.findings import Finding
 from torchmemlint.fixes.apply import FixResult, fix_text
 from torchmemlint.rules.registry import all_rules
 from torchmemlint.source.decoding import UnreadableFile
-
-from programs import compiles, mutations, programs
 
 FIXTURES = [
     path
@@ -77,7 +76,7 @@ def try_to_check(text: str) -> None:
     try:
         check(text)
     except UnreadableFile as problem:
-        assert "\n" not in problem.message
+        assert "\n" not in problem.message  # noqa: PT017 (most programs are readable)
 
 
 @settings(here)
@@ -158,9 +157,9 @@ def other_process() -> Iterator[Ask]:
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
     root = Path(__file__).parent
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(root)}
-    with subprocess.Popen(
-        [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root, env=environment
-    ) as server:
+    command = [sys.executable, "-c", SERVER]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=root, env=environment) as server:
         assert server.stdin is not None
         assert server.stdout is not None
         source, sink = server.stdout, server.stdin

@@ -123,7 +123,7 @@ OPTIONS = (
         "list of rule selectors",
         "[]",
         "Rules to check besides the selected ones.",
-        'extend-select = ["TML204"]',
+        'extend-select = ["TML301"]',
         selectors,
     ),
     Option(

@@ -19,7 +19,9 @@ class Heap:
 
     __slots__ = ("_base", "_written")
 
-    def __init__(self, base: Mapping[Slot, Value] | None = None, written: dict[Slot, Value | None] | None = None) -> None:
+    def __init__(
+        self, base: Mapping[Slot, Value] | None = None, written: dict[Slot, Value | None] | None = None
+    ) -> None:
         self._base: Mapping[Slot, Value] = {} if base is None else base
         self._written: dict[Slot, Value | None] = {} if written is None else written  # None: taken away
 

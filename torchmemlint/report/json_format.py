@@ -13,6 +13,7 @@ from typing import Any
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Edit, Evidence, Finding, Fix, Position
 from torchmemlint.report.places import absolute_path, rule_url
+from torchmemlint.source.suppressions import rows_of
 
 
 def text(report: RunReport, root: Path) -> str:
@@ -31,7 +32,7 @@ def finding_object(finding: Finding, root: Path) -> dict[str, Any]:
         "filename": str(absolute_path(finding.filename, root)),
         "location": _location(finding.span.start),
         "end_location": _location(finding.span.end),
-        "noqa_row": finding.statement.end.row,
+        "noqa_row": rows_of(finding)[1],
         "evidence": [_evidence(one, finding, root) for one in finding.evidence],
         "fix": None if finding.fix is None else _fix(finding.fix),
         "fingerprint": finding.fingerprint,

@@ -1,0 +1,79 @@
+"""README.md and docs/ say what is so."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from torchmemlint.config.layers import read_layer
+from torchmemlint.config.options import OPTIONS
+from torchmemlint.rules.registry import all_rules
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def documents() -> ModuleType:
+    specification = importlib.util.spec_from_file_location("documents", ROOT / "tools" / "documents.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+TOOL = documents()
+NAMES = [document.relative_to(ROOT).as_posix() for document in TOOL.DOCUMENTS]
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_the_program_says_is_up_to_date(name: str) -> None:
+    text = text_of(name)
+    assert TOOL.filled(text, {}) == text, "run python tools/documents.py"
+    begun = re.findall(r"<!-- begin: (.*?) -->", text)
+    assert begun == re.findall(r"<!-- end: (.*?) -->", text)
+    assert set(begun) <= {*TOOL.MAKERS, "benchmark"}
+
+
+def test_a_benchmark_goes_into_its_place_and_stays() -> None:
+    text = "a\n<!-- begin: benchmark -->\nold\n<!-- end: benchmark -->\nb\n"
+    assert TOOL.filled(text, {"benchmark": "new\n"}) == text.replace("old", "new")
+    assert TOOL.filled(text, {}) == text
+
+
+def test_every_rule_and_every_option_is_there() -> None:
+    for rule in all_rules():
+        assert f"| {rule.code} | {rule.name} |" in text_of("README.md")
+    for option in OPTIONS:
+        assert f"### `{option.key}`" in text_of("docs/configuration.md")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_configuration_examples_are_valid(name: str) -> None:
+    for block in re.findall(r"^```toml\n(.*?)^```", text_of(name), re.MULTILINE | re.DOTALL):
+        table = tomllib.loads(block)["tool"]["torchmemlint"]
+        read_layer(table, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_lead_somewhere(name: str) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", text_of(name)):
+        assert (ROOT / name).parent.joinpath(target).exists(), target
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    for name in NAMES:
+        assert name == "README.md" or f"({name})" in text_of("README.md")

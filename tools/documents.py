@@ -1,0 +1,119 @@
+"""Fill the marked places of README.md and docs/ with what the program itself says.
+
+    python tools/documents.py                      # rewrite them
+    python tools/documents.py --check              # exit 1 if one is stale
+    python benchmarks/speed.py > speed.md
+    python tools/documents.py --benchmark speed.md # put a run of the benchmark into the README
+
+A place lies between `<!-- begin: NAME -->` and `<!-- end: NAME -->`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+EXAMPLE = "fixtures/TML101-graph-accumulation/bad_validation_total.py"
+SHORT_EXAMPLE = "fixtures/TML202-no-op-grad-mode/bad_uncalled.py"
+PLACE = re.compile(r"<!-- begin: (?P<name>[a-z-]+) -->\n(?P<text>.*?)<!-- end: (?P=name) -->", re.DOTALL)
+FIXES = {"safe": "safe", "unsafe": "unsafe", "hint": "shown only", None: "none"}
+
+
+def shown(*arguments: str) -> str:
+    """A command and its output, as a reader in the repository's folder sees it."""
+    from torchmemlint.cli.main import main
+
+    output, before = io.StringIO(), Path.cwd()
+    os.chdir(ROOT)
+    try:
+        with contextlib.redirect_stdout(output):
+            main((*arguments, "--isolated", "--color=never"))
+    finally:
+        os.chdir(before)
+    text = output.getvalue().rstrip().replace(str(ROOT), "/home/me/project")
+    return f"```text\n$ torchmemlint {' '.join(arguments)}\n{text}\n```\n"
+
+
+def rules() -> str:
+    """The table of rules."""
+    from torchmemlint.rules.registry import all_rules
+
+    rows = ["| code | name | severity, at most | on | fix, at best |", "|---|---|---|---|---|"]
+    for rule in all_rules():
+        fix = FIXES[rule.fix.value if rule.fix is not None else None]
+        rows.append(f"| {rule.code} | {rule.name} | {rule.severity.value} | {'yes' if rule.on else 'no'} | {fix} |")
+    return "\n".join(rows) + "\n"
+
+
+def options() -> str:
+    """The configuration options."""
+    from torchmemlint.config.options import OPTIONS
+
+    parts = []
+    for option in OPTIONS:
+        example = option.example if option.example.startswith("[") else f"[tool.torchmemlint]\n{option.example}"
+        parts += [f"### `{option.key}`", option.doc]
+        parts += [f"Type: {option.type}. Default: `{option.default}`.", f"```toml\n{example}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def schema() -> str:
+    """The JSON schema of the findings."""
+    return "```json\n" + (ROOT / "torchmemlint/report/schema.json").read_text().strip() + "\n```\n"
+
+
+MAKERS: dict[str, Callable[[], str]] = {
+    "example": lambda: shown(EXAMPLE),
+    "rules": rules,
+    "options": options,
+    "full": lambda: shown(SHORT_EXAMPLE),
+    "concise": lambda: shown(EXAMPLE, "--output-format", "concise"),
+    "json": lambda: shown(SHORT_EXAMPLE, "--output-format", "json"),
+    "schema": schema,
+}
+
+
+def filled(text: str, made: dict[str, str]) -> str:
+    """A document with its places filled; a place that nothing is made for stays as it is."""
+
+    def fill(place: re.Match[str]) -> str:
+        name = place["name"]
+        if name not in made and name in MAKERS:
+            made[name] = MAKERS[name]()
+        return f"<!-- begin: {name} -->\n{made.get(name, place['text'])}<!-- end: {name} -->"
+
+    return PLACE.sub(fill, text)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a document is stale")
+    parser.add_argument("--benchmark", type=Path, help="the output of benchmarks/speed.py")
+    choices = parser.parse_args()
+    os.environ.pop("FORCE_COLOR", None)
+    made: dict[str, str] = {}
+    if choices.benchmark is not None:
+        made["benchmark"] = choices.benchmark.read_text().strip() + "\n"
+    stale = []
+    for document in DOCUMENTS:
+        before = document.read_text(encoding="utf-8")
+        after = filled(before, made)
+        if after != before:
+            stale.append(document.relative_to(ROOT))
+            if not choices.check:
+                document.write_text(after, encoding="utf-8")
+    for name in stale:
+        print(f"{name}: {'stale; run python tools/documents.py' if choices.check else 'rewritten'}")
+    return int(choices.check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
