@@ -1,4 +1,4 @@
-"""What holds for any program: nothing raises, fixes come to rest; line ends, blank lines and hash seeds change nothing."""
+"""What holds for any program: nothing raises, fixes come to rest; line ends, blank lines, hash seeds change nothing."""
 
 from __future__ import annotations
 

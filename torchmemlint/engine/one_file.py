@@ -82,7 +82,7 @@ def check_source(text: str, path: Path, profile: Profile, *, relevant: bool = Tr
 
     codes = profile.codes - ABOUT_THE_RUN
     found: Sequence[Finding] = ()
-    if relevant and codes:
+    if relevant and (codes or UNREADABLE in profile.codes):
         from torchmemlint.engine import checking
 
         try:
