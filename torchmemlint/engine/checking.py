@@ -33,4 +33,5 @@ def _findings(source: SourceModule, codes: frozenset[str]) -> list[Finding]:
     facts = analyse(source)
     rules = by_code()
     found = [finding for code in sorted(codes) for finding in rules[code].check(facts)]
+    facts.program.release()
     return sorted(found, key=lambda f: (f.span, f.code))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Set
 from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import annotated, calls, gradient_modes, modules, overwriting, statements
+from torchmemlint.flow import annotated, calls, gradient_modes, modules, overwriting, relevance, statements
 from torchmemlint.flow.dispatch import EVALUATORS, EXECUTORS
 from torchmemlint.flow.facts import CachedResult, FileFacts, Use
 from torchmemlint.flow.heap import Heap
-from torchmemlint.flow.interpreter import Frame, Interpreter
+from torchmemlint.flow.interpreter import CallRecord, Frame, Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, Program, decorator_name
 from torchmemlint.flow.state import State
 from torchmemlint.flow.values import (
@@ -46,7 +47,13 @@ def analyse(source: SourceModule) -> FileFacts:
     it.executors = EXECUTORS
     it.evaluated = overwriting.made
     it.body_executor = statements.execute_body
-    functions = _functions(program)
+    idle = relevance.idle(program)
+    it.called_out_of_view = idle.callees
+    functions = _functions(program, idle.pieces)
+    for name in idle.callees:
+        callee = program.find_function(name)
+        if callee is not None:
+            it.records[callee] = CallRecord({Mode.ON})
     for _ in range(MAX_PASSES):
         before = it.knowledge()
         it.start_pass()
@@ -63,10 +70,12 @@ def analyse(source: SourceModule) -> FileFacts:
     return facts
 
 
-def _functions(program: Program) -> list[Function]:
-    """All top-level functions and methods, in source order."""
+def _functions(program: Program, idle: Set[Piece]) -> list[Function]:
+    """All top-level functions and methods that are walked on their own, in source order."""
     found: list[Function] = []
     for piece in program.source.pieces:
+        if piece in idle:
+            continue
         if piece.kind == "def":
             function = program.find_function(piece.name)
             if function is not None and function.piece is piece:
@@ -94,21 +103,24 @@ def _callers_first(functions: list[Function]) -> list[Function]:
         for path in sorted(function.outline.called):
             called += [f for f in by_name.get(path.rpartition(".")[2], ()) if f is not function]
         callees[function] = called
-    order: list[Function] = []
-    state: dict[Function, int] = {}
-
-    def visit(function: Function) -> None:
-        state[function] = 1
-        for callee in callees[function]:
-            if callee not in state:
-                visit(callee)
-        order.append(function)
-
+    found: dict[Function, None] = {}
     for function in functions:
-        if function not in state:
-            visit(function)
+        _callees_first(function, callees, found, set())
+    order = list(found)
     order.reverse()
     return sorted(order, key=lambda f: f.name != "__init__")
+
+
+def _callees_first(
+    function: Function, callees: dict[Function, list[Function]], order: dict[Function, None], begun: set[Function]
+) -> None:
+    """Put into `order` all that is reached from `function`, then itself."""
+    if function in order or function in begun:
+        return
+    begun.add(function)
+    for callee in callees[function]:
+        _callees_first(callee, callees, order, begun)
+    order[function] = None
 
 
 def _walk_module(it: Interpreter) -> None:
@@ -210,7 +222,8 @@ def _walk_function(it: Interpreter, function: Function) -> None:
 
 def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
     """What the walked function leaves behind, and where its results go."""
-    called_here = function in it.records and function.name != "forward"
+    out_of_view = function.cls is None and function.parent is None and function.name in it.called_out_of_view
+    called_here = function in it.records and function.name != "forward" and not out_of_view
     values = [*frame.returns, *frame.yields]
     for value in values:
         if not called_here or _is_closure_result(value):

@@ -46,7 +46,7 @@ from torchmemlint.flow.values import (
 from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
-from torchmemlint.syntax.text import text_of
+from torchmemlint.syntax.text import string_value, text_of
 
 
 def call(it: Interpreter, node: cst.Call) -> Value:
@@ -377,7 +377,7 @@ def constant_default(node: cst.BaseExpression) -> Value:
         case cst.Integer():
             return Constant(int(node.value.replace("_", ""), 0), True)
         case cst.SimpleString():
-            return Constant(node.evaluated_value, True)
+            return Constant(string_value(node), True)
         case cst.Float():
             return NUMBER
         case _:

@@ -26,6 +26,7 @@ from torchmemlint.flow.values import (
     Via,
     join,
 )
+from torchmemlint.syntax.text import string_value
 
 
 def name(it: Interpreter, node: cst.Name) -> Value:
@@ -55,7 +56,7 @@ def floating(it: Interpreter, node: cst.Float) -> Value:
 def string(it: Interpreter, node: cst.SimpleString) -> Value:
     """A string literal."""
     with suppress(ValueError, SyntaxError):
-        return Constant(node.evaluated_value, True)
+        return Constant(string_value(node), True)
     return NUMBER
 
 

@@ -6,7 +6,7 @@ read stands beside it: `expressions`, `statements`, `attributes`, `calls` and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -110,6 +110,7 @@ class Interpreter:
         self.hooked: dict[Function, list[tuple[tuple[tuple[str, Value], ...], Site, str, Mode]]] = {}  # functions registered as hooks
         self.called_back: set[Function] = set()  # handed to code that is not understood
         self.returned: dict[Function, list[Value]] = {}
+        self.called_out_of_view: Set[str] = frozenset()  # functions that are called by others which are not walked
         self.context_modes: dict[int, Mode] = {}  # the project's own context managers
         self.proved_tensors: set[Site] = set()  # what hooks are given, shown to be tensors by what is done with it
         self.indirect: set[tuple[Site, int]] = set()  # proofs of a call by what became of its result

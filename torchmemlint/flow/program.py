@@ -147,6 +147,7 @@ class Program:
         self.imported: dict[str, str] = {}
         self.functions: dict[str, Function] = {}
         self.classes: dict[str, ClassInfo] = {}
+        self._made: list[ClassInfo] = []  # all classes, also those within functions
         self.outline = Outline()
         self._pieces: dict[str, Piece] = {}
         self._outlines: dict[Piece, Outline] = {}
@@ -167,6 +168,15 @@ class Program:
     def defines(self, name: str) -> bool:
         """Is this a function or class of the module level?"""
         return name in self._pieces or name in self.functions or name in self.classes
+
+    def is_function(self, name: str) -> bool:
+        """Is this a function of the module level?"""
+        piece = self._pieces.get(name)
+        return piece is not None and piece.kind == "def"
+
+    def piece(self, name: str) -> Piece | None:
+        """The piece that defines a function or class of the module level."""
+        return self._pieces.get(name)
 
     def find_function(self, name: str) -> Function | None:
         """A top-level function of this file."""
@@ -202,6 +212,7 @@ class Program:
         whole, by_name = self._outlines_in_class(piece)
         info = ClassInfo(name, node, piece, self, bases, self.new_oid(), outline=whole)
         self.classes[name] = info
+        self._made.append(info)
         for statement in _statements(node.body):
             if isinstance(statement, cst.FunctionDef):
                 method = statement.name.value
@@ -225,6 +236,15 @@ class Program:
             found = self._class_outlines[piece] = _class_outlines(piece)
             piece.refuse_if_deeper(found[0].depth)
         return found
+
+    def release(self) -> None:
+        """Let go of all trees, without waiting for the garbage collector: functions and classes hold each other."""
+        for cls in self._made:
+            cls.methods.clear()
+        for held in (self._made, self.classes, self.functions, self._outlines):
+            held.clear()
+        for piece in self.source.pieces:
+            piece.release()
 
     def outlines(self) -> Iterator[Outline]:
         """The outlines of all pieces looked at."""

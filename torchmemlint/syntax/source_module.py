@@ -91,6 +91,10 @@ class Piece:
             self._ranges = code_ranges(self.module)
         return self._ranges
 
+    def release(self) -> None:
+        """Let go of the trees: the piece is not asked any more."""
+        self._module = self._ranges = self.outline = None
+
     def span(self, node: cst.CSTNode) -> Span:
         """Where `node` stands in the file; computed for the whole piece on first use."""
         start, end = self._all_ranges()[node]

@@ -21,6 +21,15 @@ def code_of(node: cst.CSTNode) -> str:
     return plain if plain is not None else _EMPTY.code_for_node(node)
 
 
+def string_value(node: cst.SimpleString) -> str | bytes:
+    """The value of a string literal. Raises ValueError or SyntaxError where it has none."""
+    text = node.value
+    if text[0] not in "'\"" or "\\" in text:
+        return node.evaluated_value
+    quote = 3 if text.startswith(('"""', "'''")) else 1
+    return text[quote:-quote]
+
+
 def _chain(node: cst.CSTNode) -> str | None:
     """The text of a name or attribute chain without blanks, comments or parentheses; None of anything else."""
     names: list[str] = []
