@@ -23,7 +23,8 @@ def all_rules() -> tuple[Rule, ...]:
             found += [
                 kind()
                 for kind in vars(module).values()
-                if isinstance(kind, type) and issubclass(kind, Rule) and kind.__module__ == info.name
+                # Python 3.10 takes an alias such as `tuple[int, ...]` for a class, until it is asked for its bases.
+                if isinstance(kind, type) and Rule in kind.__mro__ and kind.__module__ == info.name
             ]
     return tuple(sorted(found, key=lambda rule: rule.code))
 
