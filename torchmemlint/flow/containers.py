@@ -426,6 +426,11 @@ def _same(it: Interpreter, node: cst.Call, owner: Container, text: str, argument
     return replace(owner, items=None)
 
 
+def _values(it: Interpreter, node: cst.Call, owner: Container, text: str, arguments: Arguments) -> Value:
+    """`d.values()`: iterating over it gives the values, where iterating over the dict gives its keys."""
+    return replace(owner, items=None, kind="list")
+
+
 def _items(it: Interpreter, node: cst.Call, owner: Container, text: str, arguments: Arguments) -> Value:
     pair = literal(it, node, "tuple", [(node.func, NUMBER), (node.func, it.element(owner))], False)
     return Known("items", owner.oid, made=owner.made, loops=owner.loops, element=pair)
@@ -451,7 +456,7 @@ _METHODS: dict[str, Callable[[Interpreter, cst.Call, Container, str, Arguments],
     "get_nowait": _take,
     "setdefault": _setdefault,
     "clear": _clear,
-    "values": _same,
+    "values": _values,
     "copy": _same,
     "items": _items,
     "keys": lambda it, node, owner, text, arguments: Known("keys", owner.oid, element=NUMBER),

@@ -215,6 +215,7 @@ def operation(it: Interpreter, node: cst.CSTNode, name: str, values: list[Value]
             it.use(value, Use.READ)
         return Tensor(Graph.NONE, kind=Kind.DISCRETE, producer=name, made=made)
     if name in torch_api.JOINERS and values:
+        _prove_elements(it, values[0])
         overwriting.followed(it, node, name, values[:1])
         joined = containers.joined_tensor(it, node, values[0], name)
         return proven(it, _in_mode(it, joined), made)
@@ -240,6 +241,14 @@ def operation(it: Interpreter, node: cst.CSTNode, name: str, values: list[Value]
     if name in torch_api.SPLITTERS or name in ("std_mean", "var_mean", "svd", "qr", "eigh", "eig", "slogdet"):
         return replace(result, exact=False)
     return proven(it, result, made)
+
+
+def _prove_elements(it: Interpreter, value: Value) -> None:
+    """What is concatenated are tensors, also where hooks put them there."""
+    if isinstance(value, Container):
+        for element in it.elements(value):
+            if isinstance(element, Tensor) and element.producer == "hook" and element.made is not None:
+                it.proved_tensors.add(element.made)
 
 
 _KEEPING = frozenset(
