@@ -43,13 +43,13 @@ def text_of(name: str) -> str:
 def test_what_the_program_says_is_up_to_date(name: str) -> None:
     text = text_of(name)
     assert TOOL.filled(text, {}) == text, "run python tools/documents.py"
-    begun = re.findall(r"<!-- begin: (.*?) -->", text)
-    assert begun == re.findall(r"<!-- end: (.*?) -->", text)
+    begun = re.findall(r"<!-- (.*?): written by", text)
+    assert begun == re.findall(r"<!-- end of (.*?) -->", text)
     assert set(begun) <= {*TOOL.MAKERS, "benchmark"}
 
 
 def test_a_benchmark_goes_into_its_place_and_stays() -> None:
-    text = "a\n<!-- begin: benchmark -->\nold\n<!-- end: benchmark -->\nb\n"
+    text = "a\n<!-- benchmark: written by benchmarks/speed.py -->\nold\n<!-- end of benchmark -->\nb\n"
     assert TOOL.filled(text, {"benchmark": "new\n"}) == text.replace("old", "new")
     assert TOOL.filled(text, {}) == text
 

@@ -5,7 +5,7 @@
     python benchmarks/speed.py > speed.md
     python tools/documents.py --benchmark speed.md # put a run of the benchmark into the README
 
-A place lies between `<!-- begin: NAME -->` and `<!-- end: NAME -->`.
+A place lies between `<!-- NAME: written by TOOL -->` and `<!-- end of NAME -->`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,18 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+import rules_table
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 EXAMPLE = "fixtures/TML101-graph-accumulation/bad_validation_total.py"
 SHORT_EXAMPLE = "fixtures/TML202-no-op-grad-mode/bad_uncalled.py"
-PLACE = re.compile(r"<!-- begin: (?P<name>[a-z-]+) -->\n(?P<text>.*?)<!-- end: (?P=name) -->", re.DOTALL)
-FIXES = {"safe": "safe", "unsafe": "unsafe", "hint": "shown only", None: "none"}
+PLACE = re.compile(
+    r"(?P<begin><!-- (?P<name>[a-z-]+): written by [\w./]+ -->\n)(?P<text>.*?)(?P<end><!-- end of (?P=name) -->)",
+    re.DOTALL,
+)
 
 
 def shown(*arguments: str) -> str:
@@ -40,17 +46,6 @@ def shown(*arguments: str) -> str:
         os.chdir(before)
     text = output.getvalue().rstrip().replace(str(ROOT), "/home/me/project")
     return f"```text\n$ torchmemlint {' '.join(arguments)}\n{text}\n```\n"
-
-
-def rules() -> str:
-    """The table of rules."""
-    from torchmemlint.rules.registry import all_rules
-
-    rows = ["| code | name | severity, at most | on | fix, at best |", "|---|---|---|---|---|"]
-    for rule in all_rules():
-        fix = FIXES[rule.fix.value if rule.fix is not None else None]
-        rows.append(f"| {rule.code} | {rule.name} | {rule.severity.value} | {'yes' if rule.on else 'no'} | {fix} |")
-    return "\n".join(rows) + "\n"
 
 
 def options() -> str:
@@ -72,7 +67,7 @@ def schema() -> str:
 
 MAKERS: dict[str, Callable[[], str]] = {
     "example": lambda: shown(EXAMPLE),
-    "rules": rules,
+    "rules": rules_table.table,
     "options": options,
     "full": lambda: shown(SHORT_EXAMPLE),
     "concise": lambda: shown(EXAMPLE, "--output-format", "concise"),
@@ -88,7 +83,7 @@ def filled(text: str, made: dict[str, str]) -> str:
         name = place["name"]
         if name not in made and name in MAKERS:
             made[name] = MAKERS[name]()
-        return f"<!-- begin: {name} -->\n{made.get(name, place['text'])}<!-- end: {name} -->"
+        return place["begin"] + made.get(name, place["text"]) + place["end"]
 
     return PLACE.sub(fill, text)
 
@@ -101,7 +96,7 @@ def main() -> int:
     os.environ.pop("FORCE_COLOR", None)
     made: dict[str, str] = {}
     if choices.benchmark is not None:
-        made["benchmark"] = choices.benchmark.read_text().strip() + "\n"
+        made["benchmark"] = "\n" + choices.benchmark.read_text(encoding="utf-8").strip() + "\n\n"
     stale = []
     for document in DOCUMENTS:
         before = document.read_text(encoding="utf-8")
