@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from programs import compiles, mutations, programs
 
+import torchmemlint
 from torchmemlint.engine.checking import check_text
 from torchmemlint.engine.one_file import ABOUT_THE_RUN
 from torchmemlint.findings import Finding
@@ -31,6 +32,7 @@ FIXTURES = [
 TEXTS = [path.read_text() for path in FIXTURES]
 CODES = frozenset(rule.code for rule in all_rules()) - ABOUT_THE_RUN
 PATH = Path("program.py")
+PACKAGE = str(Path(torchmemlint.__file__).parent.parent)  # this one, should another be installed
 
 # Hours of examples are for the one who looks for trouble: TORCHMEMLINT_EXAMPLES=20000 pytest tests/test_properties.py
 settings.register_profile(
@@ -156,7 +158,7 @@ def other_process() -> Iterator[Ask]:
     """The findings of a text as a process with another hash seed has them."""
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
     root = Path(__file__).parent
-    environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(root)}
+    environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join((str(root), PACKAGE))}
     command = [sys.executable, "-c", SERVER]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=root, env=environment) as server:

@@ -28,7 +28,10 @@ def test_the_statement_of_a_finding_in_a_header_is_the_header(body: str) -> None
 @pytest.mark.parametrize("text", ["x = " + "-" * 400 + "y", "x = " + "(" * 400 + "1" + ")" * 400, "x = " + "(" * 9_000])
 def test_what_is_nested_too_deeply_is_refused(text: str) -> None:
     assert MAX_NESTING < 400
-    for whole in (f"import torch\n{text}\n", f"import torch\n\n\ndef train():\n    {text}\n"):
+    for whole in (
+        f"import torch\n{text}\n",
+        f"import torch\n\n\ndef train(model):\n    model(torch.ones(2))\n    {text}\n",
+    ):
         with pytest.raises(UnreadableFile):
             check_text(whole, Path("a.py"), frozenset(("TML101",)))
 
