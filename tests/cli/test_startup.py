@@ -37,7 +37,11 @@ def test_a_check_never_imports_torch(tmp_path: Path) -> None:
 
 def test_a_tree_without_torch_is_not_parsed(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def broken(:\n")
-    done = fresh(["--isolated", "--jobs=1", "a.py"], ["torch", "torchmemlint.engine.checking", "torchmemlint.flow.analysis"], tmp_path)
+    done = fresh(
+        ["--isolated", "--jobs=1", "a.py"],
+        ["torch", "torchmemlint.engine.checking", "torchmemlint.flow.analysis"],
+        tmp_path,
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 

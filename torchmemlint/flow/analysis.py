@@ -304,7 +304,11 @@ def _bind_hook(it: Interpreter, parameters: list[cst.Param], function: Function,
         if position.isdigit() and int(position) < len(rest):
             it.state.vars[rest[int(position)].name.value] = value
     rest = rest[sum(position.isdigit() for position, _ in given) :]
-    if it.state.mode is not Mode.ON or kind in ("register_hook", "register_full_backward_hook", "register_backward_hook"):
+    if it.state.mode is not Mode.ON or kind in (
+        "register_hook",
+        "register_full_backward_hook",
+        "register_backward_hook",
+    ):
         return
     for parameter in rest[-1:] if kind == "register_forward_pre_hook" else rest[1:3]:
         it.state.vars[parameter.name.value] = modules.hook_tensor(it, parameter)

@@ -142,9 +142,7 @@ def unknown_call(it: Interpreter, node: cst.Call, callee: Value, arguments: Argu
     return Unknown(origins | {made}, made)
 
 
-def _record_weak_call(
-    it: Interpreter, node: cst.Call, callee: Value, made: Origin, inputs: frozenset[Origin]
-) -> None:
+def _record_weak_call(it: Interpreter, node: cst.Call, callee: Value, made: Origin, inputs: frozenset[Origin]) -> None:
     """A call of a variable that may well be a module: what is done with its result will tell."""
     plain = isinstance(callee, Unknown) and callee.path and isinstance(node.func, cst.Name | cst.Attribute)
     if it.recording and plain and node.args:

@@ -127,7 +127,9 @@ def _constant_arithmetic(left: Constant, right: Constant, operator: str) -> Valu
     if left.known and right.known and operator in _FOLDED:
         with suppress(TypeError, ZeroDivisionError, OverflowError, ValueError):
             result = _FOLDED[operator](left.value, right.value)
-            if (isinstance(result, int | float) and abs(result) < 1e18) or (isinstance(result, str) and len(result) < 200):
+            if (isinstance(result, int | float) and abs(result) < 1e18) or (
+                isinstance(result, str) and len(result) < 200
+            ):
                 return Constant(result, True)
     return NUMBER
 

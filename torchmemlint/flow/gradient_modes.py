@@ -153,9 +153,7 @@ def _neutral_syntax(it: Interpreter, item: cst.BaseExpression) -> bool:
 def _uncalled(it: Interpreter, item: cst.BaseExpression, qualified: str) -> None:
     if it.recording:
         statement = it.frame.statement or it.site(item)
-        it.facts.no_op_modes.append(
-            NoOpGradMode(it.site(item), it.scope, "uncalled", text_of(item), statement)
-        )
+        it.facts.no_op_modes.append(NoOpGradMode(it.site(item), it.scope, "uncalled", text_of(item), statement))
 
 
 def mode_of_class(it: Interpreter, cls: ClassInfo) -> Mode | None:
@@ -171,7 +169,11 @@ def mode_of_class(it: Interpreter, cls: ClassInfo) -> Mode | None:
     bases = cls.external_bases()
     if any(base in known_modes.OFF for base in bases):
         return Mode.OFF
-    return None if all(known_modes.is_neutral_context(base) or base in ("object", "ContextDecorator") for base in bases) else Mode.UNKNOWN
+    return (
+        None
+        if all(known_modes.is_neutral_context(base) or base in ("object", "ContextDecorator") for base in bases)
+        else Mode.UNKNOWN
+    )
 
 
 def mode_of_function(it: Interpreter, function: Function, mode: Mode) -> Mode:

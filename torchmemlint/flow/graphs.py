@@ -101,8 +101,4 @@ def proven(it: Interpreter, value: Tensor, made: object) -> Tensor:
     site = it.proved(value.made)
     if site is None:
         return value
-    return replace(
-        value, graph=Graph.LIVE, history=(Step(value.made, "carries a graph: a backward runs through it"),)
-    )
-
-
+    return replace(value, graph=Graph.LIVE, history=(Step(value.made, "carries a graph: a backward runs through it"),))

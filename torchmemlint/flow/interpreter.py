@@ -107,7 +107,9 @@ class Interpreter:
         self.element_keys: dict[int, set[str]] = {}  # container -> its slots, ever
         self.entry_sites: dict[tuple[int, str], Site] = {}  # slot -> the expression that fills it
         self.writes: dict[Function | None, set[tuple[int, str]]] = {}  # heap slots that functions assign
-        self.hooked: dict[Function, list[tuple[tuple[tuple[str, Value], ...], Site, str, Mode]]] = {}  # functions registered as hooks
+        self.hooked: dict[
+            Function, list[tuple[tuple[tuple[str, Value], ...], Site, str, Mode]]
+        ] = {}  # functions registered as hooks
         self.called_back: set[Function] = set()  # handed to code that is not understood
         self.returned: dict[Function, list[Value]] = {}
         self.called_out_of_view: Set[str] = frozenset()  # functions that are called by others which are not walked

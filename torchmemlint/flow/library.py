@@ -171,16 +171,12 @@ def _enumerate(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
         return Unknown()
     first = arguments.items[0]
     element = iteration.element_of(it, first.value, first.node)
-    pair = containers.literal(
-        it, node, "tuple", [(node.func, NUMBER), (first.node, element)], False
-    )
+    pair = containers.literal(it, node, "tuple", [(node.func, NUMBER), (first.node, element)], False)
     return Known("enumerate", element=pair, arguments=(("0", first.value),) if isinstance(first.value, Known) else ())
 
 
 def _zip(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
-    values = [
-        (a.node, iteration.element_of(it, a.value, a.node)) for a in arguments.items if a.name.isdigit()
-    ]
+    values = [(a.node, iteration.element_of(it, a.value, a.node)) for a in arguments.items if a.name.isdigit()]
     starred = any(a.name == "*" for a in arguments.items)
     if starred:
         inner = arguments.items[0].value
@@ -302,9 +298,7 @@ def _variable(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
         asked = not volatile.value.known or bool(volatile.value.value)
         if asked:
             it.facts.no_op_modes.append(
-                NoOpGradMode(
-                    it.site(node), it.scope, "volatile", text_of(node), it.frame.statement or it.site(node)
-                )
+                NoOpGradMode(it.site(node), it.scope, "volatile", text_of(node), it.frame.statement or it.site(node))
             )
     requires = arguments.get("requires_grad", "1")
     if isinstance(requires, Constant) and requires.known and requires.value:
@@ -482,9 +476,7 @@ def object_method(it: Interpreter, node: cst.Call, owner: Known, name: str, argu
     return Unknown()
 
 
-def unknown_method(
-    it: Interpreter, node: cst.Call, owner: Value, name: str, path: str, arguments: Arguments
-) -> Value:
+def unknown_method(it: Interpreter, node: cst.Call, owner: Value, name: str, path: str, arguments: Arguments) -> Value:
     """A method of something that is not understood."""
     if name in ("__enter__", "enter_context") and isinstance(owner, GradMode):
         gradient_modes.enter(it, owner, node)
@@ -507,8 +499,10 @@ def unknown_method(
         for value in arguments.values:
             it.use(value, Use.READ)
         return NUMBER if isinstance(owner, Constant) else Unknown()
-    if name in torch_api.DISCRETE and name not in ("all", "any", "unique", "short", "int", "bool", "long") and (
-        isinstance(owner, Unknown) and owner.origins
+    if (
+        name in torch_api.DISCRETE
+        and name not in ("all", "any", "unique", "short", "int", "bool", "long")
+        and (isinstance(owner, Unknown) and owner.origins)
     ):
         it.use(owner, Use.READ)
         return Tensor(Graph.NONE, kind=Kind_DISCRETE, producer=name, made=it.site(node))

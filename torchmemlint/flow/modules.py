@@ -43,7 +43,8 @@ from torchmemlint.syntax.text import shortened, text_of
 # Methods of a module other than calling it that run a forward pass, besides those of the project.
 HOOK_LABEL = "calls of a hook"
 FORWARD_METHODS = frozenset(
-    "forward encode decode encode_image encode_text encode_prompt get_image_features get_text_features extract_features "
+    "forward encode decode encode_image encode_text encode_prompt get_image_features get_text_features "
+    "extract_features "
     "forward_features forward_head get_last_hidden_state get_features predict_noise predict_logits".split()
 )
 _SELF_RETURNING = frozenset("to cuda cpu half float double bfloat16 type compile share_memory to_empty apply".split())
@@ -125,9 +126,7 @@ def build(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments)
     if last in ("Sequential", "ModuleList") and qualified.startswith("torch.nn."):
         children = _children(it, arguments)
         if it.recording and last == "Sequential":
-            it.facts.sequentials.append(
-                SequentialBuilt(made, it.scope, children, not arguments.unknown_positional)
-            )
+            it.facts.sequentials.append(SequentialBuilt(made, it.scope, children, not arguments.unknown_positional))
     parameters = known_modules.has_parameters(qualified)
     if children and all(isinstance(c, ModuleValue) and c.parameters is False for c in children):
         parameters = False
@@ -494,11 +493,20 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
     if name in ("named_modules", "named_children", "modules", "children"):
         part = ModuleValue(it.oid("part", module.oid), why=module.why, made=module.made)
         if name.startswith("named"):
-            return Known("iterator", element=containers.literal(
-                it, node, "tuple", [(node.func, NUMBER), (node.func, part)], False
-            ))
+            return Known(
+                "iterator",
+                element=containers.literal(it, node, "tuple", [(node.func, NUMBER), (node.func, part)], False),
+            )
         return Known("iterator", element=part)
-    if name in ("state_dict", "named_buffers", "load_state_dict", "zero_grad", "extra_repr", "no_sync", "train_dataloader"):
+    if name in (
+        "state_dict",
+        "named_buffers",
+        "load_state_dict",
+        "zero_grad",
+        "extra_repr",
+        "no_sync",
+        "train_dataloader",
+    ):
         return Known("state dict") if name == "state_dict" else Known("context")
     if name.startswith("register_") and "hook" in name:
         hook(it, node, name, arguments)

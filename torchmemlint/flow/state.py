@@ -13,9 +13,7 @@ class State:
 
     __slots__ = ("dead", "heap", "mode", "vars")
 
-    def __init__(
-        self, variables: dict[str, Value], heap: Heap, mode: Mode, dead: bool = False
-    ) -> None:
+    def __init__(self, variables: dict[str, Value], heap: Heap, mode: Mode, dead: bool = False) -> None:
         self.vars = variables
         self.heap = heap
         self.mode = mode
@@ -55,9 +53,7 @@ def join_states(a: State, b: State) -> State:
         return b
     if b.dead:
         return a
-    return State(
-        _join_maps(a.vars, b.vars), a.heap.joined(b.heap), a.mode if a.mode is b.mode else Mode.UNKNOWN
-    )
+    return State(_join_maps(a.vars, b.vars), a.heap.joined(b.heap), a.mode if a.mode is b.mode else Mode.UNKNOWN)
 
 
 def _join_maps(a: dict, b: dict) -> dict:  # type: ignore[type-arg]

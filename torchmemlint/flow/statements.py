@@ -110,9 +110,7 @@ def _assign_name(
     it.state.bind(name, value)
 
 
-def _unpack(
-    it: Interpreter, target: cst.Tuple | cst.List, value: Value, node: cst.BaseExpression | None
-) -> None:
+def _unpack(it: Interpreter, target: cst.Tuple | cst.List, value: Value, node: cst.BaseExpression | None) -> None:
     elements = target.elements
     starred = next((i for i, e in enumerate(elements) if isinstance(e, cst.StarredElement)), None)
     items = value.items if isinstance(value, Container) else None
@@ -639,6 +637,7 @@ def for_statement(it: Interpreter, node: cst.For) -> None:
 
 def while_statement(it: Interpreter, node: cst.While) -> None:
     """`while`."""
+
     def head() -> None:
         it.use(it.evaluate(node.test), Use.READ)
 
@@ -676,9 +675,7 @@ def _loop(
         execute_body(it, orelse.body)
 
 
-def _round(
-    it: Interpreter, state: State, head: Callable[[], None], body: cst.BaseSuite
-) -> tuple[State, list[State]]:
+def _round(it: Interpreter, state: State, head: Callable[[], None], body: cst.BaseSuite) -> tuple[State, list[State]]:
     """One walk of a loop's body: the state at its end, and those that left it by `break`."""
     frame = it.frame
     it.state = state
@@ -752,7 +749,5 @@ def class_decorators(it: Interpreter, cls: ClassInfo) -> None:
         qualified = it.program.qualify(decorator_name(decorator))
         if it.recording and gradient_modes.mode_of_external(qualified) is not None:
             it.facts.no_op_modes.append(
-                NoOpGradMode(
-                    it.site(decorator), it.scope, "class", text_of(decorator.decorator), it.site(decorator)
-                )
+                NoOpGradMode(it.site(decorator), it.scope, "class", text_of(decorator.decorator), it.site(decorator))
             )

@@ -38,7 +38,12 @@ _FILLING = frozenset("zero_ fill_ normal_ uniform_ bernoulli_ random_ exponentia
 def method(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments: Arguments) -> Value:
     """`owner.name(...)` of a tensor."""
     made = it.site(node)
-    if owner.producer in ("hook", "getitem") and not owner.exact and owner.made is not None and name in _COMMON | _PROVING:
+    if (
+        owner.producer in ("hook", "getitem")
+        and not owner.exact
+        and owner.made is not None
+        and name in _COMMON | _PROVING
+    ):
         it.proved_tensors.add(owner.made)  # what a tuple does not have
     if owner.producer == "distribution":
         return distribution_method(it, node, owner, name, arguments)
@@ -231,7 +236,9 @@ def operation(it: Interpreter, node: cst.CSTNode, name: str, values: list[Value]
         via = Via.COPY if name in torch_api.COPIES else Via.ARITHMETIC
         result = replace(result, carried=through(result, via))
     first = values[0] if values else None
-    kind = first.kind if isinstance(first, Tensor) and first.kind is Kind.DISCRETE and name in _KEEPING else Kind.UNKNOWN
+    kind = (
+        first.kind if isinstance(first, Tensor) and first.kind is Kind.DISCRETE and name in _KEEPING else Kind.UNKNOWN
+    )
     if isinstance(first, Tensor) and first.kind is Kind.DISCRETE and name in ("sum", "prod", "cumsum"):
         kind = Kind.DISCRETE
     result = replace(result, kind=kind)

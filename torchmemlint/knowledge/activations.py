@@ -12,9 +12,7 @@ from __future__ import annotations
 
 SAVES_ONE = frozenset({"LeakyReLU", "ELU", "SELU", "CELU", "RReLU"})
 TRANSIENT = frozenset({"ReLU", "Dropout1d", "Dropout2d", "Dropout3d"})
-SAVES_NOTHING = frozenset(
-    {"SiLU", "Mish", "Hardswish", "Hardsigmoid", "ReLU6", "Hardtanh", "Threshold", "Dropout"}
-)
+SAVES_NOTHING = frozenset({"SiLU", "Mish", "Hardswish", "Hardsigmoid", "ReLU6", "Hardtanh", "Threshold", "Dropout"})
 IGNORES_INPLACE = frozenset({"AlphaDropout", "FeatureAlphaDropout"})  # the modules take `inplace` and do not use it
 WITH_INPLACE = SAVES_ONE | TRANSIENT | SAVES_NOTHING
 

@@ -38,4 +38,6 @@ def role(methods: Set[str]) -> str | None:
 
 def telling(methods: Set[str]) -> str:
     """The method that shows best that the object is a module."""
-    return next((name for name in (*_MODULE, "train", "load_state_dict", "state_dict") if name in methods), "parameters")
+    return next(
+        (name for name in (*_MODULE, "train", "load_state_dict", "state_dict") if name in methods), "parameters"
+    )

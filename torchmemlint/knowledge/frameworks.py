@@ -44,7 +44,8 @@ PASSING_METHODS = frozenset({"scale", "gather_for_metrics", "scale_loss"})
 # Source: the DiffusionPipeline documentation ("Generate" section; `from_pretrained` sets every component to eval).
 PIPELINE_BASES = ("DiffusionPipeline", "StableDiffusionPipeline", "StableDiffusionXLPipeline", "FluxPipeline")
 PIPELINE_MODULES = frozenset(
-    "unet transformer transformer_2 vae vqvae text_encoder text_encoder_2 text_encoder_3 image_encoder controlnet prior "
+    "unet transformer transformer_2 vae vqvae text_encoder text_encoder_2 text_encoder_3 image_encoder controlnet "
+    "prior "
     "safety_checker vocoder movq adapter unet_1 unet_2".split()
 )
 PIPELINE_INFERENCE = frozenset({"__call__", "invert"})

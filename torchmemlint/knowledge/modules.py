@@ -91,7 +91,12 @@ _MODULE_BASES = frozenset(
 )
 
 # Factories that return a module with parameters.
-_FACTORY_PREFIXES = ("torchvision.models.", "timm.models.", "segmentation_models_pytorch.", "torch_geometric.nn.models.")
+_FACTORY_PREFIXES = (
+    "torchvision.models.",
+    "timm.models.",
+    "segmentation_models_pytorch.",
+    "torch_geometric.nn.models.",
+)
 _FACTORIES = frozenset(
     {
         "timm.create_model",

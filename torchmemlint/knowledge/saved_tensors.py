@@ -9,8 +9,7 @@ from __future__ import annotations
 
 _CONVOLUTIONS = "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d"
 _NORMS = (
-    "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d "
-    "LayerNorm"
+    "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm"
 )
 
 # Layers that make a fresh output and do not keep it: it may be overwritten.

@@ -20,9 +20,7 @@ class _Recorder(PositionProvider):
         )
         module._codegen(state)
         return {
-            node: (found.start, found.end)
-            for node, found in self._computed.items()
-            if isinstance(found, CodeRange)
+            node: (found.start, found.end) for node, found in self._computed.items() if isinstance(found, CodeRange)
         }
 
 

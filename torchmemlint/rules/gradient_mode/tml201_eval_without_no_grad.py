@@ -196,8 +196,6 @@ def _fix(facts: FileFacts, call: ModuleCall, use: Use, effects: set[str]) -> Fix
     if function is not None and not trains:
         return decorate(facts, function, applicability)
     loop = innermost_loop(call.scope)
-    if loop is not None and not any(
-        mark.site is loop for backward in facts.backwards for mark in backward.scope.loops
-    ):
+    if loop is not None and not any(mark.site is loop for backward in facts.backwards for mark in backward.scope.loops):
         return wrap(facts, loop.span, applicability)
     return None

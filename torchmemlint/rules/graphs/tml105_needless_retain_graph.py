@@ -124,10 +124,7 @@ def _others(facts: FileFacts, backward: Backward) -> bool:
 def _feeds_itself(facts: FileFacts, made: frozenset[Origin]) -> bool:
     """Does a state come back into the call that made it, with its graph?"""
     calls: list[ModuleCall | WeakCall] = [*facts.module_calls, *facts.weak_calls]
-    return any(
-        call.origin in made and any(o.site is call.origin.site for o in call.input_origins)
-        for call in calls
-    )
+    return any(call.origin in made and any(o.site is call.origin.site for o in call.input_origins) for call in calls)
 
 
 def _others_anywhere(facts: FileFacts, backward: Backward) -> bool:
