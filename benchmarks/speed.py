@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from measure import Measurement, measure
-from tools import Tool, ours, parsing, preflight, torchfix
 from trees import Tree, fetch
+
+from tools import Tool, ours, parsing, preflight, torchfix
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "torchmemlint-benchmarks"
 TOOLS = ("torchmemlint", "ast.parse", "torch-preflight", "torchfix")
