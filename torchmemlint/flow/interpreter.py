@@ -364,7 +364,7 @@ class Interpreter:
             known = uses.get(origin)
             if known is None:
                 uses[origin] = use
-            elif use not in known:
+            elif known._value_ & use._value_ != use._value_:
                 uses[origin] = known | use
 
     def deep_origins(self, value: Value, depth: int = 0) -> frozenset[Origin]:

@@ -29,6 +29,10 @@ class Outline:
         self.depth = max(self.depth, other.depth)
 
 
+# What stands in fields of nodes and holds no call.
+_LEAVES = frozenset((str, int, type(None), ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del, ast.alias))
+
+
 def outline(statement: ast.AST) -> Outline:
     """Summarise everything inside `statement`."""
     found = Outline()
@@ -38,9 +42,10 @@ def outline(statement: ast.AST) -> Outline:
         below: list[ast.AST] = []
         for node in level:
             for value in vars(node).values():
-                if isinstance(value, list):
-                    below += [item for item in value if isinstance(item, ast.AST)]
-                elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+                kind = value.__class__
+                if kind is list:
+                    below += [item for item in value if item.__class__ not in _LEAVES]
+                elif kind not in _LEAVES and isinstance(value, ast.AST):
                     below.append(value)
             if isinstance(node, ast.Call) and (path := dotted(node.func)):
                 found.called.add(path)
