@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator
 
@@ -94,12 +95,12 @@ def test_a_missing_or_empty_section_is_an_error(title: str) -> None:
 
 
 def test_other_mistakes_are_errors() -> None:
-    assert Sample.__doc__ is not None
+    text = inspect.cleandoc(Sample.__doc__ or "")  # from Python 3.13 on the compiler does this
     for spoilt, message in (
         (None, "no text for"),
-        (Sample.__doc__ + "\n    ## Referrences\n    x", "unknown section `## Referrences`"),
-        (Sample.__doc__ + "\n    ## Example\n    x", "twice"),
-        (Sample.__doc__ + "\n    ```python\n", "not closed"),
+        (text + "\n## Referrences\nx", "unknown section `## Referrences`"),
+        (text + "\n## Example\nx", "twice"),
+        (text + "\n```python\n", "not closed"),
     ):
         with pytest.raises(PageError, match=message):
             page(with_docstring(spoilt))
