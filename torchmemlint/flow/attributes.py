@@ -71,18 +71,10 @@ def read(it: Interpreter, node: cst.Attribute, owner: Value, name: str, *, calle
 def _setting(it: Interpreter, cls: ClassInfo, name: str) -> Value | None:
     """`Config.num_workers`: a number or string in a class body, which others may have changed."""
     for ancestor in cls.ancestors():
-        for statement in ancestor.node.body.body:
-            for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
-                match small:
-                    case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=target))], value=value):
-                        pass
-                    case cst.AnnAssign(target=cst.Name(value=target), value=cst.BaseExpression() as value):
-                        pass
-                    case _:
-                        continue
-                if target == name and isinstance(value, cst.Integer | cst.Float | cst.SimpleString | cst.Name):
-                    known = it.evaluate(value)
-                    return Known("default", element=known) if isinstance(known, Constant) and known.known else None
+        value = ancestor.setting(name)
+        if value is not None:
+            known = it.evaluate(value)
+            return Known("default", element=known) if isinstance(known, Constant) and known.known else None
     return None
 
 

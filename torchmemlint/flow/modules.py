@@ -88,7 +88,7 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
 def _class_decorators(cls: ClassInfo) -> list[str]:
     from torchmemlint.flow.program import decorator_name
 
-    return [decorator_name(d) for d in cls.node.decorators]
+    return [decorator_name(d) for d in cls.decorators]
 
 
 def _class_has_parameters(cls: ClassInfo) -> bool | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -33,14 +33,23 @@ class Function:
     """A function, method or nested function of the project."""
 
     name: str
-    node: cst.FunctionDef
     piece: Piece
     cls: ClassInfo | None = None
     parent: Function | None = None
     outline: Outline = field(default_factory=Outline)
+    syntax: ast.FunctionDef | ast.AsyncFunctionDef | None = None  # where the piece is this function alone
+    _node: cst.FunctionDef | None = None
 
     def __repr__(self) -> str:
         return f"Function({self.qualname})"
+
+    @property
+    def node(self) -> cst.FunctionDef:
+        """Its libcst tree, parsed when first asked for."""
+        if self._node is None:
+            found = self.piece.definition()
+            self._node = found if isinstance(found, cst.FunctionDef) else _nothing(self.name)
+        return self._node
 
     @property
     def qualname(self) -> str:
@@ -50,6 +59,8 @@ class Function:
 
     def decorator_texts(self) -> list[str]:
         """Dotted names of the decorators, calls included ("torch.no_grad")."""
+        if self.syntax is not None:
+            return [text for d in self.syntax.decorator_list if (text := outlined_name(d))]
         return [text for d in self.node.decorators if (text := decorator_name(d))]
 
 
@@ -58,16 +69,48 @@ class ClassInfo:
     """A class of the project."""
 
     name: str
-    node: cst.ClassDef
     piece: Piece
     program: Program
     bases: tuple[str, ...]  # qualified names, or plain names of classes of this file
     oid: int  # identity of `self` in the analysis of its methods
     methods: dict[str, Function] = field(default_factory=dict)
     outline: Outline = field(default_factory=Outline)
+    local: cst.ClassDef | None = None  # of a class within a function or condition: its tree
+    _decorators: Sequence[cst.Decorator] | None = None
 
     def __repr__(self) -> str:
         return f"ClassInfo({self.name})"
+
+    @property
+    def decorators(self) -> Sequence[cst.Decorator]:
+        """Its decorators, parsed when first asked for."""
+        if self._decorators is None:
+            if self.local is not None:
+                self._decorators = self.local.decorators
+            elif isinstance(self.piece.outline, ast.ClassDef) and not self.piece.outline.decorator_list:
+                self._decorators = ()
+            else:
+                found = self.piece.definition()
+                self._decorators = found.decorators if found is not None else ()
+        return self._decorators
+
+    def setting(self, name: str) -> cst.BaseExpression | None:
+        """The number, string or name that the class body assigns to a name."""
+        if self.local is not None:
+            body: Sequence[ast.stmt] = ast.parse(cst.Module([self.local]).code).body
+        else:
+            body = (self.piece.outline,) if self.piece.outline is not None else ()
+        for statement in body[0].body if body and isinstance(body[0], ast.ClassDef) else ():
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
+                    pass
+                case ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value) if target == name:
+                    pass
+                case _:
+                    continue
+            if isinstance(value, ast.Constant | ast.Name):
+                return cst.parse_expression(ast.unparse(value))
+        return None
 
     def ancestors(self) -> Iterator[ClassInfo]:
         """This class and its project bases, nearest first."""
@@ -185,11 +228,8 @@ class Program:
         piece = self._pieces.get(name)
         if piece is None or piece.kind != "def":
             return None
-        whole = self.outline_of(piece)
-        node = _definition(piece)
-        if not isinstance(node, cst.FunctionDef):
-            return None
-        function = Function(name, node, piece, outline=whole)
+        assert isinstance(piece.outline, ast.FunctionDef | ast.AsyncFunctionDef)
+        function = Function(name, piece, outline=self.outline_of(piece), syntax=piece.outline)
         self.functions[name] = function
         return function
 
@@ -200,25 +240,30 @@ class Program:
         piece = self._pieces.get(name)
         if piece is None or piece.kind != "class":
             return None
-        self._outlines_in_class(piece)
-        node = _definition(piece)
-        if not isinstance(node, cst.ClassDef):
-            return None
-        return self.add_class(name, node, piece)
-
-    def add_class(self, name: str, node: cst.ClassDef, piece: Piece) -> ClassInfo:
-        """Register a class with its methods."""
-        bases = tuple(self.qualify(text) for arg in node.bases if (text := expression_name(arg.value)))
+        assert isinstance(piece.outline, ast.ClassDef)
+        bases = tuple(self.qualify(text) for base in piece.outline.bases if (text := outlined_name(base)))
         whole, by_name = self._outlines_in_class(piece)
-        info = ClassInfo(name, node, piece, self, bases, self.new_oid(), outline=whole)
-        self.classes[name] = info
-        self._made.append(info)
-        for statement in _statements(node.body):
+        info = self._add(ClassInfo(name, piece, self, bases, self.new_oid(), outline=whole))
+        for part in piece.outline.body:
+            if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
+                info.methods[part.name] = Function(
+                    part.name, piece.method(part), info, outline=by_name[part.name], syntax=part
+                )
+        return info
+
+    def add_local_class(self, node: cst.ClassDef, piece: Piece) -> ClassInfo:
+        """Register a class that stands within a function or condition."""
+        bases = tuple(self.qualify(text) for arg in node.bases if (text := expression_name(arg.value)))
+        info = self._add(ClassInfo(node.name.value, piece, self, bases, self.new_oid(), local=node))
+        for statement in node.body.body:
             if isinstance(statement, cst.FunctionDef):
                 method = statement.name.value
-                info.methods[method] = Function(
-                    method, statement, piece, info, outline=by_name.get(method) or Outline()
-                )
+                info.methods[method] = Function(method, piece, info, _node=statement)
+        return info
+
+    def _add(self, info: ClassInfo) -> ClassInfo:
+        self.classes[info.name] = info
+        self._made.append(info)
         return info
 
     def outline_of(self, piece: Piece) -> Outline:
@@ -240,6 +285,8 @@ class Program:
     def release(self) -> None:
         """Let go of all trees, without waiting for the garbage collector: functions and classes hold each other."""
         for cls in self._made:
+            for method in cls.methods.values():
+                method.piece.release()
             cls.methods.clear()
         for held in (self._made, self.classes, self.functions, self._outlines):
             held.clear()
@@ -247,14 +294,9 @@ class Program:
             piece.release()
 
     def outlines(self) -> Iterator[Outline]:
-        """The outlines of all pieces looked at."""
-        for function in self.functions.values():
-            yield function.outline
-        for cls in self.classes.values():
-            yield cls.outline
+        """The outlines of all pieces."""
         for piece in self.source.pieces:
-            if piece.kind == "code":
-                yield self.outline_of(piece)
+            yield self._outlines_in_class(piece)[0] if piece.kind == "class" else self.outline_of(piece)
 
     def qualify(self, path: str) -> str:
         """A dotted source path with its first name replaced by what it was imported as."""
@@ -275,15 +317,16 @@ def _class_outlines(piece: Piece) -> tuple[Outline, dict[str, Outline]]:
     return whole, methods
 
 
-def _definition(piece: Piece) -> cst.CSTNode | None:
-    for statement in piece.module.body:
-        if isinstance(statement, cst.FunctionDef | cst.ClassDef):
-            return statement
-    return None
+def _nothing(name: str) -> cst.FunctionDef:
+    """What stands for a function that Python reads and libcst does not: nothing is known of it."""
+    return cst.FunctionDef(cst.Name(name), cst.Parameters(), cst.SimpleStatementSuite([cst.Pass()]))
 
 
-def _statements(body: cst.BaseSuite) -> list[cst.BaseStatement | cst.BaseSmallStatement]:
-    return list(body.body)
+def outlined_name(node: ast.expr) -> str:
+    """`expression_name` for the standard parser's nodes; of a call, the name of what is called."""
+    while isinstance(node, ast.Call | ast.Subscript):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return dotted(node)
 
 
 def expression_name(node: cst.BaseExpression) -> str:

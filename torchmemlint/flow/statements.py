@@ -35,7 +35,7 @@ from torchmemlint.flow.values import (
     cap,
 )
 from torchmemlint.knowledge import torch_api
-from torchmemlint.syntax.outline import Outline, dotted_text
+from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.text import text_of
 
 _MAX_ROUNDS_DEPTH = 4  # deeper loops are walked once
@@ -718,7 +718,7 @@ def function_statement(it: Interpreter, node: cst.FunctionDef) -> None:
     name = node.name.value
     function = it.local_functions.get(node)
     if function is None:
-        function = Function(name, node, it.frame.piece, None, it.frame.function, Outline())
+        function = Function(name, it.frame.piece, None, it.frame.function, _node=node)
         it.local_functions[node] = function
     if it.frame.function is None and name not in it.program.functions:
         it.program.functions[name] = function
@@ -737,7 +737,7 @@ def class_statement(it: Interpreter, node: cst.ClassDef) -> None:
     info: ClassInfo | None = it.local_classes.get(node)
     if info is None:
         known = it.program.classes.get(name)
-        info = known if known is not None and known.node is node else it.program.add_class(name, node, it.frame.piece)
+        info = known if known is not None and known.local is node else it.program.add_local_class(node, it.frame.piece)
         it.local_classes[node] = info
     it.state.bind(name, ClassValue(info))
     class_decorators(it, info)
@@ -745,7 +745,7 @@ def class_statement(it: Interpreter, node: cst.ClassDef) -> None:
 
 def class_decorators(it: Interpreter, cls: ClassInfo) -> None:
     """A class under `torch.no_grad()`: only its construction is covered."""
-    for decorator in cls.node.decorators:
+    for decorator in cls.decorators:
         qualified = it.program.qualify(decorator_name(decorator))
         if it.recording and gradient_modes.mode_of_external(qualified) is not None:
             it.facts.no_op_modes.append(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -33,11 +34,42 @@ class Piece:
     kind: str  # "def", "class" or "code"
     name: str  # of a function or class, else ""
     outline: ast.stmt | None  # the standard parser's node, where it could read the file
+    around: Piece | None = None  # of a method: its class's piece
     _module: cst.Module | None = field(default=None, repr=False)
     _ranges: CodeRanges | None = field(default=None, repr=False)
+    _lines: list[str] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"Piece({self.kind} {self.name!r} at {self.first_row})"
+
+    @property
+    def top(self) -> Piece:
+        """The top-level statement that this is, or is a part of."""
+        return self if self.around is None else self.around
+
+    def method(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Piece:
+        """A method of this class as a piece of its own, so that libcst reads it without the others."""
+        first = min([function.lineno, *(d.lineno for d in function.decorator_list)])
+        last = function.end_lineno or function.lineno
+        lines = self.lines[first - self.first_row : last - self.first_row + 1]
+        return Piece(f"class {self.name}:\n" + "".join(lines), first - 1, "def", function.name, function, self)
+
+    @property
+    def lines(self) -> list[str]:
+        """The text by lines, each with its line feed."""
+        if self._lines is None:
+            self._lines = _lines(self.text)
+        return self._lines
+
+    def definition(self) -> cst.FunctionDef | cst.ClassDef | None:
+        """The function or class that the piece defines; None where libcst does not read it."""
+        body: Sequence[cst.CSTNode] = self.module.body
+        if self.around is not None:
+            body = body[0].body.body if body and isinstance(body[0], cst.ClassDef) else ()
+        for statement in body:
+            if isinstance(statement, cst.FunctionDef | cst.ClassDef):
+                return statement
+        return None
 
     def refuse_if_deeper(self, depth: int) -> None:
         """Raise UnreadableFile where libcst and the interpreter, which are recursive, would go too deep."""
@@ -93,7 +125,7 @@ class Piece:
 
     def release(self) -> None:
         """Let go of the trees: the piece is not asked any more."""
-        self._module = self._ranges = self.outline = None
+        self._module = self._ranges = self._lines = self.outline = None
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where `node` stands in the file; computed for the whole piece on first use."""

@@ -170,7 +170,7 @@ def _within(call: ModuleCall) -> bool:
     """Was the module put into evaluation mode by the function that calls it?"""
     site = call.evaluating
     function = call.scope.function
-    if site is None or site.piece is not call.site.piece:
+    if site is None or site.piece.top is not call.site.piece.top:
         return site is not None and function is None
     if function is None:
         return True

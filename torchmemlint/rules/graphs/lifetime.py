@@ -43,7 +43,7 @@ def made_within(facts: FileFacts, origins: Iterable[Origin], loop: LoopMark) -> 
     around = loop.site.span
     given = any(origin in facts.live_parameters for origin in origins)
     for origin in origins:
-        if origin.site.piece is not loop.site.piece:
+        if origin.site.piece.top is not loop.site.piece.top:
             if given:
                 continue  # it came in as an argument
             return True

@@ -133,7 +133,7 @@ def _others_anywhere(facts: FileFacts, backward: Backward) -> bool:
 
 def _same_function(backward: Backward, origin: Origin) -> bool:
     function = backward.scope.function
-    if origin.site.piece is not backward.site.piece:
+    if origin.site.piece.top is not backward.site.piece.top:
         return False
     return function is None or _around(function.piece.span(function.node), origin.site.span)
 
