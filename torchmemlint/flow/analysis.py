@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Set
+from collections.abc import Sequence
 from dataclasses import replace
 
 import libcst as cst
@@ -13,7 +13,7 @@ from torchmemlint.flow.dispatch import EVALUATORS, EXECUTORS
 from torchmemlint.flow.facts import CachedResult, FileFacts, Use
 from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.interpreter import CallRecord, Frame, Interpreter
-from torchmemlint.flow.program import ClassInfo, Function, Program, decorator_name
+from torchmemlint.flow.program import Function, Program, decorator_name
 from torchmemlint.flow.state import State
 from torchmemlint.flow.values import (
     Carry,
@@ -47,52 +47,31 @@ def analyse(source: SourceModule) -> FileFacts:
     it.executors = EXECUTORS
     it.evaluated = overwriting.made
     it.body_executor = statements.execute_body
-    idle = relevance.idle(program)
-    it.called_out_of_view = idle.callees
-    functions = _functions(program, idle.pieces)
-    for name in idle.callees:
+    relevant = relevance.find(program)
+    if not relevant.drives:
+        it.constructors = frozenset(function for function in relevant.functions if function.name == "__init__")
+    it.called_out_of_view = relevant.called_out_of_view
+    for name in relevant.called_out_of_view:
         callee = program.find_function(name)
         if callee is not None:
             it.records[callee] = CallRecord({Mode.ON})
     for _ in range(MAX_PASSES):
-        before = it.knowledge()
+        before = it.knowledge(states=relevant.states)
         it.start_pass()
         _walk_module(it)
         walked: set[Function] = set()
-        for function in _callers_first(functions):
+        for function in _callers_first(relevant.functions):
             _walk_function(it, function)
             walked.add(function)
         _walk_nested(it, walked)
-        if it.knowledge() == before:
+        if it.knowledge(states=relevant.states) == before:
             break
     facts = it.facts
     facts.finish(it)
     return facts
 
 
-def _functions(program: Program, idle: Set[Piece]) -> list[Function]:
-    """All top-level functions and methods that are walked on their own, in source order."""
-    found: list[Function] = []
-    for piece in program.source.pieces:
-        if piece in idle:
-            continue
-        if piece.kind == "def":
-            function = program.find_function(piece.name)
-            if function is not None and function.piece is piece:
-                found.append(function)
-        elif piece.kind == "class":
-            cls = program.find_class(piece.name)
-            if cls is not None and cls.piece is piece:
-                found += _methods(cls)
-    return found
-
-
-def _methods(cls: ClassInfo) -> list[Function]:
-    methods = list(cls.methods.values())
-    return sorted(methods, key=lambda m: m.name != "__init__")
-
-
-def _callers_first(functions: list[Function]) -> list[Function]:
+def _callers_first(functions: Sequence[Function]) -> list[Function]:
     """Functions ordered so that, cycles aside, a caller is walked before what it calls."""
     by_name: dict[str, list[Function]] = {}
     for function in functions:

@@ -239,6 +239,12 @@ def walk_or_skip(it: Interpreter, node: cst.Call, callee: FunctionValue, argumen
     return walk(it, node, callee, bound, mode)
 
 
+def announce(it: Interpreter, node: cst.Call, callee: FunctionValue, arguments: Arguments) -> None:
+    """A call that is remembered for the callee's own walk and not followed here."""
+    mode = gradient_modes.mode_of_function(it, callee.function, it.state.mode)
+    record_call(it, node, callee.function, mode, bind(it, callee, arguments))
+
+
 def _not_followed(it: Interpreter, node: cst.CSTNode, arguments: Arguments) -> Value:
     origins: frozenset[Origin] = frozenset()
     for value in arguments.values:

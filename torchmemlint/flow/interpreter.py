@@ -132,6 +132,7 @@ class Interpreter:
         self.marked_storages: set[int] = set()  # see flow.overwriting
         self.overwrites: dict[Site, InPlace] = {}
         self.looked_at: set[cst.CSTNode] = set()
+        self.constructors: Set[Function] = frozenset()  # of modules: walked for their class, not for each object
         self.steps = 0
         self.steps_before = 0  # of the functions walked so far
         self.order = 0
@@ -212,8 +213,16 @@ class Interpreter:
         self.returned = {}
         self.globals = {}
 
-    def knowledge(self) -> tuple[object, ...]:
-        """What another pass would start from; equal before and after a pass means that none is needed."""
+    def knowledge(self, *, states: bool) -> tuple[object, ...]:
+        """What another pass would start from; equal before and after a pass means that none is needed.
+
+        `states`: do values that one call leaves to the next matter?
+        """
+        flags = frozenset(slot for slot in self.lasting_heap if slot[1] in ("training", "frozen"))
+        shown = len(self.proofs), len(self.proved_tensors), flags, frozenset(self.hooked)
+        return (*shown, *self._states()) if states else shown
+
+    def _states(self) -> tuple[object, ...]:
         written = set().union(*self.writes.values()) if self.writes else set()
         lasting = self._lasting_containers()
         live = frozenset(
@@ -223,9 +232,8 @@ class Interpreter:
             and (value.carries_graph or (value.graph is Graph.UNKNOWN and slot in written))
             and (slot in written or (slot[1].startswith("[") and slot[0] in lasting))
         )
-        flags = frozenset(slot for slot in self.lasting_heap if slot[1] in ("training", "frozen"))
         named = frozenset(n for n, v in self.global_writes.items() if isinstance(v, Tensor) and v.carries_graph)
-        return len(self.proofs), len(self.proved_tensors), live, flags, named, frozenset(self.hooked)
+        return live, named
 
     def _lasting_containers(self) -> set[int]:
         """Containers that one walk leaves to another: in attributes, globals, closures, arguments, or in such ones."""

@@ -74,7 +74,9 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
         if inner and all(_frozen(it, m) for m in inner):
             it.state.heap[(oid, "frozen")] = Flag(True, made)  # a wrapper of frozen modules
     init = cls.method("__init__")
-    if init is not None:
+    if init is not None and init in it.constructors and isinstance(value, ModuleValue):
+        calls.announce(it, node, FunctionValue(init, value), arguments)
+    elif init is not None:
         calls.inline(it, node, FunctionValue(init, value), arguments.items, arguments)
     elif "dataclass" in {d.rpartition(".")[2] for d in _class_decorators(cls)}:
         for argument in arguments.items:

@@ -203,6 +203,14 @@ class Program:
                 self._pieces[piece.name] = piece
         self.exported = frozenset(_dunder_all(outlines))
 
+    @property
+    def is_test(self) -> bool:
+        """A module of tests: what it computes is small, and whether it has a graph may be its subject."""
+        name = self.source.path.name
+        if name.startswith("test_") or name == "conftest.py":
+            return True
+        return any(imported.split(".")[0] in ("pytest", "unittest") for imported in self.imported.values())
+
     def new_oid(self) -> int:
         """A fresh object identity."""
         self._oid += 1

@@ -1,118 +1,178 @@
-"""Which top-level functions need no walk of their own, so that libcst need not read them.
+"""Which functions of a file are walked on their own.
 
-Model libraries hold hundreds of functions that only put settings together and hand them to a builder:
-
-    def resnet50(pretrained=False, **kwargs):
-        return _create_resnet("resnet50", pretrained, **dict(layers=[3, 4, 6, 3], **kwargs))
-
-No fact can come from such a function, and what it hands on ends in its callee, if that runs no class or method of the
-file. The callee is told that somebody out of view calls it. Where an analysed function calls one, it is walked as ever.
+Where a file trains, evaluates or loads data, all of them are, but for those that only hand settings on (`flow.idle`).
+Most files of a library do nothing of the kind: they define layers. Others are tests, in which evaluation is nobody's
+business. There, a fact that a rule could report needs a sign that the syntax shows (`flow.signs`): a number read off,
+a detach, an attribute that is stored and read back, an activation with an in-place form, a tensor that is overwritten.
+Only functions with such a sign are walked, with those that could have a say in it: their class's constructor,
+functions that mention them, functions that mention the attributes concerned. What a walked function calls is followed
+as ever. `tests/flow/test_relevance.py` holds this against a full walk.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 
-from torchmemlint.flow.program import Program
-from torchmemlint.syntax.outline import imports, outline
-from torchmemlint.syntax.source_module import Piece
+from torchmemlint.flow import idle, signs
+from torchmemlint.flow.program import Function, Program
+from torchmemlint.flow.signs import Unit
+from torchmemlint.knowledge import gradient_modes, modules
+from torchmemlint.syntax.outline import Outline, dotted
 
-_BUILTINS = frozenset(dir(builtins))
-_COLLECTING = frozenset({"dict", "list", "tuple", "set", "frozenset", "int", "float", "str", "bool", "len", "range"})
-_TAKING = frozenset({"get", "pop", "setdefault", "update", "copy"})
-_COLLECTING_LIBRARY = frozenset({"functools.partial", "collections.OrderedDict"})
-_PLAIN = (
-    ast.Constant, ast.Name, ast.Attribute, ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Starred, ast.keyword,
-    ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.JoinedStr, ast.FormattedValue, ast.operator,
-    ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context, ast.Assign, ast.Return, ast.Expr, ast.Pass,
-)  # fmt: skip
+# Calls by which a file trains, evaluates, hooks, caches or loads. Everything in such a file may matter.
+_DRIVING = frozenset(
+    "backward grad eval set_grad_enabled lru_cache cache cached cached_property "
+    "from_pretrained from_config from_single_file Variable".split()
+)
+_EVALUATING = ".train(False"
+_CONTRACTS = ("Pipeline", "Trainer", "LightningModule", "Callback", "Optimizer")  # how names of such bases end
 
 
 @dataclass(frozen=True, slots=True)
-class Idle:
-    """Functions that are not walked on their own, and the functions that they call."""
+class Relevance:
+    """The functions to walk, in source order, and names of functions that are called by others which are not walked."""
 
-    pieces: frozenset[Piece]
-    callees: frozenset[str]
+    functions: tuple[Function, ...]
+    called_out_of_view: Set[str]
+    drives: bool  # does the file train, evaluate, hook, cache or load?
+    states: bool  # may values be handed from one call of a function to the next?
 
 
-def idle(program: Program) -> Idle:
-    """The functions of the file that only hand settings on."""
-    pieces: set[Piece] = set()
-    callees: set[str] = set()
-    ends: dict[str, bool] = {}
+def find(program: Program) -> Relevance:
+    """The functions of the file that are walked."""
+    settled = idle.find(program)
+    units = [unit for unit in _units(program) if unit.function.piece not in settled.pieces]
+    driven = drives(program)
+    if driven and not program.is_test:
+        return Relevance(tuple(unit.function for unit in units), settled.callees, True, True)
+    chosen = _slice(program, units, driven)
+    walked = [unit for unit in units if unit in chosen]
+    states = driven or any(unit.folds for unit in walked)
+    return Relevance(tuple(unit.function for unit in walked), settled.callees, driven, states)
+
+
+def _units(program: Program) -> Iterator[Unit]:
     for piece in program.source.pieces:
-        if not isinstance(piece.outline, ast.FunctionDef):
-            continue
-        called = _hands_on(piece.outline, program)
-        if called is None:
-            continue
-        if all(_is_end(program, name, ends) for name in called):
-            pieces.add(piece)
-            callees |= called
-    return Idle(frozenset(pieces), frozenset(callees))
+        if piece.kind == "def":
+            function = program.find_function(piece.name)
+            if function is not None and function.piece is piece and function.syntax is not None:
+                yield Unit(function, function.syntax, None)
+        elif piece.kind == "class":
+            cls = program.find_class(piece.name)
+            if cls is not None and cls.piece is piece:
+                for method in sorted(cls.methods.values(), key=lambda m: m.name != "__init__"):
+                    if method.syntax is not None:
+                        yield Unit(method, method.syntax, cls)
 
 
-def _hands_on(function: ast.FunctionDef, program: Program) -> set[str] | None:
-    """The functions of the file that it calls, if it does nothing else than call them; else None."""
-    decorators = [program.qualify(_first(decorator)) for decorator in function.decorator_list]
-    if any(name.startswith(("torch", "functools")) for name in decorators):
-        return None
-    called: set[str] = set()
-    pending: list[ast.AST] = list(function.body)
+def drives(program: Program) -> bool:
+    """Does the file train, evaluate, hook, cache or load, or follow a framework's contract that does?"""
+    if _EVALUATING in program.source.text or any(piece.outline is None for piece in program.source.pieces):
+        return True
+    if any(_drives(outline, program) for outline in program.outlines()):
+        return True
+    classes = (piece.outline for piece in program.source.pieces if isinstance(piece.outline, ast.ClassDef))
+    return any(program.qualify(dotted(base)).endswith(_CONTRACTS) for cls in classes for base in cls.bases)
+
+
+def _drives(outline: Outline, program: Program) -> bool:
+    calls = outline.calls
+    if not calls.isdisjoint(_DRIVING) or not calls.isdisjoint(gradient_modes.GUARDED_METHODS):
+        return True
+    if any(call.endswith(("Loader", "_hook", "Pipeline")) for call in calls):
+        return True
+    return not outline.names.isdisjoint(("lru_cache", "cache")) and _caches(program, outline.names)
+
+
+def _caches(program: Program, names: Set[str]) -> bool:
+    return "functools" in names or any(
+        program.imported.get(name, "").startswith("functools.") for name in ("lru_cache", "cache")
+    )
+
+
+def _slice(program: Program, units: list[Unit], driven: bool) -> set[Unit]:
+    """The units with a sign, and those that have a say in it; `driven` where it is a file of tests that train."""
+    measured = set() if program.is_test else _see_modules(program, units)
+    read = signs.read_attributes(units)
+    overwriting: set[Unit] = set()  # what happens to an activation shows in its own function
+    graphs: set[Unit] = set()
+    for unit in units:
+        if signs.activates(unit) or signs.overwrites(unit):
+            overwriting.add(unit)
+        trained = driven and (bool(unit.loops()) or _is_told(unit, program))
+        if signs.keeps(unit, read) or signs.cuts(unit) or trained or (unit in measured and signs.measures(unit)):
+            graphs.add(unit)
+    chosen = overwriting | graphs
+    for unit in overwriting:
+        concerned = signs.activation_attributes(unit) if unit.cls is not None else set()
+        if concerned:
+            chosen.update(u for u in _family(unit, units) if not concerned.isdisjoint(u.outline.names))
+    chosen |= _with_mentioning(graphs, units, lambda unit: {*unit.attributes, *_mentions(unit)})
+    return chosen | _constructors(chosen, units)
+
+
+def _constructors(chosen: Set[Unit], units: list[Unit]) -> set[Unit]:
+    """The constructors of the classes that methods belong to, and of the modules that are built by one of all these."""
+    inits = [unit for unit in units if unit.name == "__init__" and unit.cls is not None]
+    classes = {cls for unit in chosen if unit.cls is not None for cls in unit.cls.ancestors()}
+    found: set[Unit] = set()
+    pending = [*chosen, *(unit for unit in inits if unit.cls in classes)]
     while pending:
-        node = pending.pop()
-        if isinstance(node, ast.Call):
-            name = node.func.id if isinstance(node.func, ast.Name) else ""
-            if isinstance(node.func, ast.Attribute):
-                if node.func.attr not in _TAKING or not isinstance(node.func.value, ast.Name):
-                    return None
-            elif program.is_function(name):
-                called.add(name)
-            elif name not in _COLLECTING and program.imported.get(name) not in _COLLECTING_LIBRARY:
-                return None
-            pending += node.args
-            pending += (keyword.value for keyword in node.keywords)
-            continue
-        if not isinstance(node, _PLAIN):
-            return None
-        if isinstance(node, ast.Assign) and not all(isinstance(target, ast.Name) for target in node.targets):
-            return None
-        pending += ast.iter_child_nodes(node)
-    return called
+        found.update(unit for unit in pending if unit.name == "__init__")
+        built = set().union(*(unit.outline.calls for unit in pending))
+        classes = {cls for unit in inits if unit.cls and unit.cls.name in built for cls in unit.cls.ancestors()}
+        pending = [unit for unit in inits if unit.cls in classes and unit.in_module and unit not in found]
+    return found
 
 
-def _first(decorator: ast.expr) -> str:
-    while isinstance(decorator, ast.Call | ast.Attribute):
-        decorator = decorator.func if isinstance(decorator, ast.Call) else decorator.value
-    return decorator.id if isinstance(decorator, ast.Name) else ""
+def _is_told(unit: Unit, program: Program) -> bool:
+    """Outside of loops, a call or a keyword may tell already: a hook, a loader, a retained graph."""
+    outline = unit.outline
+    if "retain_graph" in outline.names or any(call.endswith(("Loader", "_hook")) for call in outline.calls):
+        return True
+    return not outline.names.isdisjoint(("lru_cache", "cache")) and _caches(program, outline.names)
 
 
-def _is_end(program: Program, name: str, ends: dict[str, bool]) -> bool:
-    """Does a function of the file run no class or method of the file, nor what it is handed?"""
-    if name not in ends:
-        ends[name] = False  # a function that calls itself is none
-        ends[name] = _ends(program, name, ends)
-    return ends[name]
+def _see_modules(program: Program, units: list[Unit]) -> set[Unit]:
+    """Units in whose sight a module is run: they, what they are given or their class show one."""
+    names = {"Module"}
+    names.update(p.name for p in program.source.pieces if p.kind == "class" and _is_module(program, p.name))
+    names.update(name for name, qualified in program.imported.items() if modules.is_module_class(qualified))
+    found = {unit for unit in units if signs.shows_module(unit, names, program)}
+    classes = {unit.cls for unit in found if unit.cls is not None}
+    found.update(unit for unit in units if unit.cls in classes)
+    return _with_mentioning(found, units, _mentions)
 
 
-def _ends(program: Program, name: str, ends: dict[str, bool]) -> bool:
-    piece = program.piece(name)
-    if piece is None or not isinstance(piece.outline, ast.FunctionDef):
-        return False
-    known = set(program.imported)
-    for node in (node for part in piece.outline.body for node in ast.walk(part)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            return False
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            known.update(local for local, _ in imports([node]))
-    for path in outline(piece.outline).called:
-        first, dot, _ = path.partition(".")
-        if program.is_function(path):
-            if not _is_end(program, path, ends):
-                return False
-        elif program.defines(first) or (not dot and first not in known and first not in _BUILTINS):
-            return False
-    return True
+def _is_module(program: Program, name: str) -> bool:
+    cls = program.find_class(name)
+    return cls is not None and cls.is_module
+
+
+def _with_mentioning(seeds: Iterable[Unit], units: list[Unit], names: Callable[[Unit], set[str]]) -> set[Unit]:
+    """The seeds, the units that mention one of their names, those that mention one of theirs, and so on."""
+    pending = list(seeds)
+    reached = set(pending)
+    wanted: set[str] = set()
+    while pending:
+        fresh = set().union(*(names(unit) for unit in pending)) - wanted
+        wanted |= fresh
+        pending = [unit for unit in units if unit not in reached and not fresh.isdisjoint(unit.outline.names)]
+        reached.update(pending)
+    return reached
+
+
+def _mentions(unit: Unit) -> set[str]:
+    """The names by which others reach a function."""
+    if unit.cls is None:
+        return {unit.name}
+    if unit.name in ("__init__", "forward", "__call__", "__new__"):
+        return {unit.cls.name}
+    return {unit.name}
+
+
+def _family(unit: Unit, units: list[Unit]) -> list[Unit]:
+    """The methods of a method's class and of the classes that derive from it."""
+    return [u for u in units if u.cls is not None and unit.cls is not None and unit.cls in u.cls.ancestors()]

@@ -59,6 +59,8 @@ _FUNCTIONAL = {
     "dropout3d": "Dropout3d",
 }
 
+FUNCTIONS = frozenset(_FUNCTIONAL)  # the functions that apply one of them, in torch.nn.functional or torch
+
 
 def functional(qualified: str) -> str | None:
     """The activation that a function of torch applies ("torch.nn.LeakyReLU"), or None."""

@@ -93,6 +93,4 @@ def detach_fix(site: Site, *, safe: bool = True) -> Fix:
 
 def is_test(facts: FileFacts) -> bool:
     """A module of tests: what it computes is small, and whether it has a graph may be its subject."""
-    if facts.path.name.startswith("test_") or facts.path.name == "conftest.py":
-        return True
-    return any(name.split(".")[0] in ("pytest", "unittest") for name in facts.program.imported.values())
+    return facts.program.is_test

@@ -14,46 +14,80 @@ class Outline:
     """A summary of a stretch of code.
 
     `methods` maps a dotted path ("model", "self.net") to the names of the methods called on it;
-    `called` holds the dotted paths that are called; `depth` is how deep statements and expressions are nested.
+    `called` holds the dotted paths that are called; `calls` the last names of all that is called, whatever it is called
+    on; `names` all identifiers (of names, attributes and keywords); `nodes` all nodes but names and constants, outer
+    ones first; `depth` is how deep statements and expressions are nested.
     """
 
     methods: dict[str, set[str]] = field(default_factory=dict)
     called: set[str] = field(default_factory=set)
+    calls: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+    nodes: list[ast.AST] = field(default_factory=list)
     depth: int = 0
 
     def merge(self, other: Outline) -> None:
-        """Add what `other` knows."""
+        """Add what `other` knows, but for its nodes."""
         for path, names in other.methods.items():
             self.methods.setdefault(path, set()).update(names)
         self.called |= other.called
+        self.calls |= other.calls
+        self.names |= other.names
         self.depth = max(self.depth, other.depth)
 
 
-# What stands in fields of nodes and holds no call.
-_LEAVES = frozenset((str, int, type(None), ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del, ast.alias))
+# What stands in fields of nodes and holds no call. Operators and contexts are single objects of these classes.
+_OPERATORS = (kind for base in (ast.operator, ast.unaryop, ast.boolop, ast.cmpop) for kind in base.__subclasses__())
+_LEAVES = frozenset(
+    (int, float, complex, bytes, bool, type(None), type(...), ast.Constant, ast.Load, ast.Store, ast.Del, *_OPERATORS)
+)
 
 
 def outline(statement: ast.AST) -> Outline:
     """Summarise everything inside `statement`."""
     found = Outline()
+    names = found.names
     level: list[ast.AST] = [statement]
     while level:
         found.depth += 1
+        found.nodes += level
         below: list[ast.AST] = []
         for node in level:
             for value in vars(node).values():
                 kind = value.__class__
-                if kind is list:
-                    below += [item for item in value if item.__class__ not in _LEAVES]
-                elif kind not in _LEAVES and isinstance(value, ast.AST):
+                if kind is ast.Name:
+                    names.add(value.id)
+                elif kind is str:
+                    names.add(value)
+                elif kind is list:
+                    for item in value:
+                        kind = item.__class__
+                        if kind is ast.Name:
+                            names.add(item.id)
+                        elif kind is str:
+                            names.add(item)
+                        elif kind not in _LEAVES:
+                            below.append(item)
+                elif kind not in _LEAVES:
                     below.append(value)
-            if isinstance(node, ast.Call) and (path := dotted(node.func)):
-                found.called.add(path)
-                owner, _, method = path.rpartition(".")
-                if owner and not _takes_text(node, method):
-                    found.methods.setdefault(owner, set()).add(method)
+            if node.__class__ is ast.Call:
+                _take_call(found, node)
         level = below
     return found
+
+
+def _take_call(found: Outline, node: ast.Call) -> None:
+    function = node.func
+    if isinstance(function, ast.Name):
+        found.calls.add(function.id)
+        found.called.add(function.id)
+    elif isinstance(function, ast.Attribute):
+        found.calls.add(function.attr)
+        owner = dotted(function.value)
+        if owner:
+            found.called.add(f"{owner}.{function.attr}")
+            if not _takes_text(node, function.attr):
+                found.methods.setdefault(owner, set()).add(function.attr)
 
 
 def _takes_text(call: ast.Call, method: str) -> bool:

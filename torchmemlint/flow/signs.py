@@ -1,0 +1,414 @@
+"""What the syntax of a function shows of the facts that could come from it (`flow.relevance` asks).
+
+Each sign errs on the side of being there: without it, no rule can report the function.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Set
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from torchmemlint.flow.program import ClassInfo, Function, Program
+from torchmemlint.knowledge import activations, gradient_modes, modules, saved_tensors, torch_api
+from torchmemlint.syntax.outline import Outline, dotted
+
+_Node = TypeVar("_Node", bound=ast.AST)
+
+_GRADIENT_MODES = frozenset({"no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "autograd"})
+_READING = (
+    torch_api.READERS
+    | torch_api.READING_BUILTINS
+    | torch_api.READING_METHODS
+    | torch_api.DISCRETE
+    | gradient_modes.GUARDED_METHODS
+) - frozenset("len isinstance type id repr str hasattr callable int bool format input all any round byte".split())
+_COLLECTING = frozenset("append extend add update insert put setdefault appendleft extendleft put_nowait".split())
+_QUIET_LAYERS = frozenset(f"torch.nn.{name}" for name in activations.SAVES_NOTHING)
+_LAYERS_IN_PLACE = activations.WITH_INPLACE
+_OF_MODULES = frozenset("parameters named_parameters state_dict load_state_dict named_modules named_children".split())
+_IN_PLACE_FUNCTIONS = activations.FUNCTIONS | {f"{name}_" for name in activations.FUNCTIONS}
+_QUIET_FUNCTIONS = frozenset(
+    name for name in activations.FUNCTIONS if activations.functional(f"torch.{name}") in _QUIET_LAYERS
+)
+
+
+@dataclass(eq=False, slots=True)
+class Unit:
+    """A top-level function or a method."""
+
+    function: Function
+    syntax: ast.FunctionDef | ast.AsyncFunctionDef
+    cls: ClassInfo | None
+    attributes: set[str] = field(default_factory=set)  # that its sign is about
+    folds: bool = False  # may it make an attribute's or global's value of the old one?
+    _by_kind: dict[type[ast.AST], list[ast.AST]] | None = None
+
+    @property
+    def outline(self) -> Outline:
+        """What it calls and names."""
+        return self.function.outline
+
+    @property
+    def name(self) -> str:
+        """The function's own name."""
+        return self.function.name
+
+    @property
+    def in_module(self) -> bool:
+        """Is it a method of an `nn.Module`?"""
+        return self.cls is not None and self.cls.is_module
+
+    def nodes(self, kind: type[_Node]) -> list[_Node]:
+        """All nodes of a kind (not of names and constants), outer ones first."""
+        if self._by_kind is None:
+            self._by_kind = {}
+            for node in self.outline.nodes:
+                self._by_kind.setdefault(node.__class__, []).append(node)
+        return self._by_kind.get(kind, [])  # type: ignore[return-value]
+
+    def loops(self) -> list[ast.For | ast.AsyncFor | ast.While]:
+        """Its loops, also those of functions within it."""
+        return [*self.nodes(ast.For), *self.nodes(ast.AsyncFor), *self.nodes(ast.While)]
+
+
+def cuts(unit: Unit) -> bool:
+    """A detach, a change of what requires gradients, or a gradient mode that may do nothing."""
+    outline = unit.outline
+    if not outline.calls.isdisjoint(torch_api.CUTS) or "requires_grad" in outline.names or "data" in outline.names:
+        return True
+    if "requires_grad_" in outline.calls or "self" in outline.called or "self.forward" in outline.called:
+        return True
+    if not outline.names.isdisjoint(_GRADIENT_MODES):
+        return any(_sets_mode_for_nothing(node) for kind in (ast.Expr, ast.With) for node in unit.nodes(kind))
+    return False
+
+
+def _sets_mode_for_nothing(node: ast.stmt) -> bool:
+    """`torch.no_grad()` as a statement, `with torch.no_grad:`."""
+    if isinstance(node, ast.With):
+        return any(not isinstance(item.context_expr, ast.Call) for item in node.items)
+    assert isinstance(node, ast.Expr)
+    value = node.value.func if isinstance(node.value, ast.Call) else node.value
+    return dotted(value).rpartition(".")[2] in _GRADIENT_MODES
+
+
+def reads(unit: Unit) -> bool:
+    """Is something read off as a number, or detached?"""
+    calls = unit.outline.calls
+    return not calls.isdisjoint(_READING) or not calls.isdisjoint(torch_api.CUTS) or "data" in unit.outline.names
+
+
+def measures(unit: Unit) -> bool:
+    """Outside of modules: something is read off, or grows in a loop."""
+    if unit.in_module:
+        return False
+    growing: list[ast.AugAssign | ast.Compare | ast.JoinedStr] = [
+        *unit.nodes(ast.AugAssign),
+        *unit.nodes(ast.Compare),
+        *unit.nodes(ast.JoinedStr),
+    ]
+    return reads(unit) or any(_in_loop(unit, node.lineno) for node in growing)
+
+
+def _in_loop(unit: Unit, row: int) -> bool:
+    return any(loop.lineno <= row <= (loop.end_lineno or row) for loop in unit.loops())
+
+
+def read_attributes(units: list[Unit]) -> set[str]:
+    """Attributes that may be read off as numbers, here or by what they are handed to."""
+    functions = {unit.name for unit in units if reads(unit)}
+    reading = _READING | torch_api.CUTS | functions
+    found: set[str] = set()
+    for unit in units:
+        does = reads(unit)
+        if not does and unit.outline.calls.isdisjoint(functions):
+            continue
+        for node in unit.outline.nodes:
+            match node:
+                case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in reading:
+                    part: ast.AST = node
+                case ast.Assign(value=part) | ast.For(iter=part) | ast.AnnAssign(value=ast.expr() as part) if does:
+                    pass
+                case ast.Attribute(attr="data", value=part) | ast.NamedExpr(value=part) | ast.comprehension(iter=part):
+                    pass
+                case _:
+                    continue
+            found.update(inner.attr for inner in ast.walk(part) if isinstance(inner, ast.Attribute))
+    return found
+
+
+def shows_module(unit: Unit, names: Set[str], program: Program) -> bool:
+    """Is a module built, annotated or named here, or shown to be one by the methods called on it?"""
+    outline = unit.outline
+    if not names.isdisjoint(outline.names) or not outline.calls.isdisjoint(_OF_MODULES):
+        return True
+    for path in outline.called:
+        qualified = program.qualify(path)
+        if modules.is_module_class(qualified) or modules.is_module_factory(qualified):
+            return True
+    return False
+
+
+def keeps(unit: Unit, read: Set[str]) -> bool:
+    """Is something that may have a graph kept in an attribute or global, where somebody could read it?"""
+    if unit.name in ("__init__", "__new__", "__setstate__", "__post_init__"):
+        return False
+    stores = list(_stores(unit))
+    given = _parameters(unit.syntax)
+    local = {target.id for target, _ in stores if isinstance(target, ast.Name)} - given.keys()
+    found: set[str] = set()
+    kept = False
+    for target, value in stores:
+        root = _root(target)
+        if root is target:
+            if isinstance(target, ast.Attribute) and not _is_plain(value, given):
+                unit.folds |= (folds := _folds(unit, target.attr, value))
+                found.update([target.attr] if folds or target.attr in read else [])
+        elif isinstance(root, ast.Attribute):
+            found.add(root.attr)
+        elif isinstance(root, ast.Name) and root.id not in local:
+            kept |= root.id not in given or not unit.in_module
+            found.update([root.id] if root.id not in given else [])
+    declarations: list[ast.Global | ast.Nonlocal] = [*unit.nodes(ast.Global), *unit.nodes(ast.Nonlocal)]
+    for declared in declarations:
+        unit.folds = True
+        found.update(declared.names)
+    for call in unit.nodes(ast.Call) if not unit.in_module else ():
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _COLLECTING:
+            root = _root(call.func.value)
+            if isinstance(root, ast.Attribute):
+                found.add(root.attr)
+            elif isinstance(root, ast.Name) and root.id not in local:
+                kept = True
+                found.update([root.id] if root.id not in given else [])
+    unit.attributes |= found
+    return kept or bool(found)
+
+
+def _stores(unit: Unit) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    """All targets that are assigned to, with the value where there is one of its own."""
+    for assign in unit.nodes(ast.Assign):
+        for target in assign.targets:
+            yield from _single(target, assign.value)
+    for annotated in unit.nodes(ast.AnnAssign):
+        if annotated.value is not None:
+            yield annotated.target, annotated.value
+    for augmented in unit.nodes(ast.AugAssign):
+        yield augmented.target, None
+    loops: list[ast.For | ast.AsyncFor | ast.comprehension] = [
+        *unit.nodes(ast.For),
+        *unit.nodes(ast.AsyncFor),
+        *unit.nodes(ast.comprehension),
+    ]
+    for loop in loops:
+        yield from _single(loop.target, None)
+    for walrus in unit.nodes(ast.NamedExpr):
+        yield walrus.target, walrus.value
+    for item in unit.nodes(ast.withitem):
+        if item.optional_vars is not None:
+            yield from _single(item.optional_vars, None)
+
+
+def _single(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    if isinstance(target, ast.Tuple | ast.List):
+        parts = value.elts if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts) else None
+        for index, element in enumerate(target.elts):
+            yield from _single(element, parts[index] if parts is not None else None)
+    else:
+        yield target, value
+
+
+def _parameters(syntax: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast.expr | None]:
+    """The parameters with their annotations."""
+    named = (*syntax.args.posonlyargs, *syntax.args.args, *syntax.args.kwonlyargs)
+    stars = (star for star in (syntax.args.vararg, syntax.args.kwarg) if star is not None)
+    return {node.arg: node.annotation for node in (*named, *stars)}
+
+
+def _root(node: ast.expr) -> ast.expr:
+    """What is subscripted: `self.cache` of `self.cache[key][0]`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
+
+
+def _folds(unit: Unit, attribute: str, value: ast.expr | None) -> bool:
+    """May the value assigned to an attribute be made of its old one (and not be merely an item or slice of it)?"""
+    if value is None:
+        return True  # augmented, or taken from a loop
+    while isinstance(value, ast.Subscript):
+        value = value.value
+    if isinstance(value, ast.Attribute):
+        return False
+    nodes = unit.nodes(ast.Attribute) if isinstance(value, ast.Name) else ast.walk(value)
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == attribute and not isinstance(node.ctx, ast.Store)
+        for node in nodes
+    )
+
+
+def _is_plain(value: ast.expr | None, given: dict[str, ast.expr | None]) -> bool:
+    """Is it no tensor: a constant, a setting, a new layer or other object?"""
+    match value:
+        case ast.Constant() | ast.Lambda() | ast.Compare() | ast.JoinedStr() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.Name(id=name):
+            annotation = given.get(name)
+            return isinstance(annotation, ast.Name) and annotation.id in ("int", "bool", "str", "float")
+        case ast.Attribute(attr=name):
+            return name in torch_api.METADATA_ATTRIBUTES
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return (name[:1].isupper() and not name.endswith(("Tensor", "Parameter"))) or name in _NUMBERS
+        case ast.IfExp(body=body, orelse=orelse):
+            return _is_plain(body, given) and _is_plain(orelse, given)
+        case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.BoolOp(values=elements):
+            return all(_is_plain(element, given) for element in elements)
+        case ast.Dict(values=elements):
+            return all(_is_plain(element, given) for element in elements)
+    return False
+
+
+_NUMBERS = frozenset("int float bool str len isinstance hasattr id type repr".split())
+
+
+# -- activations -----------------------------------------------------------------------------------------------------
+
+
+def activates(unit: Unit) -> bool:
+    """Is an activation applied or built that has an in-place form worth speaking of, or works in place?"""
+    outline = unit.outline
+    named = outline.names & _LAYERS_IN_PLACE
+    called = {name.rstrip("_") for name in outline.calls if name in _IN_PLACE_FUNCTIONS}
+    if not named and not called:
+        return False
+    if "inplace" in outline.names or any(name.endswith("_") for name in outline.calls & _IN_PLACE_FUNCTIONS):
+        return True
+    return bool(named - activations.SAVES_NOTHING) or any(name not in _QUIET_FUNCTIONS for name in called)
+
+
+def activation_attributes(unit: Unit) -> set[str]:
+    """The attributes that a method gives activations to, also by way of parameters and local names."""
+    names = set(_LAYERS_IN_PLACE)
+    arguments = unit.syntax.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults = [*zip(positional[::-1], arguments.defaults[::-1], strict=False)]
+    defaults += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
+    names.update(argument.arg for argument, default in defaults if _names(default) & names)
+    found: set[str] = set()
+    for target, value in _stores(unit):
+        if value is None or names.isdisjoint(_names(value)):
+            continue
+        if isinstance(target, ast.Name):
+            names.add(target.id)
+        elif isinstance(target, ast.Attribute):
+            found.add(target.attr)
+    return found
+
+
+def _names(node: ast.expr) -> set[str]:
+    return {
+        part.id if isinstance(part, ast.Name) else part.attr
+        for part in ast.walk(node)
+        if isinstance(part, ast.Name | ast.Attribute)
+    }
+
+
+# -- tensors that are overwritten ------------------------------------------------------------------------------------
+
+
+def overwrites(unit: Unit) -> bool:
+    """Is a tensor changed in place that something else may have kept?"""
+    builds = unit.name == "__init__"
+    own_leaves = builds or unit.name == "forward"
+    changed: dict[str, int] = {}  # the last row in which a name's tensor is changed
+    for augmented in unit.nodes(ast.AugAssign):
+        if isinstance(augmented.target, ast.Attribute) and own_leaves:
+            return True
+        if isinstance(augmented.target, ast.Name) and isinstance(augmented.op, _TENSOR_OPERATORS) and not builds:
+            changed[augmented.target.id] = max(changed.get(augmented.target.id, 0), augmented.lineno)
+    for call in unit.nodes(ast.Call):
+        if not isinstance(call.func, ast.Attribute) or not _works_in_place(call.func):
+            continue
+        owner = _root(call.func.value)
+        if isinstance(owner, ast.Name):
+            changed[owner.id] = max(changed.get(owner.id, 0), call.lineno)
+        elif (isinstance(owner, ast.Attribute) and own_leaves) or (
+            isinstance(owner, ast.Call) and _keeps_output(owner, unit)
+        ):
+            return True
+    return any(_is_kept(name, row, unit) for name, row in changed.items())
+
+
+_TENSOR_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.MatMult, ast.FloorDiv, ast.Mod)
+_HARMLESS = frozenset("requires_grad_ detach_ share_memory_ set_ resize_ unscale_".split())
+_LOOKING = frozenset("len isinstance print range type id hasattr int float bool str zip enumerate min max".split())
+
+
+def _works_in_place(method: ast.Attribute) -> bool:
+    """`x.add_`, but not `nn.init.zeros_`."""
+    name = method.attr
+    if not name.endswith("_") or name.endswith("__") or name in _HARMLESS:
+        return False
+    return dotted(method.value).rpartition(".")[2] != "init"
+
+
+def _keeps_output(call: ast.Call, unit: Unit) -> bool:
+    """May the call's result be one that its backward needs, or an expanded view?"""
+    path = dotted(call.func)
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else path
+    if name.rstrip("_") in saved_tensors.OUTPUT_KEPT or name in ("expand", "expand_as", "broadcast_to", "Parameter"):
+        return True
+    if not path.startswith("self.") or unit.cls is None:
+        return False
+    return any(not cls.outline.names.isdisjoint(saved_tensors.OUTPUT_KEPT) for cls in unit.cls.ancestors())
+
+
+def _is_kept(name: str, row: int, unit: Unit) -> bool:
+    """May the tensor behind a local name, overwritten in `row` at the latest, be kept, or known under a second name?"""
+    last = max([row, *(loop.end_lineno or row for loop in unit.loops() if loop.lineno <= row)])
+    counts = False  # is it a number?
+    for assign in unit.nodes(ast.Assign):
+        own = any(isinstance(target, ast.Name) and target.id == name for target in assign.targets)
+        value = assign.value
+        counts |= own and isinstance(value, ast.Constant)
+        if isinstance(value, ast.Name) and (own or value.id == name):
+            return True
+        if own and isinstance(value, ast.Call) and _keeps_output(value, unit):
+            return True
+        if not own and not counts and assign.lineno <= last and _is_operand(name, value):
+            return True
+    if counts:
+        return False
+    statements: list[ast.Return | ast.Expr | ast.AnnAssign] = [
+        *unit.nodes(ast.Return),
+        *unit.nodes(ast.Expr),
+        *unit.nodes(ast.AnnAssign),
+    ]
+    for statement in statements:
+        if statement.value is not None and statement.lineno <= last and _is_operand(name, statement.value):
+            return True
+    for augmented in unit.nodes(ast.AugAssign):
+        own = isinstance(augmented.target, ast.Name) and augmented.target.id == name
+        if not own and augmented.lineno <= last and _is_operand(name, augmented.value):
+            return True
+    return False
+
+
+def _is_operand(name: str, value: ast.expr) -> bool:
+    """Does an operation in the expression take the name as it is?"""
+    for node in ast.walk(value):
+        match node:
+            case ast.Call(func=func, args=args, keywords=keywords):
+                if isinstance(func, ast.Name) and func.id in _LOOKING:
+                    continue
+                operands = [*args, *(keyword.value for keyword in keywords)]
+                operands += [func.value] if isinstance(func, ast.Attribute) else []
+            case ast.BinOp(left=left, op=ast.Mult() | ast.MatMult() | ast.Div() | ast.Pow(), right=right):
+                operands = [left, right]
+            case _:
+                continue
+        if any(isinstance(operand, ast.Name) and operand.id == name for operand in operands):
+            return True
+    return False
