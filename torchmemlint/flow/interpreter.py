@@ -137,6 +137,7 @@ class Interpreter:
         self.steps_before = 0  # of the functions walked so far
         self.order = 0
         self._sites: dict[cst.CSTNode, Site] = {}
+        self._roles: dict[tuple[Function | None, str], str | None] = {}
         self._oids: dict[object, int] = {}
         self.evaluators: dict[type, Callable[[Interpreter, Any], Value]] = {}
         self.evaluated: Callable[[Interpreter, cst.BaseExpression, Value], None] = lambda it, node, value: None
@@ -344,7 +345,10 @@ class Interpreter:
         """The value, or what its treatment by the surrounding code shows that it must be."""
         if not isinstance(value, Unknown) or not path:
             return value
-        role = behaviour.role(self.methods_called_on(path))
+        asked = (self.frame.function, path)
+        if asked not in self._roles:
+            self._roles[asked] = behaviour.role(self.methods_called_on(path))
+        role = self._roles[asked]
         if role is None:
             return value
         oid = self.oid("behaviour", self.frame.function, path)

@@ -21,12 +21,10 @@ from torchmemlint.flow.signs import Unit
 from torchmemlint.knowledge import gradient_modes, modules
 from torchmemlint.syntax.outline import Outline, dotted
 
-# Calls by which a file trains, evaluates, hooks, caches or loads. Everything in such a file may matter.
-_DRIVING = frozenset(
-    "backward grad eval set_grad_enabled lru_cache cache cached cached_property "
-    "from_pretrained from_config from_single_file Variable".split()
-)
-_EVALUATING = ".train(False"
+# Calls by which a file trains, caches or evaluates. Everything in such a file may matter.
+_TRAINING = frozenset("backward grad lru_cache cache cached cached_property".split())
+_EVALUATING = frozenset("eval set_grad_enabled from_pretrained from_config from_single_file Variable".split())
+_EVALUATING_TEXT = ".train(False"
 _CONTRACTS = ("Pipeline", "Trainer", "LightningModule", "Callback", "Optimizer")  # how names of such bases end
 
 
@@ -49,7 +47,7 @@ def find(program: Program) -> Relevance:
         return Relevance(tuple(unit.function for unit in units), settled.callees, True, True)
     chosen = _slice(program, units, driven)
     walked = [unit for unit in units if unit in chosen]
-    states = driven or any(unit.folds for unit in walked)
+    states = any(unit.folds for unit in walked)
     return Relevance(tuple(unit.function for unit in walked), settled.callees, driven, states)
 
 
@@ -69,7 +67,7 @@ def _units(program: Program) -> Iterator[Unit]:
 
 def drives(program: Program) -> bool:
     """Does the file train, evaluate, hook, cache or load, or follow a framework's contract that does?"""
-    if _EVALUATING in program.source.text or any(piece.outline is None for piece in program.source.pieces):
+    if _EVALUATING_TEXT in program.source.text or any(piece.outline is None for piece in program.source.pieces):
         return True
     if any(_drives(outline, program) for outline in program.outlines()):
         return True
@@ -79,7 +77,9 @@ def drives(program: Program) -> bool:
 
 def _drives(outline: Outline, program: Program) -> bool:
     calls = outline.calls
-    if not calls.isdisjoint(_DRIVING) or not calls.isdisjoint(gradient_modes.GUARDED_METHODS):
+    if not calls.isdisjoint(_TRAINING):
+        return True
+    if not program.is_test and not (calls.isdisjoint(_EVALUATING) and calls.isdisjoint(gradient_modes.GUARDED_METHODS)):
         return True
     if any(call.endswith(("Loader", "_hook", "Pipeline")) for call in calls):
         return True
@@ -96,13 +96,19 @@ def _slice(program: Program, units: list[Unit], driven: bool) -> set[Unit]:
     """The units with a sign, and those that have a say in it; `driven` where it is a file of tests that train."""
     measured = set() if program.is_test else _see_modules(program, units)
     read = signs.read_attributes(units)
+    called = set().union(*(unit.outline.calls for unit in measured))
     overwriting: set[Unit] = set()  # what happens to an activation shows in its own function
     graphs: set[Unit] = set()
     for unit in units:
         if signs.activates(unit) or signs.overwrites(unit):
             overwriting.add(unit)
-        trained = driven and (bool(unit.loops()) or _is_told(unit, program))
-        if signs.keeps(unit, read) or signs.cuts(unit) or trained or (unit in measured and signs.measures(unit)):
+        trained = driven and (signs.grows(unit) or _is_told(unit, program))
+        if (
+            signs.keeps(unit, read, given_tensors=driven or unit.name in called)
+            or signs.cuts(unit)
+            or trained
+            or (unit in measured and signs.measures(unit))
+        ):
             graphs.add(unit)
     chosen = overwriting | graphs
     for unit in overwriting:

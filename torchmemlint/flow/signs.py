@@ -76,13 +76,28 @@ class Unit:
 def cuts(unit: Unit) -> bool:
     """A detach, a change of what requires gradients, or a gradient mode that may do nothing."""
     outline = unit.outline
-    if not outline.calls.isdisjoint(torch_api.CUTS) or "requires_grad" in outline.names or "data" in outline.names:
+    if not outline.calls.isdisjoint(torch_api.CUTS) or "requires_grad" in outline.names or _takes_data(unit):
         return True
     if "requires_grad_" in outline.calls or "self" in outline.called or "self.forward" in outline.called:
         return True
     if not outline.names.isdisjoint(_GRADIENT_MODES):
         return any(_sets_mode_for_nothing(node) for kind in (ast.Expr, ast.With) for node in unit.nodes(kind))
     return False
+
+
+def _takes_data(unit: Unit) -> bool:
+    """`x.data`, but neither `x.data.zero_()` nor `x.data = y`."""
+    if "data" not in unit.outline.names:
+        return False
+    written = [
+        call.func.value
+        for call in unit.nodes(ast.Call)
+        if isinstance(call.func, ast.Attribute) and _works_in_place(call.func)
+    ]
+    return any(
+        node.attr == "data" and isinstance(node.ctx, ast.Load) and not any(node is owner for owner in written)
+        for node in unit.nodes(ast.Attribute)
+    )
 
 
 def _sets_mode_for_nothing(node: ast.stmt) -> bool:
@@ -97,7 +112,7 @@ def _sets_mode_for_nothing(node: ast.stmt) -> bool:
 def reads(unit: Unit) -> bool:
     """Is something read off as a number, or detached?"""
     calls = unit.outline.calls
-    return not calls.isdisjoint(_READING) or not calls.isdisjoint(torch_api.CUTS) or "data" in unit.outline.names
+    return not calls.isdisjoint(_READING) or not calls.isdisjoint(torch_api.CUTS) or _takes_data(unit)
 
 
 def measures(unit: Unit) -> bool:
@@ -110,6 +125,21 @@ def measures(unit: Unit) -> bool:
         *unit.nodes(ast.JoinedStr),
     ]
     return reads(unit) or any(_in_loop(unit, node.lineno) for node in growing)
+
+
+def grows(unit: Unit) -> bool:
+    """Is something in a loop made of its own earlier value, or put into a container?"""
+    for loop in unit.loops():
+        for node in ast.walk(loop):
+            match node:
+                case ast.AugAssign() | ast.Subscript(ctx=ast.Store()):
+                    return True
+                case ast.Call(func=ast.Attribute(attr=method)) if method in _COLLECTING:
+                    return True
+                case ast.Assign(targets=targets, value=value):
+                    if any(not _identifiers(target).isdisjoint(_identifiers(value)) for target in targets):
+                        return True
+    return False
 
 
 def _in_loop(unit: Unit, row: int) -> bool:
@@ -151,13 +181,17 @@ def shows_module(unit: Unit, names: Set[str], program: Program) -> bool:
     return False
 
 
-def keeps(unit: Unit, read: Set[str]) -> bool:
-    """Is something that may have a graph kept in an attribute or global, where somebody could read it?"""
+def keeps(unit: Unit, read: Set[str], *, given_tensors: bool) -> bool:
+    """Is something that may have a graph kept in an attribute or global, where somebody could read it?
+
+    `read`: the attributes that are read off somewhere; `given_tensors`: may its parameters have a graph?
+    """
     if unit.name in ("__init__", "__new__", "__setstate__", "__post_init__"):
         return False
     stores = list(_stores(unit))
     given = _parameters(unit.syntax)
     local = {target.id for target, _ in stores if isinstance(target, ast.Name)} - given.keys()
+    local.update(star.arg for star in (unit.syntax.args.vararg, unit.syntax.args.kwarg) if star is not None)
     found: set[str] = set()
     kept = False
     for target, value in stores:
@@ -169,7 +203,7 @@ def keeps(unit: Unit, read: Set[str]) -> bool:
         elif isinstance(root, ast.Attribute):
             found.add(root.attr)
         elif isinstance(root, ast.Name) and root.id not in local:
-            kept |= root.id not in given or not unit.in_module
+            kept |= root.id not in given or (given_tensors and not unit.in_module)
             found.update([root.id] if root.id not in given else [])
     declarations: list[ast.Global | ast.Nonlocal] = [*unit.nodes(ast.Global), *unit.nodes(ast.Nonlocal)]
     for declared in declarations:
@@ -181,7 +215,7 @@ def keeps(unit: Unit, read: Set[str]) -> bool:
             if isinstance(root, ast.Attribute):
                 found.add(root.attr)
             elif isinstance(root, ast.Name) and root.id not in local:
-                kept = True
+                kept |= root.id not in given or given_tensors
                 found.update([root.id] if root.id not in given else [])
     unit.attributes |= found
     return kept or bool(found)
@@ -215,16 +249,15 @@ def _single(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[ast.expr
     if isinstance(target, ast.Tuple | ast.List):
         parts = value.elts if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts) else None
         for index, element in enumerate(target.elts):
-            yield from _single(element, parts[index] if parts is not None else None)
+            yield from _single(element, parts[index] if parts is not None else value)
     else:
         yield target, value
 
 
 def _parameters(syntax: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast.expr | None]:
-    """The parameters with their annotations."""
+    """The parameters with their annotations, but for `*args` and `**kwargs`, which each call makes anew."""
     named = (*syntax.args.posonlyargs, *syntax.args.args, *syntax.args.kwonlyargs)
-    stars = (star for star in (syntax.args.vararg, syntax.args.kwarg) if star is not None)
-    return {node.arg: node.annotation for node in (*named, *stars)}
+    return {node.arg: node.annotation for node in named}
 
 
 def _root(node: ast.expr) -> ast.expr:
@@ -242,10 +275,25 @@ def _folds(unit: Unit, attribute: str, value: ast.expr | None) -> bool:
         value = value.value
     if isinstance(value, ast.Attribute):
         return False
-    nodes = unit.nodes(ast.Attribute) if isinstance(value, ast.Name) else ast.walk(value)
+    if _mentions(value, attribute, frozenset()):
+        return True
+    made: set[str] = set()  # local names whose values are made of the attribute's
+    while True:
+        more = {
+            target.id
+            for target, given in _stores(unit)
+            if isinstance(target, ast.Name) and target.id not in made and given and _mentions(given, attribute, made)
+        }
+        if not more:
+            return _mentions(value, attribute, made)
+        made |= more
+
+
+def _mentions(value: ast.expr, attribute: str, names: Set[str]) -> bool:
     return any(
-        isinstance(node, ast.Attribute) and node.attr == attribute and not isinstance(node.ctx, ast.Store)
-        for node in nodes
+        (isinstance(node, ast.Attribute) and node.attr == attribute)
+        or (isinstance(node, ast.Name) and node.id in names)
+        for node in ast.walk(value)
     )
 
 
@@ -257,10 +305,10 @@ def _is_plain(value: ast.expr | None, given: dict[str, ast.expr | None]) -> bool
         case ast.Name(id=name):
             annotation = given.get(name)
             return isinstance(annotation, ast.Name) and annotation.id in ("int", "bool", "str", "float")
-        case ast.Attribute(attr=name):
-            return name in torch_api.METADATA_ATTRIBUTES
+        case ast.Attribute():
+            return True  # what is stored elsewhere already
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return (name[:1].isupper() and not name.endswith(("Tensor", "Parameter"))) or name in _NUMBERS
+            return (name[:1].isupper() and not name.endswith("Tensor")) or name in _NUMBERS
         case ast.IfExp(body=body, orelse=orelse):
             return _is_plain(body, given) and _is_plain(orelse, given)
         case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.BoolOp(values=elements):
@@ -295,10 +343,10 @@ def activation_attributes(unit: Unit) -> set[str]:
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults = [*zip(positional[::-1], arguments.defaults[::-1], strict=False)]
     defaults += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
-    names.update(argument.arg for argument, default in defaults if _names(default) & names)
+    names.update(argument.arg for argument, default in defaults if _identifiers(default) & names)
     found: set[str] = set()
     for target, value in _stores(unit):
-        if value is None or names.isdisjoint(_names(value)):
+        if value is None or names.isdisjoint(_identifiers(value)):
             continue
         if isinstance(target, ast.Name):
             names.add(target.id)
@@ -307,7 +355,7 @@ def activation_attributes(unit: Unit) -> set[str]:
     return found
 
 
-def _names(node: ast.expr) -> set[str]:
+def _identifiers(node: ast.expr) -> set[str]:
     return {
         part.id if isinstance(part, ast.Name) else part.attr
         for part in ast.walk(node)
@@ -321,7 +369,7 @@ def _names(node: ast.expr) -> set[str]:
 def overwrites(unit: Unit) -> bool:
     """Is a tensor changed in place that something else may have kept?"""
     builds = unit.name == "__init__"
-    own_leaves = builds or unit.name == "forward"
+    own_leaves = (builds or unit.name == "forward") and _has_parameters(unit)
     changed: dict[str, int] = {}  # the last row in which a name's tensor is changed
     for augmented in unit.nodes(ast.AugAssign):
         if isinstance(augmented.target, ast.Attribute) and own_leaves:
@@ -339,6 +387,11 @@ def overwrites(unit: Unit) -> bool:
         ):
             return True
     return any(_is_kept(name, row, unit) for name, row in changed.items())
+
+
+def _has_parameters(unit: Unit) -> bool:
+    classes = unit.cls.ancestors() if unit.cls is not None else ()
+    return any(not cls.outline.names.isdisjoint(("Parameter", "register_parameter")) for cls in classes)
 
 
 _TENSOR_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.MatMult, ast.FloorDiv, ast.Mod)

@@ -81,7 +81,7 @@ class Piece:
         """The piece as a libcst module of one statement (or a few, when several share a line)."""
         if self._module is None:
             try:
-                self._module = cst.parse_module(self.text)
+                self._module = _parse(self.text)
             except Exception:  # noqa: BLE001 - Python reads the piece, libcst does not: nothing is said about it
                 self._module = cst.Module([])
         return self._module
@@ -149,6 +149,22 @@ class Site:
     def span(self) -> Span:
         """The node's span in its file."""
         return self.piece.span(self.node)
+
+
+def _parse(text: str) -> cst.Module:
+    """`parse_module` without the checks that each node makes of itself: a fifth of the time, and a parser makes none
+    that fail. They are for trees built by hand.
+    """
+    checked = cst.CSTNode.__post_init__
+    cst.CSTNode.__post_init__ = _unchecked  # type: ignore[assignment,method-assign]
+    try:
+        return cst.parse_module(text)
+    finally:
+        cst.CSTNode.__post_init__ = checked  # type: ignore[method-assign]
+
+
+def _unchecked(node: cst.CSTNode) -> None:
+    """In place of the checks."""
 
 
 class SourceModule:
