@@ -136,7 +136,7 @@ class Interpreter:
         self.steps = 0
         self.steps_before = 0  # of the functions walked so far
         self.order = 0
-        self._sites: dict[cst.CSTNode, Site] = {}
+        self._sites: dict[int, Site] = {}  # by the node's identity: nodes hash slowly, and sites keep them alive
         self._roles: dict[tuple[Function | None, str], str | None] = {}
         self._oids: dict[object, int] = {}
         self.evaluators: dict[type, Callable[[Interpreter, Any], Value]] = {}
@@ -147,9 +147,9 @@ class Interpreter:
 
     def site(self, node: cst.CSTNode) -> Site:
         """The node as a place in the file."""
-        site = self._sites.get(node)
+        site = self._sites.get(id(node))
         if site is None:
-            site = self._sites[node] = Site(self.frame.piece, node, len(self._sites))
+            site = self._sites[id(node)] = Site(self.frame.piece, node, len(self._sites))
         return site
 
     def oid(self, *key: object) -> int:

@@ -1,0 +1,97 @@
+"""Walking only the functions that could come to something finds what walking all of them finds."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from torchmemlint.engine.checking import check_text
+from torchmemlint.findings import Finding
+from torchmemlint.flow import relevance
+from torchmemlint.flow.program import Program
+from torchmemlint.flow.relevance import Relevance
+from torchmemlint.rules.registry import by_code
+from torchmemlint.syntax.source_module import SourceModule
+
+CODES = frozenset(code for code in by_code() if not code.startswith("TML0"))
+FIXTURES = sorted(
+    path for path in (Path(__file__).parents[2] / "fixtures").glob("TML*/*.py") if ".fixed" not in path.name
+)
+TORCH = Path(find_spec("torch").origin).parent  # type: ignore[union-attr,arg-type]
+LAYERS = sorted([*TORCH.glob("nn/modules/*.py"), *TORCH.glob("optim/*.py"), *TORCH.glob("distributions/*.py")])
+
+
+def everything(program: Program) -> Relevance:
+    units = list(relevance._units(program))
+    return Relevance(tuple(unit.function for unit in units), frozenset(), True, True)
+
+
+def findings(path: Path) -> list[Finding]:
+    return check_text(path.read_text(encoding="utf-8"), path, CODES)
+
+
+def compare(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = findings(path)
+    monkeypatch.setattr(relevance, "find", everything)
+    assert chosen == findings(path)
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: f"{path.parent.name[:6]}-{path.stem}")
+def test_fixtures(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compare(path, monkeypatch)
+
+
+@pytest.mark.parametrize("path", LAYERS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_library_code(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compare(path, monkeypatch)
+
+
+def walked(text: str, name: str = "layers.py") -> set[str]:
+    return {function.qualname for function in relevance.find(Program(SourceModule(text, Path(name)))).functions}
+
+
+LAYER = """
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 8)
+
+    def forward(self, x):
+        y = self.fc(x)
+        return x + y
+"""
+
+
+def test_plain_layers_are_not_walked() -> None:
+    assert walked(LAYER) == set()
+
+
+def test_an_activation_is_a_sign() -> None:
+    text = LAYER.replace("y = self.fc(x)", "y = torch.relu(self.fc(x))")
+    assert walked(text) == {"Block.__init__", "Block.forward"}
+
+
+def test_what_is_stored_and_read_is_a_sign_with_all_that_mention_it() -> None:
+    text = LAYER.replace("        return x + y\n", "        self.seen = y\n        return x + y\n")
+    assert walked(text) == set()
+    text += "\n    def report(self):\n        return self.seen.item()\n\n    def other(self):\n        return 1\n"
+    assert walked(text) == {"Block.__init__", "Block.forward", "Block.report"}
+
+
+def test_a_file_that_trains_is_walked_whole() -> None:
+    text = LAYER + "\ndef step(model, x):\n    model(x).sum().backward()\n"
+    assert walked(text) == {"Block.__init__", "Block.forward", "step"}
+
+
+def test_tests_are_walked_where_something_grows_over_a_backward() -> None:
+    text = LAYER + (
+        "\ndef test_once():\n    Block()(torch.ones(1)).sum().backward()\n"
+        "\ndef test_often():\n    total = 0\n    for _ in range(3):\n        loss = Block()(torch.ones(1)).sum()\n"
+        "        loss.backward()\n        total += loss\n"
+    )
+    assert walked(text, "test_layers.py") == {"Block.__init__", "test_often"}
