@@ -48,6 +48,13 @@ def test_what_the_program_says_is_up_to_date(name: str) -> None:
     assert set(begun) <= {*TOOL.MAKERS, "benchmark"}
 
 
+def test_a_stale_place_is_noticed() -> None:
+    text = text_of("README.md")
+    stale = text.replace("| TML101 |", "| TML999 |")
+    assert stale != text
+    assert TOOL.filled(stale, {}) == text
+
+
 def test_a_benchmark_goes_into_its_place_and_stays() -> None:
     text = "a\n<!-- benchmark: written by benchmarks/speed.py -->\nold\n<!-- end of benchmark -->\nb\n"
     assert TOOL.filled(text, {"benchmark": "new\n"}) == text.replace("old", "new")

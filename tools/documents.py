@@ -19,10 +19,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-import rules_table
-
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 EXAMPLE = "fixtures/TML101-graph-accumulation/bad_validation_total.py"
@@ -48,6 +44,17 @@ def shown(*arguments: str) -> str:
     return f"```text\n$ torchmemlint {' '.join(arguments)}\n{text}\n```\n"
 
 
+def rules() -> str:
+    """All rules, a line each."""
+    from torchmemlint.rules.registry import all_rules
+
+    lines = ["| code | name | severity | on by default | fix |", "|---|---|---|---|---|"]
+    for rule in all_rules():
+        fix = rule.fix.value if rule.fix else ""
+        lines.append(f"| {rule.code} | {rule.name} | {rule.severity.value} | {'yes' if rule.on else 'no'} | {fix} |")
+    return "\n" + "\n".join(lines) + "\n\n"
+
+
 def options() -> str:
     """The configuration options."""
     from torchmemlint.config.options import OPTIONS
@@ -67,7 +74,7 @@ def schema() -> str:
 
 MAKERS: dict[str, Callable[[], str]] = {
     "example": lambda: shown(EXAMPLE),
-    "rules": rules_table.table,
+    "rules": rules,
     "options": options,
     "full": lambda: shown(SHORT_EXAMPLE),
     "concise": lambda: shown(EXAMPLE, "--output-format", "concise"),
