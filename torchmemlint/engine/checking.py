@@ -7,6 +7,7 @@ from pathlib import Path
 
 from torchmemlint.findings import Finding
 from torchmemlint.flow.analysis import analyse
+from torchmemlint.flow.project import Project
 from torchmemlint.rules.registry import by_code
 from torchmemlint.source.decoding import UnreadableFile
 from torchmemlint.syntax.source_module import SourceModule
@@ -14,24 +15,27 @@ from torchmemlint.syntax.source_module import SourceModule
 _FRAMES = 8_000  # Python frames: some twenty for each level of nesting that is let in
 
 
-def check_text(text: str, path: Path, codes: frozenset[str]) -> list[Finding]:
-    """Findings of the rules in `codes`, before suppressions, in order of position.
+def check_text(text: str, path: Path, codes: frozenset[str], around: Project | None = None) -> list[Finding]:
+    """Findings of the rules in `codes`, before suppressions, in order of position; `around` gives the context.
 
     Raises UnreadableFile where the text is not Python 3, or nested too deeply.
     """
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _FRAMES))
     try:
-        return _findings(SourceModule(text, path), codes)
+        return _findings(SourceModule(text, path), codes, around)
     except RecursionError:
         raise UnreadableFile("Nested too deeply to be analysed") from None
     finally:
         sys.setrecursionlimit(limit)
 
 
-def _findings(source: SourceModule, codes: frozenset[str]) -> list[Finding]:
-    facts = analyse(source)
+def _findings(source: SourceModule, codes: frozenset[str], around: Project | None) -> list[Finding]:
+    facts = analyse(source, around)
     rules = by_code()
     found = [finding for code in sorted(codes) for finding in rules[code].check(facts)]
+    found = [finding for finding in found if finding.filename == source.path]  # the others are their own file's
     facts.program.release()
+    if around is not None:
+        around.trim()
     return sorted(found, key=lambda f: (f.span, f.code))

@@ -35,6 +35,7 @@ class Profile:
     severities: tuple[tuple[str, Severity], ...] = ()
     fixing: Fixing = Fixing.NONE
     unsafe: bool = False
+    root: Path | None = None  # of the project whose other files give the context; None: the file stands alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +84,11 @@ def check_source(text: str, path: Path, profile: Profile, *, relevant: bool = Tr
     codes = profile.codes - ABOUT_THE_RUN
     found: Sequence[Finding] = ()
     if relevant and (codes or UNREADABLE in profile.codes):
-        from torchmemlint.engine import checking
+        from torchmemlint.engine import checking, context
 
         try:
-            found = checking.check_text(text, path, codes)
+            around = context.project(profile.root) if profile.root is not None else None
+            found = checking.check_text(text, path, codes, around)
         except UnreadableFile as problem:
             return _finished(_unreadable(path, problem, profile, text), text, profile)
     kept = audit.suppress(text, path, found, profile.codes, _catalogue())

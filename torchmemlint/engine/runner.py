@@ -8,6 +8,7 @@ from pathlib import Path
 
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.config.settings import Settings
+from torchmemlint.engine import context
 from torchmemlint.engine.one_file import FileResult, Fixing, Profile, check_bytes, failed
 from torchmemlint.engine.pool import Task, check_all, workers_for
 from torchmemlint.engine.run import RunReport
@@ -28,6 +29,7 @@ class Request:
 
 def run(request: Request, progress: Callable[[int], None] = lambda done: None) -> RunReport:
     """Check the files of the request. Raises `ConfigError` before anything is checked."""
+    context.forget()
     plan = _plan(request)
     results = check_all(plan.tasks, plan.profiles, workers_for(plan.tasks, request.jobs), progress)
     return _report(results, request, {})
@@ -67,7 +69,7 @@ def _plan(request: Request) -> _Plan:
 
 
 def _profile(settings: Settings, path: Path, fixing: Fixing, unsafe: bool) -> Profile:
-    return Profile(settings.rules_for(str(path)), settings.severities, fixing, unsafe)
+    return Profile(settings.rules_for(str(path)), settings.severities, fixing, unsafe, settings.root)
 
 
 def _report(results: Sequence[FileResult], request: Request, at_hand: dict[Path, bytes]) -> RunReport:

@@ -14,6 +14,7 @@ from torchmemlint.flow.facts import CachedResult, FileFacts, Use
 from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.interpreter import CallRecord, Frame, Interpreter
 from torchmemlint.flow.program import Function, Program, decorator_name
+from torchmemlint.flow.project import Project
 from torchmemlint.flow.state import State
 from torchmemlint.flow.values import (
     Carry,
@@ -36,9 +37,9 @@ from torchmemlint.syntax.source_module import Piece, SourceModule
 MAX_PASSES = 3
 
 
-def analyse(source: SourceModule) -> FileFacts:
-    """The facts of one file."""
-    program = Program(source)
+def analyse(source: SourceModule, project: Project | None = None) -> FileFacts:
+    """The facts of one file, with the other files of its project for context."""
+    program = Program(source, project)
     facts = FileFacts(source.path, source, program)
     if not source.pieces:
         return facts
@@ -48,6 +49,7 @@ def analyse(source: SourceModule) -> FileFacts:
     it.evaluated = overwriting.made
     it.body_executor = statements.execute_body
     relevant = relevance.find(program)
+    it.follows_imports = relevant.drives
     if not relevant.drives:
         it.constructors = frozenset(function for function in relevant.functions if function.name == "__init__")
     it.called_out_of_view = relevant.called_out_of_view

@@ -46,7 +46,7 @@ def read(it: Interpreter, node: cst.Attribute, owner: Value, name: str, *, calle
     """The value of attribute `name` of an evaluated owner; `called` where it is the function of a call."""
     match owner:
         case External(qualified=qualified):
-            return External(f"{qualified}.{name}")
+            return it.external(f"{qualified}.{name}")
         case Tensor():
             return _of_tensor(it, node, owner, name, called)
         case ModuleValue() | Instance():

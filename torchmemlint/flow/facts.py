@@ -349,7 +349,7 @@ class FileFacts:
         for function, slots in it.writes.items():
             for slot in slots:
                 self.writers.setdefault(slot, set()).add(function)
-        for outline in it.program.outlines():
+        for outline in it.main.outlines():
             for path, names in outline.methods.items():
                 self.methods.setdefault(path, set()).update(names)
         for name in _LISTS:

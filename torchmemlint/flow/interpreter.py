@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import libcst as cst
@@ -93,7 +94,7 @@ class Interpreter:
     """Walks the functions of one file."""
 
     def __init__(self, program: Program, facts: FileFacts) -> None:
-        self.program = program
+        self.main = program  # of the file that is analysed
         self.facts = facts
         self.state = State({}, Heap(), Mode.ON)
         self.frame = Frame(None, program.source.pieces[0] if program.source.pieces else _NO_PIECE, Outline(), ())
@@ -133,6 +134,7 @@ class Interpreter:
         self.overwrites: dict[Site, InPlace] = {}
         self.looked_at: set[cst.CSTNode] = set()
         self.constructors: Set[Function] = frozenset()  # of modules: walked for their class, not for each object
+        self.follows_imports = True  # are functions of other files looked into?
         self.steps = 0
         self.steps_before = 0  # of the functions walked so far
         self.order = 0
@@ -142,6 +144,12 @@ class Interpreter:
         self.evaluators: dict[type, Callable[[Interpreter, Any], Value]] = {}
         self.evaluated: Callable[[Interpreter, cst.BaseExpression, Value], None] = lambda it, node, value: None
         self.executors: dict[type, Callable[[Interpreter, Any], None]] = {}
+
+    @property
+    def program(self) -> Program:
+        """The file that the running function belongs to."""
+        function = self.frame.function
+        return function.program if function is not None else self.main
 
     # -- identity ------------------------------------------------------------------------------------------------
 
@@ -156,7 +164,7 @@ class Interpreter:
         """The identity of the object made at `key`, the same whenever the walk comes by."""
         found = self._oids.get(key)
         if found is None:
-            found = self._oids[key] = self.program.new_oid()
+            found = self._oids[key] = self.main.new_oid()
         return found
 
     def origin(self, node: cst.CSTNode, index: int = -1) -> Origin:
@@ -209,7 +217,7 @@ class Interpreter:
 
     def start_pass(self) -> None:
         """Forget the facts of an earlier pass; keep what it proved and what objects hold between calls."""
-        self.facts = FileFacts(self.facts.path, self.facts.source, self.program)
+        self.facts = FileFacts(self.facts.path, self.facts.source, self.main)
         self.effects = {}
         self.returned = {}
         self.globals = {}
@@ -264,7 +272,7 @@ class Interpreter:
 
     def remember(self, heap: Heap, *, everything: bool) -> None:
         """Keep what outlives the walk of a function: attributes of `self`, contents of containers, frozen modules."""
-        mine = {cls.oid for cls in self.program.classes.values()}
+        mine = {cls.oid for cls in self.main.classes.values()}
         for slot, value in heap.written():
             known = self.lasting_heap.get(slot)
             if known is value:
@@ -304,7 +312,9 @@ class Interpreter:
         return self.lookup_global(name)
 
     def lookup_global(self, name: str) -> Value:
-        """The value of a name at module level."""
+        """The value of a name at module level. Of other files, only functions, classes and imports are known."""
+        if self.program is not self.main:
+            return self._definition(name)
         value = self.globals.get(name)
         written = self.global_writes.get(name)
         if written is not None:
@@ -321,8 +331,17 @@ class Interpreter:
                 return ClassValue(cls)
         qualified = self.program.imported.get(name)
         if qualified is not None:
-            return External(qualified)
+            return self.external(qualified)
         return Unknown(path=name)
+
+    def external(self, qualified: str) -> Value:
+        """What an imported name stands for: a function or class of the project, else something out of view."""
+        found = self.program.resolve(qualified) if qualified not in frameworks.KNOWN_CALLABLES else None
+        if isinstance(found, ClassInfo):
+            return ClassValue(found)
+        if isinstance(found, Function) and self.follows_imports:
+            return FunctionValue(found)
+        return External(qualified)
 
     def methods_called_on(self, path: str) -> set[str]:
         """Names of the methods that the surrounding code calls on a dotted path: evidence by behaviour."""
@@ -512,7 +531,7 @@ _LITERALS: dict[str, Value] = {
     "True": Constant(True, True),
     "False": Constant(False, True),
 }
-_NO_PIECE = Piece("", 1, "code", "", None)
+_NO_PIECE = Piece("", 1, "code", "", None, Path())
 
 
 def key_text(key: Key) -> str:

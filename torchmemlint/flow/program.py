@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchmemlint.knowledge import frameworks, modules
 from torchmemlint.syntax.outline import Outline, dotted, imports, outline
 from torchmemlint.syntax.source_module import Piece, SourceModule
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.project import Project
 
 MODULE_BASES = (
     "torch.nn.",
@@ -34,6 +39,7 @@ class Function:
 
     name: str
     piece: Piece
+    program: Program
     cls: ClassInfo | None = None
     parent: Function | None = None
     outline: Outline = field(default_factory=Outline)
@@ -122,7 +128,7 @@ class ClassInfo:
                 continue
             seen.add(cls)
             yield cls
-            queue += [base for name in cls.bases if (base := self.program.find_class(name))]
+            queue += [base for name in cls.bases if (base := cls.program.resolve_class(name))]
 
     def method(self, name: str) -> Function | None:
         """The method that an attribute of this name means, own or inherited."""
@@ -133,7 +139,7 @@ class ClassInfo:
 
     def external_bases(self) -> list[str]:
         """Qualified names of all library bases, also of project bases."""
-        return [name for cls in self.ancestors() for name in cls.bases if self.program.find_class(name) is None]
+        return [name for cls in self.ancestors() for name in cls.bases if cls.program.resolve_class(name) is None]
 
     @property
     def is_module(self) -> bool:
@@ -183,10 +189,11 @@ def is_module_class(qualified: str) -> bool:
 
 
 class Program:
-    """The functions, classes and imported names of one file."""
+    """The functions, classes and imported names of one file, whose imports may lead to other files of a project."""
 
-    def __init__(self, source: SourceModule) -> None:
+    def __init__(self, source: SourceModule, project: Project | None = None) -> None:
         self.source = source
+        self.project = project
         self.imported: dict[str, str] = {}
         self.functions: dict[str, Function] = {}
         self.classes: dict[str, ClassInfo] = {}
@@ -195,9 +202,10 @@ class Program:
         self._pieces: dict[str, Piece] = {}
         self._outlines: dict[Piece, Outline] = {}
         self._class_outlines: dict[Piece, tuple[Outline, dict[str, Outline]]] = {}
-        self._oid = 1
+        self._ids = project.ids if project is not None else itertools.count(2)
         outlines = [p.outline for p in source.pieces if p.outline is not None]
         self.imported.update(imports(outlines))
+        self.star_imports = tuple(module.removesuffix("*") for name, module in imports(outlines) if name == "*")
         for piece in source.pieces:
             if piece.name:
                 self._pieces[piece.name] = piece
@@ -213,8 +221,7 @@ class Program:
 
     def new_oid(self) -> int:
         """A fresh object identity."""
-        self._oid += 1
-        return self._oid
+        return next(self._ids)
 
     def defines(self, name: str) -> bool:
         """Is this a function or class of the module level?"""
@@ -237,7 +244,7 @@ class Program:
         if piece is None or piece.kind != "def":
             return None
         assert isinstance(piece.outline, ast.FunctionDef | ast.AsyncFunctionDef)
-        function = Function(name, piece, outline=self.outline_of(piece), syntax=piece.outline)
+        function = Function(name, piece, self, outline=self.outline_of(piece), syntax=piece.outline)
         self.functions[name] = function
         return function
 
@@ -255,7 +262,7 @@ class Program:
         for part in piece.outline.body:
             if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
                 info.methods[part.name] = Function(
-                    part.name, piece.method(part), info, outline=by_name[part.name], syntax=part
+                    part.name, piece.method(part), self, info, outline=by_name[part.name], syntax=part
                 )
         return info
 
@@ -266,13 +273,27 @@ class Program:
         for statement in node.body.body:
             if isinstance(statement, cst.FunctionDef):
                 method = statement.name.value
-                info.methods[method] = Function(method, piece, info, _node=statement)
+                info.methods[method] = Function(method, piece, self, info, _node=statement)
         return info
 
     def _add(self, info: ClassInfo) -> ClassInfo:
         self.classes[info.name] = info
         self._made.append(info)
         return info
+
+    def resolve(self, qualified: str) -> Function | ClassInfo | None:
+        """The function or class of another file of the project that a dotted name stands for."""
+        if self.project is None or "." not in qualified:
+            return None
+        return self.project.definition(qualified, self.source.path)
+
+    def resolve_class(self, name: str) -> ClassInfo | None:
+        """The class of this file or project that a base class's name stands for."""
+        found = self.find_class(name)
+        if found is None and "." in name:
+            elsewhere = self.resolve(name)
+            found = elsewhere if isinstance(elsewhere, ClassInfo) else None
+        return found
 
     def outline_of(self, piece: Piece) -> Outline:
         """The outline of a whole piece; empty where only libcst could read the file."""

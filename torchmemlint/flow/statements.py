@@ -718,7 +718,7 @@ def function_statement(it: Interpreter, node: cst.FunctionDef) -> None:
     name = node.name.value
     function = it.local_functions.get(node)
     if function is None:
-        function = Function(name, it.frame.piece, None, it.frame.function, _node=node)
+        function = Function(name, it.frame.piece, it.program, None, it.frame.function, _node=node)
         it.local_functions[node] = function
     if it.frame.function is None and name not in it.program.functions:
         it.program.functions[name] = function

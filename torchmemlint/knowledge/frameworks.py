@@ -37,6 +37,8 @@ GUARDED_CALLABLES = frozenset({"transformers.pipeline", "transformers.pipelines.
 PASSING_GRAPHS = frozenset(
     {"horovod.torch.allreduce", "horovod.torch.allgather", "horovod.torch.broadcast", "torch.distributed.nn.all_reduce"}
 )
+# Never looked into, also where the library itself is analysed.
+KNOWN_CALLABLES = LOADERS | GUARDED_CALLABLES | PASSING_GRAPHS
 # Methods, of whatever object, that hand their first argument on: GradScaler.scale, Accelerator.gather (one process).
 PASSING_METHODS = frozenset({"scale", "gather_for_metrics", "scale_loss"})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import libcst as cst
 
@@ -33,24 +34,21 @@ def report(
         rule.name,
         severity or rule.severity,
         message,
-        facts.path,
+        site.piece.path,
         span,
         site.piece.statement_span(span),
-        chain(evidence),
+        chain(evidence, facts.path),
         fix,
         rule.why,
     )
 
 
-def chain(links: Iterable[Link]) -> tuple[Evidence, ...]:
-    """Evidence in the order given, each place and sentence once."""
-    seen: set[tuple[Span, str]] = set()
-    found: list[Evidence] = []
+def chain(links: Iterable[Link], path: Path) -> tuple[Evidence, ...]:
+    """Evidence for a finding in `path`, in the order given, each place and sentence once."""
+    found: dict[Evidence, None] = {}
     for site, message in links:
-        span = site.span
-        if (span, message) not in seen:
-            seen.add((span, message))
-            found.append(Evidence(message, span))
+        elsewhere = site.piece.path if site.piece.path != path else None
+        found[Evidence(message, site.span, elsewhere)] = None
     return tuple(found)
 
 
@@ -82,8 +80,10 @@ def call_method(site: Site, method: str) -> tuple[Edit, ...]:
     )
 
 
-def detach_fix(site: Site, *, safe: bool = True) -> Fix:
-    """Detach the expression at `site`."""
+def detach_fix(site: Site, *, safe: bool = True) -> Fix | None:
+    """Detach the expression at `site`, where that is in the analysed file."""
+    if site.piece.context:
+        return None
     return Fix(
         f"Detach `{text_of(site.node)}` from its graph",
         Applicability.SAFE if safe else Applicability.UNSAFE,

@@ -34,6 +34,8 @@ class Piece:
     kind: str  # "def", "class" or "code"
     name: str  # of a function or class, else ""
     outline: ast.stmt | None  # the standard parser's node, where it could read the file
+    path: Path
+    context: bool = False  # of a file that is read for context and not itself analysed
     around: Piece | None = None  # of a method: its class's piece
     _module: cst.Module | None = field(default=None, repr=False)
     _ranges: CodeRanges | None = field(default=None, repr=False)
@@ -52,7 +54,8 @@ class Piece:
         first = min([function.lineno, *(d.lineno for d in function.decorator_list)])
         last = function.end_lineno or function.lineno
         lines = self.lines[first - self.first_row : last - self.first_row + 1]
-        return Piece(f"class {self.name}:\n" + "".join(lines), first - 1, "def", function.name, function, self)
+        text = f"class {self.name}:\n" + "".join(lines)
+        return Piece(text, first - 1, "def", function.name, function, self.path, self.context, self)
 
     @property
     def lines(self) -> list[str]:
@@ -173,10 +176,10 @@ class SourceModule:
     Raises UnreadableFile when neither the standard parser nor libcst can read it.
     """
 
-    def __init__(self, text: str, path: Path) -> None:
+    def __init__(self, text: str, path: Path, *, context: bool = False) -> None:
         self.text = text
         self.path = path
-        self.pieces = _split(text, path)
+        self.pieces = _split(text, path, context)
 
     @cached_property
     def rows(self) -> list[str]:
@@ -184,13 +187,13 @@ class SourceModule:
         return [line.rstrip("\n") for line in _lines(self.text)]
 
 
-def _split(text: str, path: Path) -> list[Piece]:
+def _split(text: str, path: Path, context: bool) -> list[Piece]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in other people's strings
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return _split_by_libcst(text, error)
+        return _split_by_libcst(text, path, error)
     lines = _lines(text)
     pieces: list[Piece] = []
     for statement in tree.body:
@@ -205,7 +208,7 @@ def _split(text: str, path: Path) -> list[Piece]:
                 kind, name = "class", statement.name
             case _:
                 kind, name = "code", ""
-        pieces.append(Piece("".join(lines[first - 1 : last]), first, kind, name, statement))
+        pieces.append(Piece("".join(lines[first - 1 : last]), first, kind, name, statement, path, context))
     return pieces
 
 
@@ -214,7 +217,7 @@ def _lines(text: str) -> list[str]:
     return [line + "\n" for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
 
 
-def _split_by_libcst(text: str, reason: Exception) -> list[Piece]:
+def _split_by_libcst(text: str, path: Path, reason: Exception) -> list[Piece]:
     """For syntax newer than the running Python: one piece, or UnreadableFile when libcst cannot read it either."""
     if not isinstance(reason, SyntaxError) or _brackets(text) > _MAX_BRACKETS:
         raise _unreadable(reason) from reason  # libcst's parser would end the process
@@ -222,7 +225,7 @@ def _split_by_libcst(text: str, reason: Exception) -> list[Piece]:
         module = cst.parse_module(text)
     except Exception as error:
         raise _unreadable(reason) from error
-    piece = Piece(text, 1, "code", "", None)
+    piece = Piece(text, 1, "code", "", None, path)
     piece._module = module
     return [piece]
 
