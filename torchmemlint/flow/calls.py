@@ -19,7 +19,7 @@ from torchmemlint.flow import (
 )
 from torchmemlint.flow.arguments import Argument, Arguments, evaluate_arguments
 from torchmemlint.flow.facts import Use, WeakCall
-from torchmemlint.flow.interpreter import CallRecord, Frame, Interpreter
+from torchmemlint.flow.interpreter import CallRecord, Entrance, Frame, Interpreter
 from torchmemlint.flow.program import Function
 from torchmemlint.flow.values import (
     NUMBER,
@@ -197,7 +197,7 @@ def inline(
     if any(text.endswith("contextmanager") for text in function.decorator_texts()):
         return _context_manager(it, node, callee, bound, mode)
     before, freed = len(it.forwards), len(it.spent_log)
-    result = walk(it, node, callee, bound, mode)
+    result = walk(it, node, callee, bound, mode, given)
     _spent_inside(it, node, result, it.spent_log[freed:])
     inner = it.forwards[before:]
     evaluating = inner[0] if inner and all(site is not None for site in inner) else None
@@ -256,7 +256,14 @@ def _not_followed(it: Interpreter, node: cst.CSTNode, arguments: Arguments) -> V
     return Unknown(origins | {made}, made)
 
 
-def walk(it: Interpreter, node: cst.CSTNode, callee: FunctionValue, bound: dict[str, Value], mode: Mode) -> Value:
+def walk(
+    it: Interpreter,
+    node: cst.CSTNode,
+    callee: FunctionValue,
+    bound: dict[str, Value],
+    mode: Mode,
+    given: Arguments | None = None,
+) -> Value:
     """The callee's body with its parameters bound; the join of what it returns."""
     function = callee.function
     frame = Frame(
@@ -269,6 +276,7 @@ def walk(it: Interpreter, node: cst.CSTNode, callee: FunctionValue, bound: dict[
         self_name=self_name(function) if callee.bound is not None else "",
         closure=closure_of(it, callee),
         recording=False,
+        entrance=_entrance(it, node, function, given),
     )
     it.active.append(function)
     try:
@@ -281,6 +289,16 @@ def walk(it: Interpreter, node: cst.CSTNode, callee: FunctionValue, bound: dict[
     if not function.node.decorators and grad_mode is not mode and fell_through and not frame.return_states:
         it.state.mode = grad_mode  # `torch.set_grad_enabled(False)` in a helper lasts
     return returned(it, frame, fell_through)
+
+
+def _entrance(it: Interpreter, node: cst.CSTNode, function: Function, given: Arguments | None) -> Entrance | None:
+    """The call that leads out of the analysed file."""
+    if function.program is it.main:
+        return None
+    if it.program is not it.main or not it.recording or not isinstance(node, cst.Call):
+        return it.frame.entrance
+    arguments = tuple((it.site(item.node), item.value) for item in given.items) if given is not None else ()
+    return Entrance(it.site(node), it.scope, text_of(node.func), arguments)
 
 
 def returned(it: Interpreter, frame: Frame, fell_through: bool) -> Value:

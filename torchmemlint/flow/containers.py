@@ -141,13 +141,18 @@ def put(
     if isinstance(value, Tensor) and value.origins:
         leaf = all(o in leaves or o.index in (FOLDED, KEPT) for o in value.origins)
         leaves |= {mark} if leaf else set()
-    if it.recording and loop is not None:
+    entrance = it.frame.entrance
+    if (it.recording or entrance is not None) and loop is not None:
+        at, scope = (it.site(site_node), it.scope) if entrance is None else (entrance.site, entrance.scope)
         for tensor, element in graph_parts(it, value, place):
+            if entrance is not None:
+                argument = entrance.argument(tensor)
+                element, tensor = argument or at, replace(tensor, certain=tensor.certain and argument is not None)
             it.facts.collections.append(
                 Collection(
-                    it.site(site_node),
-                    it.scope,
-                    text,
+                    at,
+                    scope,
+                    text if entrance is None else entrance.callee,
                     loop,
                     tensor,
                     element,
@@ -156,6 +161,7 @@ def put(
                     container,
                     mark,
                     slot_overwritten=fixed,
+                    inside=it.site(site_node) if entrance is not None else None,
                 )
             )
     if loop is not None:

@@ -73,6 +73,7 @@ class Fold:
     augmented: bool  # written as `target += added`
     origin: Origin  # in the past of whatever is made of the folded value
     folding: bool  # the statement itself adds or joins (and does not call a step that does)
+    inside: Site | None = None  # the statement, where it stands in a function of another file that `site` leads to
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,7 @@ class Collection:
     store: Container | None
     kept: Origin  # in the past of whatever is taken out again
     slot_overwritten: bool = False  # keyed by a constant: holds one value, not one per iteration
+    inside: Site | None = None  # the statement, where it stands in a function of another file that `site` leads to
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,23 @@ PIPELINE = "diffusers.DiffusionPipeline"
 KEPT = -3  # index of the origin of a value put where it outlives the iteration or call
 
 
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """A call of the analysed file that leads into another one: facts about what happens there are noted here."""
+
+    site: Site
+    scope: Scope
+    callee: str  # source text of what is called
+    arguments: tuple[tuple[Site, Value], ...]
+
+    def argument(self, value: Tensor) -> Site | None:
+        """The argument that a value in the callee is, or is computed from."""
+        for site, given in self.arguments:
+            if isinstance(given, Tensor) and given.origins and given.origins <= value.origins:
+                return site
+        return None
+
+
 @dataclass(eq=False, slots=True)
 class Frame:
     """One function (or the module level) being walked."""
@@ -68,6 +85,7 @@ class Frame:
     self_name: str = ""
     closure: dict[str, Value] = field(default_factory=dict)
     recording: bool = True
+    entrance: Entrance | None = None  # where a function of another file is followed
     statement: Site | None = None  # the statement being executed
     returns: list[Value] = field(default_factory=list)
     return_states: list[State] = field(default_factory=list)

@@ -309,16 +309,21 @@ def _fold(
         return value
     origin = it.origin(node, FOLDED)
     value = replace(value, origins=cap(value.origins | {origin}))
-    if not it.recording:
+    entrance = it.frame.entrance
+    if not it.recording and entrance is None:
         return value
     carry = min(found, key=lambda c: it.frame.loops.index(c.loop))
     if value_node is not None:
         added, value_node = _new_part(it, value_node, key, augmented)
+    argument = entrance.argument(value) if entrance is not None else None
+    if entrance is not None:
+        given = argument.node if argument is not None else None
+        added, value_node = value, given if isinstance(given, cst.BaseExpression) else None
     it.facts.folds.append(
         Fold(
-            it.site(node),
-            it.scope,
-            text_of(target),
+            it.site(node) if entrance is None else entrance.site,
+            it.scope if entrance is None else entrance.scope,
+            text_of(target) if entrance is None else entrance.callee,
             key,
             carry.loop,
             carry,
@@ -328,6 +333,7 @@ def _fold(
             augmented,
             origin,
             augmented or carry.via is Via.JOINED or _adds(node, value),
+            it.site(node) if entrance is not None else None,
         )
     )
     return value

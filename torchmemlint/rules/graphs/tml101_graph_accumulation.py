@@ -91,6 +91,8 @@ class GraphAccumulation(Rule):
             return
         backward = is_spent(facts, origins, fold.loop)
         evaluating = evaluating_call(facts, origins)
+        if backward is None and fold.inside is not None:
+            return  # who reads it there is not in view
         if backward is None and not self._live_leak(facts, fold, use, evaluating is not None):
             return
         if not made_within(facts, origins, fold.loop):
@@ -99,6 +101,7 @@ class GraphAccumulation(Rule):
         site = fold.site
         if backward is not None:
             links.append((backward, "backward runs here: the saved tensors are freed, the graph's nodes stay"))
+        links += [(fold.inside, "folds it into what it holds already")] if fold.inside is not None else []
         links += loop_link(fold.loop, f"`{fold.target}` lives across the iterations of this loop")
         spent = backward is not None
         fix = None

@@ -91,6 +91,8 @@ class GraphCollection(Rule):
         if has_no_graph(facts, origins):
             return None
         backward = is_spent(facts, origins, collection.loop)
+        if backward is None and collection.inside is not None:
+            return None  # who reads it there is not in view
         if backward is None and not _live_leak(facts, collection, use):
             return None
         if not made_within(facts, origins, collection.loop):
@@ -98,6 +100,8 @@ class GraphCollection(Rule):
         links = history(collection.value.history)
         if collection.element.node is not collection.site.node:
             links.append((collection.site, f"goes into `{collection.container}` here"))
+        if collection.inside is not None:
+            links.append((collection.inside, "which puts it into a container"))
         if backward is not None:
             links.append((backward, "backward runs here: the saved tensors are freed, the graph's nodes stay"))
         if collection.made is not None:

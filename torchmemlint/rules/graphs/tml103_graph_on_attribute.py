@@ -66,7 +66,7 @@ class GraphOnAttribute(Rule):
             if store.scope.function not in hooks:
                 yield from (found for found in self._stored(facts, store) if not _folds(facts, store.site))
         for collection in facts.collections:
-            if collection.scope.function not in hooks and is_cache(collection):
+            if collection.scope.function not in hooks and is_cache(collection) and collection.inside is None:
                 yield from (found for found in self._cache(facts, collection) if not _folds(facts, collection.site))
         for cached in facts.cached:
             yield self._cached(facts, cached)
