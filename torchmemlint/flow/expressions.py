@@ -120,7 +120,13 @@ def arithmetic(it: Interpreter, node: cst.CSTNode, left: Value, right: Value, op
         return replace(right, path="", part_of=None) if isinstance(right, Unknown) else Unknown()
     if isinstance(right, Constant):
         return replace(left, path="", part_of=None) if isinstance(left, Unknown) else Unknown()
-    return Unknown(it.deep_origins(left) | it.deep_origins(right), it.origin(node))
+    place = it.origin(node)
+    proof = it.proved(place.site)
+    if proof is None:
+        return Unknown(it.deep_origins(left) | it.deep_origins(right), place)
+    for term in (left, right) if operator in ("Add", "Subtract") else ():
+        it.prove_part(term, proof)
+    return containers.proved_tensor(it, place, Unknown(it.deep_origins(left) | it.deep_origins(right)))
 
 
 def _constant_arithmetic(left: Constant, right: Constant, operator: str) -> Value:

@@ -152,6 +152,7 @@ class Interpreter:
         self.overwrites: dict[Site, InPlace] = {}
         self.looked_at: set[cst.CSTNode] = set()
         self.constructors: Set[Function] = frozenset()  # of modules: walked for their class, not for each object
+        self.foreign_objects: set[int] = set()  # instances of other files' classes
         self.follows_imports = True  # are functions of other files looked into?
         self.steps = 0
         self.steps_before = 0  # of the functions walked so far
@@ -295,7 +296,12 @@ class Interpreter:
             known = self.lasting_heap.get(slot)
             if known is value:
                 continue
-            lasts = slot[0] in mine or slot[1].startswith("[") or slot[1] in ("frozen", "default")
+            lasts = (
+                slot[0] in mine
+                or slot[0] in self.foreign_objects
+                or slot[1].startswith("[")
+                or slot[1] in ("frozen", "default")
+            )
             if not everything and not lasts:
                 continue
             if slot[1] == "training" and not everything:
@@ -306,7 +312,8 @@ class Interpreter:
 
     def written(self, slot: tuple[int, str]) -> None:
         """An attribute is assigned by the running function."""
-        function = self.frame.function
+        entrance = self.frame.entrance
+        function = self.frame.function if entrance is None else entrance.scope.function
         if function is not None and function.name != "__init__":
             self.writes.setdefault(function, set()).add(slot)
 
@@ -465,6 +472,14 @@ class Interpreter:
                 if (origin.site, origin.index) not in self.proofs:
                     self.proofs[(origin.site, origin.index)] = site
                     self.indirect.add((origin.site, origin.index))
+
+    def prove_part(self, value: Value, site: Site) -> None:
+        """A backward runs through a sum with this value: what a call returned for it will have had a graph as well."""
+        if isinstance(value, Unknown) and value.made in self.callees:
+            place = (value.made.site, value.made.index)
+            if place not in self.proofs:
+                self.proofs[place] = site
+                self.indirect.add(place)
 
     def proved(self, site: Site, index: int = -1) -> Site | None:
         """The backward that proves that the value made here had a graph."""

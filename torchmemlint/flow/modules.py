@@ -69,6 +69,8 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
         return Known("optimizer", oid, cls.name, made)
     else:
         value = Instance(oid, cls, it.frame.loops, made)
+        if cls.program is not it.main:
+            it.foreign_objects.add(oid)
     if isinstance(value, ModuleValue) and not cls.builds_layers:
         inner = [a for a in arguments.values if isinstance(a, ModuleValue)]
         if inner and all(_frozen(it, m) for m in inner):

@@ -109,12 +109,14 @@ class GraphAccumulation(Rule):
             place = Site(site.piece, fold.added_node)
             if fold.added.certain and fold.added.exact:
                 fix = detach_fix(place)
-        what = shortened(text_of(fold.added_node), 40) if fold.added_node is not None else fold.target
+        what = f"`{shortened(text_of(fold.added_node), 40)}`" if fold.added_node is not None else f"`{fold.target}`"
+        if fold.added_node is None and fold.inside is not None:
+            what = "its argument"
         yield report(
             self,
             facts,
             site,
-            f"`{fold.target}` accumulates `{what}` with its autograd graph over every {repeats(fold.loop)}"
+            f"`{fold.target}` accumulates {what} with its autograd graph over every {repeats(fold.loop)}"
             + (" (spent by backward)" if spent else " (live: no backward frees it)"),
             severity=Severity.WARNING if spent else Severity.ERROR,
             evidence=links,
