@@ -241,7 +241,7 @@ def runs_inference(function: Function) -> bool:
     """Is this method inference by its framework's contract, and its own to guard?"""
     if function.cls is None:
         return False
-    bases = function.cls.external_bases()
+    bases = function.cls.base_names()
     for names, methods in known_modes.UNGUARDED_OVERRIDES:
         if function.name in methods and any(base.rpartition(".")[2] in names for base in bases):
             return True
@@ -252,7 +252,7 @@ def guarded_by_framework(function: Function) -> bool:
     """Does the framework of the class call this method with gradients off?"""
     if function.cls is None:
         return False
-    bases = function.cls.external_bases()
+    bases = function.cls.base_names()
     for names, methods in known_modes.GUARDED_OVERRIDES:
         if function.name in methods and any(base.rpartition(".")[2] in names for base in bases):
             return True

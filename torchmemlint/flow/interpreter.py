@@ -48,6 +48,8 @@ from torchmemlint.syntax.source_module import Piece, Site
 
 MAX_DEPTH = 5  # nested calls that are followed into the project
 MAX_STEPS = 6_000  # statements of callees looked at on behalf of one function
+MAX_DEPTH_ABROAD = 3  # of these calls, in other files
+MAX_STEPS_ABROAD = 1_500  # statements of other files looked at on behalf of one file, in each pass
 MAX_STEPS_OF_FILE = 60_000  # after so many, a function gets a tenth of that: one file costs seconds, not minutes
 MAX_ELEMENT_DEPTH = 4  # containers within containers
 FOLDED = -2  # index of the origin of a value folded over iterations
@@ -155,6 +157,7 @@ class Interpreter:
         self.foreign_objects: set[int] = set()  # instances of other files' classes
         self.follows_imports = True  # are functions of other files looked into?
         self.steps = 0
+        self.steps_abroad = 0  # in functions of other files
         self.steps_before = 0  # of the functions walked so far
         self.order = 0
         self._sites: dict[int, Site] = {}  # by the node's identity: nodes hash slowly, and sites keep them alive
@@ -227,7 +230,17 @@ class Interpreter:
 
     def wants(self, function: Function) -> bool:
         """Should a call of this function be followed?"""
+        if function.program is not self.main and not self._wants_foreign(function):
+            return False
         return function not in self.active and len(self.frames) < MAX_DEPTH and self.steps <= self._most_steps()
+
+    def _wants_foreign(self, function: Function) -> bool:
+        """In other files, what meters, helpers and loops do is looked into, and not how layers are made."""
+        abroad = sum(frame.entrance is not None for frame in self.frames) + (self.frame.entrance is not None)
+        if abroad >= MAX_DEPTH_ABROAD or self.steps_abroad > MAX_STEPS_ABROAD:
+            return False
+        cls = function.cls
+        return cls is None or not cls.is_module or function.name not in ("__init__", "forward")
 
     def _most_steps(self) -> int:
         return MAX_STEPS if self.steps_before <= MAX_STEPS_OF_FILE else MAX_STEPS // 10
@@ -238,6 +251,7 @@ class Interpreter:
         """Forget the facts of an earlier pass; keep what it proved and what objects hold between calls."""
         self.facts = FileFacts(self.facts.path, self.facts.source, self.main)
         self.effects = {}
+        self.steps_abroad = 0
         self.returned = {}
         self.globals = {}
 
@@ -416,6 +430,8 @@ class Interpreter:
     def use(self, value: Value, use: Use) -> None:
         """Take down what happens to a value, and to all that a container holds."""
         uses = self.facts.uses
+        if Use.ARRAY in use and self.frame.entrance is not None:
+            use = (use & ~Use.ARRAY) | Use.READ  # which of several ways a library goes is not known
         for origin in self.deep_origins(value):
             known = uses.get(origin)
             if known is None:

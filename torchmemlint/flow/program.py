@@ -141,6 +141,10 @@ class ClassInfo:
         """Qualified names of all library bases, also of project bases."""
         return [name for cls in self.ancestors() for name in cls.bases if cls.program.resolve_class(name) is None]
 
+    def base_names(self) -> list[str]:
+        """Qualified names of all bases, library and project."""
+        return [name for cls in self.ancestors() for name in cls.bases]
+
     @property
     def is_module(self) -> bool:
         """Does it derive from `nn.Module`, visibly or (where a base is out of view) by what it is made of?"""
@@ -171,7 +175,7 @@ class ClassInfo:
     @property
     def is_pipeline(self) -> bool:
         """Does it derive from a diffusers pipeline?"""
-        return any(frameworks.is_pipeline_class(name) for name in self.external_bases())
+        return any(frameworks.is_pipeline_class(name) for name in self.base_names())
 
     def methods_called_on(self, path: str) -> set[str]:
         """Names of methods that the class calls on "self.x"."""
@@ -201,6 +205,7 @@ class Program:
         self.outline = Outline()
         self._pieces: dict[str, Piece] = {}
         self._outlines: dict[Piece, Outline] = {}
+        self._resolved: dict[str, Function | ClassInfo | None] = {}
         self._class_outlines: dict[Piece, tuple[Outline, dict[str, Outline]]] = {}
         self._ids = project.ids if project is not None else itertools.count(2)
         outlines = [p.outline for p in source.pieces if p.outline is not None]
@@ -285,7 +290,9 @@ class Program:
         """The function or class of another file of the project that a dotted name stands for."""
         if self.project is None or "." not in qualified:
             return None
-        return self.project.definition(qualified, self.source.path)
+        if qualified not in self._resolved:
+            self._resolved[qualified] = self.project.definition(qualified, self.source.path)
+        return self._resolved[qualified]
 
     def resolve_class(self, name: str) -> ClassInfo | None:
         """The class of this file or project that a base class's name stands for."""
@@ -317,7 +324,7 @@ class Program:
             for method in cls.methods.values():
                 method.piece.release()
             cls.methods.clear()
-        for held in (self._made, self.classes, self.functions, self._outlines):
+        for held in (self._made, self.classes, self.functions, self._outlines, self._resolved):
             held.clear()
         for piece in self.source.pieces:
             piece.release()

@@ -59,6 +59,8 @@ def execute_body(it: Interpreter, body: cst.BaseSuite | Sequence[cst.CSTNode]) -
 
 def _small(it: Interpreter, statement: cst.BaseSmallStatement) -> None:
     it.steps += 1
+    if it.frame.entrance is not None:
+        it.steps_abroad += 1
     if it.state.dead:
         return
     it.frame.statement = it.site(statement) if it.recording else None
