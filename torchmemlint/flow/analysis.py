@@ -49,7 +49,7 @@ def analyse(source: SourceModule, project: Project | None = None) -> FileFacts:
     it.evaluated = overwriting.made
     it.body_executor = statements.execute_body
     relevant = relevance.find(program)
-    it.follows_imports = relevant.drives
+    it.follows_imports = relevant.drives and not program.is_test
     if not relevant.drives:
         it.constructors = frozenset(function for function in relevant.functions if function.name == "__init__")
     it.called_out_of_view = relevant.called_out_of_view

@@ -41,6 +41,7 @@ from torchmemlint.flow.values import (
     Tensor,
     Unknown,
     Value,
+    cap,
     join,
 )
 from torchmemlint.knowledge import torch_api
@@ -331,7 +332,10 @@ def _join_returns(it: Interpreter, a: Value, b: Value) -> Value:
         for key, value, site in list(containers.entries(it, b)):
             containers._store(it, a, key, value, site)
         return a
-    return join(a, b)
+    joined = join(a, b)
+    if isinstance(joined, Unknown):
+        return replace(joined, origins=cap(joined.origins | it.deep_origins(a) | it.deep_origins(b)))
+    return joined
 
 
 def closure_of(it: Interpreter, callee: FunctionValue) -> dict[str, Value]:

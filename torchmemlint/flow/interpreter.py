@@ -155,7 +155,7 @@ class Interpreter:
         self.looked_at: set[cst.CSTNode] = set()
         self.constructors: Set[Function] = frozenset()  # of modules: walked for their class, not for each object
         self.foreign_objects: set[int] = set()  # instances of other files' classes
-        self.follows_imports = True  # are functions of other files looked into?
+        self.follows_imports = True  # are the other files of the project looked into (but for base classes)?
         self.steps = 0
         self.steps_abroad = 0  # in functions of other files
         self.steps_before = 0  # of the functions walked so far
@@ -375,11 +375,13 @@ class Interpreter:
 
     def external(self, qualified: str) -> Value:
         """What an imported name stands for: a function or class of the project, else something out of view."""
-        found = self.program.resolve(qualified) if qualified not in frameworks.KNOWN_CALLABLES else None
-        if isinstance(found, ClassInfo):
-            return ClassValue(found)
-        if isinstance(found, Function) and self.follows_imports:
-            return FunctionValue(found)
+        if not self.follows_imports or qualified in frameworks.KNOWN_CALLABLES:
+            return External(qualified)
+        match self.program.resolve(qualified):
+            case ClassInfo() as cls:
+                return ClassValue(cls)
+            case Function() as function:
+                return FunctionValue(function)
         return External(qualified)
 
     def methods_called_on(self, path: str) -> set[str]:

@@ -47,6 +47,7 @@ FORWARD_METHODS = frozenset(
     "extract_features "
     "forward_features forward_head get_last_hidden_state get_features predict_noise predict_logits".split()
 )
+_OF_TOKENIZERS = frozenset({"encode", "decode"})  # a part of a model that has these may be no module
 _SELF_RETURNING = frozenset("to cuda cpu half float double bfloat16 type compile share_memory to_empty apply".split())
 
 
@@ -58,7 +59,7 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
         value: Value = ModuleValue(
             oid,
             cls=cls,
-            parameters=_class_has_parameters(cls),
+            parameters=_class_has_parameters(it, cls),
             why=Step(made, f"`{cls.name}` is an nn.Module"),
             made=made,
             loops=it.frame.loops,
@@ -95,8 +96,10 @@ def _class_decorators(cls: ClassInfo) -> list[str]:
     return [decorator_name(d) for d in cls.decorators]
 
 
-def _class_has_parameters(cls: ClassInfo) -> bool | None:
-    """False where a project module visibly builds no layers and no parameters."""
+def _class_has_parameters(it: Interpreter, cls: ClassInfo) -> bool | None:
+    """False where a project module visibly builds no layers and no parameters; of other files, where it shows none."""
+    if cls.program is not it.main:
+        return None if cls.shows_layers else False
     if any(not base.startswith("torch.nn.Module") for base in cls.external_bases() if base != "object"):
         return None
     for ancestor in cls.ancestors():
@@ -542,7 +545,7 @@ def _attribute_is_module(it: Interpreter, node: cst.Call) -> bool:
 def part_method(it: Interpreter, node: cst.Call, owner: Unknown, name: str, arguments: Arguments) -> Value:
     """A method of a part of a module: `model.visual.encode(x)`."""
     module = owner.part_of
-    if module is not None and (name in FORWARD_METHODS or _attribute_is_module(it, node)):
+    if module is not None and (name in FORWARD_METHODS - _OF_TOKENIZERS or _attribute_is_module(it, node)):
         return call(it, node, replace(module, cls=None, qualified="", parameters=None), arguments, method=name)
     return calls.unknown_call(it, node, owner, arguments)
 

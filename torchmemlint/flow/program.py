@@ -173,6 +173,11 @@ class ClassInfo:
         return False
 
     @property
+    def shows_layers(self) -> bool:
+        """Does it (or a class that it builds) make layers that have weights for certain?"""
+        return _shows_layers(self, 3)
+
+    @property
     def is_pipeline(self) -> bool:
         """Does it derive from a diffusers pipeline?"""
         return any(frameworks.is_pipeline_class(name) for name in self.base_names())
@@ -338,6 +343,18 @@ class Program:
         """A dotted source path with its first name replaced by what it was imported as."""
         first, dot, rest = path.partition(".")
         return self.imported.get(first, first) + dot + rest
+
+
+def _shows_layers(cls: ClassInfo, depth: int) -> bool:
+    for ancestor in cls.ancestors():
+        for path in ancestor.outline.called:
+            qualified = ancestor.program.qualify(path)
+            if is_module_class(qualified) and modules.has_parameters(qualified):
+                return True
+            built = ancestor.program.resolve_class(path) or ancestor.program.resolve_class(qualified)
+            if depth > 0 and built is not None and built is not cls and _shows_layers(built, depth - 1):
+                return True
+    return False
 
 
 def _class_outlines(piece: Piece) -> tuple[Outline, dict[str, Outline]]:

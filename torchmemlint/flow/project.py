@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,7 +28,7 @@ class Project:
         self.root = root
         self.ids = itertools.count(1)  # identities of objects, over all files
         self.read: set[Path] = set()  # files read for context, ever
-        self._programs: OrderedDict[Path, Program | None] = OrderedDict()  # least recently used first
+        self._programs: dict[Path, Program | None] = {}
         self._names: dict[str, frozenset[str]] = {}  # of folders
         self._places: dict[tuple[str, Path], tuple[Path, str] | None] = {}
 
@@ -58,7 +57,6 @@ class Project:
     def program(self, path: Path) -> Program | None:
         """The functions and classes of a file; None where it cannot be read."""
         if path in self._programs:
-            self._programs.move_to_end(path)
             return self._programs[path]
         self.read.add(path)
         program: Program | None = None
@@ -71,12 +69,11 @@ class Project:
         return program
 
     def trim(self) -> None:
-        """Let go of the files not used lately; between the analyses of two files."""
-        held = sum(len(program.source.text) for program in self._programs.values() if program is not None)
-        while held > MAX_BYTES:
-            _, program = self._programs.popitem(last=False)
-            if program is not None:
-                held -= len(program.source.text)
+        """Let go of all files when they have become many (they hold each other); between the analyses of two files."""
+        programs = [program for program in self._programs.values() if program is not None]
+        if sum(len(program.source.text) for program in programs) > MAX_BYTES:
+            self._programs.clear()
+            for program in programs:
                 program.release()
 
     def _place(self, qualified: str, path: Path) -> tuple[Path, str] | None:

@@ -305,6 +305,8 @@ def _fold(
         return _fold_parts(it, node, target, value, value_node)
     if not isinstance(value, Tensor) or value.graph < Graph.UNKNOWN or not value.carried:
         return value
+    if isinstance(target, cst.Attribute) and target.attr.value in ("data", "grad"):
+        return value  # written without a graph
     key = key_of(it, target)
     found = [c for c in value.carried if c.key == key and c.loop in it.frame.loops]
     if not found or key is None:

@@ -137,7 +137,8 @@ class GraphAccumulation(Rule):
         added = fold.added.origins if fold.added is not None else fold.value.origins - {fold.origin}
         added = frozenset(o for o in added if not isinstance(o.site.node, cst.Param))
         if added and added <= facts.leaves:
-            return not use & (Use.RETURNED | Use.PASSED)  # an average over parameters, which nothing frees
+            hidden = LEAVES_VIEW if isinstance(fold.key, str) else Use.RETURNED | Use.PASSED
+            return not use & hidden  # an average over parameters, which nothing frees
         if not isinstance(fold.key, str) or fold.loop.node is None:
             return False  # an attribute or global: others may differentiate it
         if trains(facts, fold.scope) and not known_maker(facts, fold.value.origins):
