@@ -58,7 +58,7 @@ def _named(it: Interpreter, parameter: cst.Param, qualified: str) -> Value | Non
         return Tensor(Graph.NONE, made=site)
     if qualified in _LOADERS:
         return Known("loader", it.oid("annotation", site.node), qualified, site)
-    cls = it.program.resolve_class(qualified)
+    cls = it.program.resolve_class(qualified) if it.follows_imports else it.program.find_class(qualified)
     name = parameter.name.value
     if cls is not None:
         oid = it.oid("annotation", site.node)

@@ -41,16 +41,18 @@ def name(it: Interpreter, node: cst.Name) -> Value:
 
 def integer(it: Interpreter, node: cst.Integer) -> Value:
     """An integer literal."""
-    with suppress(ValueError):
+    try:
         return Constant(int(node.value, 0), True)
-    return NUMBER
+    except ValueError:
+        return NUMBER
 
 
 def floating(it: Interpreter, node: cst.Float) -> Value:
     """A floating-point literal."""
-    with suppress(ValueError):
+    try:
         return Constant(float(node.value), True)
-    return NUMBER
+    except ValueError:
+        return NUMBER
 
 
 def string(it: Interpreter, node: cst.SimpleString) -> Value:

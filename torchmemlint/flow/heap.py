@@ -64,8 +64,9 @@ class Heap:
     def joined(self, other: Heap) -> Heap:
         """The heap after two ways meet; both stand over the same base."""
         mine, theirs = self._written, other._written
-        slots = [slot for slot, value in theirs.items() if self.get(slot) is not value]
-        slots += [slot for slot, value in mine.items() if slot not in theirs and other.get(slot) is not value]
+        base = self._base.get
+        slots = [s for s, value in theirs.items() if (mine[s] if s in mine else base(s)) is not value]
+        slots += [s for s, value in mine.items() if s not in theirs and base(s) is not value]
         if not slots:
             return self
         merged = mine.copy()

@@ -432,7 +432,7 @@ class Interpreter:
     def use(self, value: Value, use: Use) -> None:
         """Take down what happens to a value, and to all that a container holds."""
         uses = self.facts.uses
-        if Use.ARRAY in use and self.frame.entrance is not None:
+        if self.frame.entrance is not None and Use.ARRAY in use:
             use = (use & ~Use.ARRAY) | Use.READ  # which of several ways a library goes is not known
         for origin in self.deep_origins(value):
             known = uses.get(origin)

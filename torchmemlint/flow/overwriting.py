@@ -43,7 +43,7 @@ def made(it: Interpreter, node: cst.BaseExpression, value: Value) -> None:
         it.frame.created.add(value.made.serial)
         if it.marked_storages:
             renewed(it, value)
-    elif isinstance(node, cst.Call) and value.made.serial not in it.frame.created:
+    elif type(node) is cst.Call and value.made.serial not in it.frame.created:
         it.frame.foreign.add(value.made.serial)  # made in a callee: each call makes another one
 
 
@@ -217,7 +217,7 @@ def looks(it: Interpreter, node: cst.Attribute) -> None:
 
 def looking_call(it: Interpreter, node: cst.Call) -> None:
     """`isinstance(x, ...)` likewise."""
-    if isinstance(node.func, cst.Name) and node.func.value in _LOOKING:
+    if type(node.func) is cst.Name and node.func.value in _LOOKING:
         it.looked_at.update(argument.value for argument in node.args)
 
 

@@ -97,12 +97,14 @@ def _slice(program: Program, units: list[Unit], driven: bool) -> set[Unit]:
     measured = set() if program.is_test else _see_modules(program, units)
     read = signs.read_attributes(units)
     called = set().union(*(unit.outline.calls for unit in measured))
+    differentiating = [unit for unit in units if not unit.outline.calls.isdisjoint(_TRAINING)]
+    training = _with_mentioning(differentiating, units, _mentions) if driven else set()
     overwriting: set[Unit] = set()  # what happens to an activation shows in its own function
     graphs: set[Unit] = set()
     for unit in units:
         if signs.activates(unit) or signs.overwrites(unit):
             overwriting.add(unit)
-        trained = driven and (signs.grows(unit) or _is_told(unit, program))
+        trained = driven and (_is_told(unit, program) or (unit in training and signs.grows(unit)))
         if (
             signs.keeps(unit, read, given_tensors=driven or unit.name in called)
             or signs.cuts(unit)
