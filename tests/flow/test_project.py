@@ -1,0 +1,173 @@
+"""The other files of a project as context: names, meters, bases, evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchmemlint.engine.checking import check_text
+from torchmemlint.findings import Applicability, Finding
+from torchmemlint.flow.program import ClassInfo, Function
+from torchmemlint.flow.project import Project
+from torchmemlint.rules.registry import by_code
+
+CODES = frozenset(code for code in by_code() if not code.startswith("TML0"))
+
+METERS = """
+class Meter:
+    def __init__(self):
+        self.values = []
+        self.total = 0
+
+    def update(self, value):
+        self.values.append(value)
+
+    def add(self, value):
+        self.total += value
+
+    def count(self, value):
+        self.total += value.item()
+"""
+
+TRAIN = """
+import torch
+from {module} import {name}
+
+
+def train(model, loader, optimizer):
+    meter = {call}()
+    for x, y in loader:
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        meter.{method}(loss)
+"""
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+
+
+def check(root: Path, name: str) -> list[Finding]:
+    path = root / name
+    return check_text(path.read_text(encoding="utf-8"), path, CODES, Project(root))
+
+
+def train(module: str, *, name: str = "Meter", call: str = "Meter", method: str = "update") -> str:
+    return TRAIN.format(module=module, name=name, call=call, method=method)
+
+
+@pytest.mark.parametrize(
+    ("meters", "trainer", "text"),
+    [
+        ("meters.py", "train.py", train("meters")),
+        ("pkg/meters.py", "train.py", train("pkg.meters")),
+        ("pkg/meters.py", "pkg/train.py", train(".meters")),
+        ("pkg/tools/meters.py", "pkg/run/train.py", train("..tools.meters")),
+        ("pkg/meters.py", "train.py", train("pkg", name="meters", call="meters.Meter")),
+        ("pkg/meters.py", "train.py", train("pkg.meters", name="Meter as M", call="M")),
+        ("src/pkg/meters.py", "train.py", train("pkg.meters")),
+        ("src/pkg/meters.py", "src/pkg/deep/train.py", train("pkg.meters")),
+    ],
+)
+def test_a_meter_elsewhere_keeps_the_graph(tmp_path: Path, meters: str, trainer: str, text: str) -> None:
+    write(tmp_path, {meters: METERS, trainer: text})
+    if meters.startswith("src/"):
+        write(tmp_path, {"src/pkg/__init__.py": "", "src/pkg/deep/__init__.py": ""})
+    (found,) = check(tmp_path, trainer)
+    assert (found.code, found.span.start.row) == ("TML102", 13)
+    assert found.filename == tmp_path / trainer
+    inside = [evidence for evidence in found.evidence if evidence.filename is not None]
+    assert {evidence.filename for evidence in inside} == {tmp_path / meters}
+    assert any(evidence.span.start.row == 8 for evidence in inside)
+    assert found.fix is not None
+    assert found.fix.applicability is Applicability.SAFE
+    assert [edit.content for edit in found.fix.edits] == [".detach()"]
+
+
+@pytest.mark.parametrize(
+    "export", ["from .meters import Meter\n", "from .meters import *\n", "from pkg.meters import Meter\n"]
+)
+def test_names_exported_again(tmp_path: Path, export: str) -> None:
+    write(tmp_path, {"pkg/__init__.py": export, "pkg/meters.py": METERS, "train.py": train("pkg")})
+    assert [finding.code for finding in check(tmp_path, "train.py")] == ["TML102"]
+
+
+def test_a_sum_elsewhere(tmp_path: Path) -> None:
+    write(tmp_path, {"meters.py": METERS, "train.py": train("meters", method="add")})
+    assert [finding.code for finding in check(tmp_path, "train.py")] == ["TML101"]
+
+
+def test_a_meter_that_reads_numbers_is_fine(tmp_path: Path) -> None:
+    write(tmp_path, {"meters.py": METERS, "train.py": train("meters", method="count")})
+    assert check(tmp_path, "train.py") == []
+
+
+def test_a_detached_argument_is_fine(tmp_path: Path) -> None:
+    text = train("meters").replace("update(loss)", "update(loss.detach())")
+    write(tmp_path, {"meters.py": METERS, "train.py": text})
+    assert check(tmp_path, "train.py") == []
+
+
+def test_what_is_out_of_view_is_unknown(tmp_path: Path) -> None:
+    write(tmp_path, {"train.py": train("elsewhere.meters")})
+    assert check(tmp_path, "train.py") == []
+
+
+def test_a_buffer_whose_values_are_differentiated_later_is_fine(tmp_path: Path) -> None:
+    buffer = "class Meter:\n    def __init__(self):\n        self.values = []\n\n    def update(self, value):\n"
+    buffer += "        self.values.append(value)\n"
+    text = train("meters").replace("        loss.backward()\n", "") + "    torch.stack(meter.values).sum().backward()\n"
+    write(tmp_path, {"meters.py": buffer, "train.py": text})
+    assert check(tmp_path, "train.py") == []
+
+
+def test_bases_in_other_files(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "base.py": "from torch import nn\n\nclass Base(nn.Module):\n    pass\n",
+            "middle.py": "from base import Base\n\nclass Middle(Base):\n    pass\n",
+            "net.py": "import middle\n\nclass Net(middle.Middle):\n    def forward(self, x):\n        return x\n",
+        },
+    )
+    net = Project(tmp_path).definition("net.Net", tmp_path / "train.py")
+    assert isinstance(net, ClassInfo)
+    assert net.is_module
+
+
+def test_imports_in_a_circle_end(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "from b import x\n", "b.py": "from a import x\n"})
+    assert Project(tmp_path).definition("a.x", tmp_path / "c.py") is None
+
+
+def test_a_file_that_cannot_be_read_is_unknown(tmp_path: Path) -> None:
+    write(tmp_path, {"broken.py": "def f(:\n", "fine.py": "def f():\n    pass\n"})
+    project = Project(tmp_path)
+    assert project.definition("broken.f", tmp_path / "c.py") is None
+    assert isinstance(project.definition("fine.f", tmp_path / "c.py"), Function)
+    assert project.definition("fine.g", tmp_path / "c.py") is None
+
+
+def test_only_what_is_asked_for_is_read(tmp_path: Path) -> None:
+    files = {f"pkg/m{number}.py": "class Meter:\n    pass\n" for number in range(20)}
+    write(tmp_path, {**files, "pkg/meters.py": METERS, "train.py": train("pkg.meters")})
+    project = Project(tmp_path)
+    path = tmp_path / "train.py"
+    check_text(path.read_text(), path, CODES, project)
+    assert project.read == {tmp_path / "pkg/meters.py"}
+
+
+def test_memory_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"meters.py": METERS, "train.py": train("meters")})
+    monkeypatch.setattr("torchmemlint.flow.project.MAX_BYTES", 10)
+    project = Project(tmp_path)
+    path = tmp_path / "train.py"
+    for _ in range(3):
+        found = check_text(path.read_text(), path, CODES, project)
+        assert [finding.code for finding in found] == ["TML102"]
+    assert project._programs == {}
