@@ -206,6 +206,9 @@ def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
     out_of_view = function.cls is None and function.parent is None and function.name in it.called_out_of_view
     called_here = function in it.records and function.name != "forward" and not out_of_view
     values = [*frame.returns, *frame.yields]
+    if function.cls is not None and function.cls.is_module and not function.name.startswith("_"):
+        for value in values:
+            it.facts.given_back |= it.deep_origins(value)
     for value in values:
         if not called_here or _is_closure_result(value):
             it.use(value, Use.RETURNED)

@@ -325,7 +325,7 @@ def _join_returns(it: Interpreter, a: Value, b: Value) -> Value:
         and a.items is not None
         and b.items is not None
         and len(a.items) == len(b.items)
-        and a.kind == b.kind
+        and a.kind == b.kind == "tuple"
     ):
         return replace(a, items=tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True)))
     if isinstance(a, Container) and isinstance(b, Container) and a.kind == b.kind == "dict":

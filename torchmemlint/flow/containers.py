@@ -144,6 +144,7 @@ def put(
     entrance = it.frame.entrance
     if (it.recording or entrance is not None) and loop is not None:
         at, scope = (it.site(site_node), it.scope) if entrance is None else (entrance.site, entrance.scope)
+        it.facts.tests[at] = it.frame.tests
         for tensor, element in graph_parts(it, value, place):
             if entrance is not None:
                 argument = entrance.argument(tensor)

@@ -62,6 +62,7 @@ def _differentiate(it: Interpreter, node: cst.Call, value: Value, arguments: Arg
         for origin in it.deep_origins(value):
             it.facts.spent.setdefault(origin, []).append((site, it.frame.loops))
             it.spent_log.append((origin, site))
+    it.facts.tests[site] = it.frame.tests
     if it.recording:
         it.facts.backwards.append(
             Backward(

@@ -329,6 +329,8 @@ class FileFacts:
     sequentials: list[SequentialBuilt] = field(default_factory=list)
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
     uses: dict[Origin, Use] = field(default_factory=dict)
+    given_back: set[Origin] = field(default_factory=set)  # by public methods of modules, to whoever calls them
+    tests: dict[Site, tuple[tuple[cst.BaseExpression, bool], ...]] = field(default_factory=dict)  # `if`s around facts
     spent: dict[Origin, list[tuple[Site, Loops]]] = field(default_factory=dict)  # backwards that free the graph
 
     effects: dict[Function | None, set[str]] = field(default_factory=dict)

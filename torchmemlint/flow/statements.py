@@ -323,9 +323,11 @@ def _fold(
     if entrance is not None:
         given = argument.node if argument is not None else None
         added, value_node = value, given if isinstance(given, cst.BaseExpression) else None
+    at = it.site(node) if entrance is None else entrance.site
+    it.facts.tests[at] = it.frame.tests
     it.facts.folds.append(
         Fold(
-            it.site(node) if entrance is None else entrance.site,
+            at,
             it.scope if entrance is None else entrance.scope,
             text_of(target) if entrance is None else entrance.callee,
             key,

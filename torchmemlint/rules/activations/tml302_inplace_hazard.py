@@ -80,6 +80,8 @@ class InplaceHazard(Rule):
         seen: set[Site] = set()
         order = {"leaf": 0, "expanded": 1, "output": 2, "input": 3, "read": 4}
         for hazard in sorted(facts.hazards, key=lambda h: order[h.kind]):
+            if hazard.kind == "read" and hazard.other.span < hazard.site.span:
+                continue  # in another iteration, in which the name may stand for something else
             if hazard.site not in seen:
                 seen.add(hazard.site)
                 yield self._hazard(facts, hazard)

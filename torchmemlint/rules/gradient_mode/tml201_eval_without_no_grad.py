@@ -109,11 +109,11 @@ class EvalWithoutNoGrad(Rule):
                 return None
             if not use & (Use.READ | Use.DETACHED | Use.PASSED):
                 return None
-        elif not self._only_read(call, use, effects):
+        elif not self._only_read(facts, call, use, effects):
             return None
         return self._finding(facts, call, use, effects)
 
-    def _only_read(self, call: ModuleCall, use: Use, effects: set[str]) -> bool:
+    def _only_read(self, facts: FileFacts, call: ModuleCall, use: Use, effects: set[str]) -> bool:
         """In a loop or function, without training, every result is read as a number."""
         if effects & (_GRADIENT_EFFECTS | {"freezes"}):
             return False
@@ -123,7 +123,7 @@ class EvalWithoutNoGrad(Rule):
             return False  # part of a forward pass: whoever runs the whole decides
         if innermost_loop(call.scope) is None and call.scope.function is None:
             return False  # a demonstration at the end of a file
-        if use & (Use.RETURNED | Use.STORED | Use.PASSED):
+        if use & (Use.RETURNED | Use.STORED | Use.PASSED) or call.origin in facts.given_back:
             return False
         return bool(use & Use.READ)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from torchmemlint.flow.facts import Collection, FileFacts, ModuleCall, Scope, Use
 from torchmemlint.flow.modules import HOOK_LABEL
-from torchmemlint.flow.values import LoopMark, Origin
+from torchmemlint.flow.values import LoopMark, Origin, Tensor
 from torchmemlint.rules.findings import Link
 from torchmemlint.syntax.source_module import Site
 
@@ -73,6 +73,12 @@ def known_maker(facts: FileFacts, origins: Iterable[Origin]) -> bool:
 def trains(facts: FileFacts, scope: Scope) -> bool:
     """Does the function run a backward or an optimizer step?"""
     return bool(facts.effects.get(scope.function, set()) & {"backward", "step"})
+
+
+def detached_where_spent(facts: FileFacts, value: Tensor, backward: Site, site: Site) -> bool:
+    """`if now: loss.backward(); loss = loss.detach()`: what is kept at `site` is detached on the way that frees it."""
+    around = facts.tests.get(site, ())
+    return value.partly_cut and any(test not in around for test in facts.tests.get(backward, ()))
 
 
 def loop_link(loop: LoopMark, what: str) -> list[Link]:

@@ -8,11 +8,12 @@ import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Severity
 from torchmemlint.flow.facts import FileFacts, Fold, Use
-from torchmemlint.flow.values import Via
+from torchmemlint.flow.values import Mode, Via
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, is_test, report
 from torchmemlint.rules.graphs.lifetime import (
     LEAVES_VIEW,
+    detached_where_spent,
     evaluating_call,
     has_no_graph,
     in_module,
@@ -76,7 +77,7 @@ class GraphAccumulation(Rule):
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield folds of graphs that nobody differentiates."""
         for fold in facts.folds:
-            if fold.carry.via is Via.MODULE or not fold.folding:
+            if fold.carry.via is Via.MODULE or not fold.folding or fold.scope.mode is Mode.OFF:
                 continue
             if fold.value.carries_graph or _returned_with(facts, fold):
                 yield from self._fold(facts, fold)
@@ -91,6 +92,8 @@ class GraphAccumulation(Rule):
             return
         backward = is_spent(facts, origins, fold.loop)
         evaluating = evaluating_call(facts, origins)
+        if backward is not None and detached_where_spent(facts, added, backward, fold.site):
+            return
         if backward is None and fold.inside is not None:
             return  # who reads it there is not in view
         if backward is None and not self._live_leak(facts, fold, use, evaluating is not None):

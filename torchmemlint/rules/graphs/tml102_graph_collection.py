@@ -10,6 +10,7 @@ from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, is_test, report
 from torchmemlint.rules.graphs.lifetime import (
     LEAVES_VIEW,
+    detached_where_spent,
     evaluating_call,
     has_no_graph,
     in_lambda_hook,
@@ -91,6 +92,8 @@ class GraphCollection(Rule):
         if has_no_graph(facts, origins):
             return None
         backward = is_spent(facts, origins, collection.loop)
+        if backward is not None and detached_where_spent(facts, collection.value, backward, collection.site):
+            return None
         if backward is None and collection.inside is not None:
             return None  # who reads it there is not in view
         if backward is None and not _live_leak(facts, collection, use):
