@@ -171,3 +171,33 @@ def test_memory_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         found = check_text(path.read_text(), path, CODES, project)
         assert [finding.code for finding in found] == ["TML102"]
     assert project._programs == {}
+
+
+def test_a_method_that_a_base_elsewhere_runs_is_guarded_there(tmp_path: Path) -> None:
+    base = """
+import torch
+from torch import nn
+
+class Policy(nn.Module):
+    def predict(self, observation):
+        with torch.no_grad():
+            return self._predict(observation)
+"""
+    policy = """
+from torch import nn
+from policy import Policy
+
+class Greedy(Policy):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(4, 2)
+
+    def forward(self, observation):
+        return self.net(observation)
+
+    def _predict(self, observation):
+        values = self(observation)
+        return values.argmax(dim=1)
+"""
+    write(tmp_path, {"policy.py": base, "greedy.py": policy})
+    assert check(tmp_path, "greedy.py") == []

@@ -125,6 +125,8 @@ class EvalWithoutNoGrad(Rule):
             return False  # a demonstration at the end of a file
         if use & (Use.RETURNED | Use.STORED | Use.PASSED) or call.origin in facts.given_back:
             return False
+        if function is not None and _called_by_base(function):
+            return False
         return bool(use & Use.READ)
 
     def _finding(self, facts: FileFacts, call: ModuleCall, use: Use, effects: set[str]) -> Finding:
@@ -164,6 +166,12 @@ def _overrides_unseen(function: Function | None) -> bool:
 def _feeds_training(facts: FileFacts, call: ModuleCall) -> bool:
     """Does a module that is not in evaluation mode work on the result (a frozen trunk under a head that trains)?"""
     return any(other.evaluating is None and call.origin in other.input_origins for other in facts.module_calls)
+
+
+def _called_by_base(function: Function) -> bool:
+    """Does a base class of another file mention the method? Then that may run it, with gradients off."""
+    ancestors = function.cls.ancestors() if function.cls is not None else ()
+    return any(cls.program is not function.program and function.name in cls.outline.names for cls in ancestors)
 
 
 def _within(call: ModuleCall) -> bool:
