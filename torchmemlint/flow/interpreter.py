@@ -49,7 +49,7 @@ from torchmemlint.syntax.source_module import Piece, Site
 MAX_DEPTH = 5  # nested calls that are followed into the project
 MAX_STEPS = 6_000  # statements of callees looked at on behalf of one function
 MAX_DEPTH_ABROAD = 3  # of these calls, in other files
-MAX_STEPS_ABROAD = 1_500  # statements of other files looked at on behalf of one file, in each pass
+MAX_STEPS_ABROAD = 500  # statements of other files looked at on behalf of one file, in each pass
 MAX_STEPS_OF_FILE = 60_000  # after so many, a function gets a tenth of that: one file costs seconds, not minutes
 MAX_ELEMENT_DEPTH = 4  # containers within containers
 FOLDED = -2  # index of the origin of a value folded over iterations
