@@ -18,8 +18,6 @@ from torchmemlint.flow.project import Project
 from torchmemlint.flow.state import State
 from torchmemlint.flow.values import (
     Carry,
-    Container,
-    Flag,
     FunctionValue,
     Graph,
     Instance,
@@ -29,7 +27,6 @@ from torchmemlint.flow.values import (
     Tensor,
     Unknown,
     Value,
-    join,
 )
 from torchmemlint.syntax.outline import Outline
 from torchmemlint.syntax.source_module import Piece, SourceModule
@@ -179,8 +176,6 @@ def _walk_function(it: Interpreter, function: Function) -> None:
         self_name=calls.self_name(function) if self_value is not None else "",
         closure=closure,
     )
-    if function.parent is not None and closure and self_value is None:
-        pass
     it.frame = frame
     mode = gradient_modes.mode_of_function(it, function, mode)
     heap = Heap(it.lasting_heap.copy())
@@ -296,13 +291,3 @@ def _bind_hook(it: Interpreter, parameters: list[cst.Param], function: Function,
         return
     for parameter in rest[-1:] if kind == "register_forward_pre_hook" else rest[1:3]:
         it.state.vars[parameter.name.value] = modules.hook_tensor(it, parameter)
-
-
-def lasting(slot: tuple[int, str], value: Value) -> bool:
-    """Does a heap entry outlive the function that made it?"""
-    return slot[1].startswith("[") or slot[1] in ("frozen", "default") or isinstance(value, Container | Flag)
-
-
-def merged(a: Value | None, b: Value) -> Value:
-    """Two walks' values of one slot."""
-    return b if a is None else join(a, b)

@@ -17,17 +17,6 @@ from torchmemlint.syntax.source_module import Piece, SourceModule
 if TYPE_CHECKING:
     from torchmemlint.flow.project import Project
 
-MODULE_BASES = (
-    "torch.nn.",
-    "lightning.",
-    "pytorch_lightning.",
-    "transformers.PreTrainedModel",
-    "timm.",
-    "torchvision.models.",
-    "torch_geometric.nn.",
-)
-
-
 _MODULE_SELF_METHODS = frozenset(
     {"eval", "parameters", "named_parameters", "modules", "register_buffer", "register_parameter", "named_modules"}
 )

@@ -79,7 +79,10 @@ class Project:
     def _place(self, qualified: str, path: Path) -> tuple[Path, str] | None:
         key = (qualified, path.parent)
         if key not in self._places:
-            self._places[key] = next(self._candidates(qualified, path), None)
+            try:
+                self._places[key] = next(self._candidates(qualified, path), None)
+            except OSError:  # a folder that may be listed and not entered
+                self._places[key] = None
         return self._places[key]
 
     def _candidates(self, qualified: str, path: Path) -> Iterator[tuple[Path, str]]:
