@@ -18,7 +18,7 @@ from pathlib import Path
 from torchmemlint.engine.one_file import FileResult, Profile, check_file
 
 _BYTES_PER_WORKER = 150_000  # about half a second of analysis: less is not worth a process
-_BYTES_PER_COLLECTION = 1_500_000  # of source; bounds what reference cycles can hold on to
+_BYTES_PER_COLLECTION = 5_000_000  # of source; bounds what reference cycles can hold on to
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,12 +36,14 @@ class Idle:
 
     pieces: frozenset[Piece]
     callees: frozenset[str]
+    handing: dict[Piece, set[str]]  # what hands settings on, also to callees that run code of the file
 
 
 def find(program: Program) -> Idle:
     """The functions of the file that only hand settings on."""
     pieces: set[Piece] = set()
     callees: set[str] = set()
+    handing: dict[Piece, set[str]] = {}
     ends: dict[str, bool] = {}
     for piece in program.source.pieces:
         if not isinstance(piece.outline, ast.FunctionDef):
@@ -49,10 +51,11 @@ def find(program: Program) -> Idle:
         called = _hands_on(piece.outline, program)
         if called is None:
             continue
+        handing[piece] = called
         if all(_is_end(program, name, ends) for name in called):
             pieces.add(piece)
             callees |= called
-    return Idle(frozenset(pieces), frozenset(callees))
+    return Idle(frozenset(pieces), frozenset(callees), handing)
 
 
 def _hands_on(function: ast.FunctionDef, program: Program) -> set[str] | None:

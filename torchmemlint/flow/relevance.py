@@ -20,6 +20,7 @@ from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.signs import Unit
 from torchmemlint.knowledge import gradient_modes, modules
 from torchmemlint.syntax.outline import Outline, dotted
+from torchmemlint.syntax.source_module import Piece
 
 # Calls by which a file trains, caches or evaluates. Everything in such a file may matter.
 _TRAINING = frozenset("backward grad lru_cache cache cached cached_property".split())
@@ -45,10 +46,12 @@ def find(program: Program) -> Relevance:
     driven = drives(program)
     if driven and not program.is_test:
         return Relevance(tuple(unit.function for unit in units), settled.callees, True, True)
-    chosen = _slice(program, units, driven)
+    chosen = _slice(program, units, driven, settled.handing.keys())
     walked = [unit for unit in units if unit in chosen]
     states = any(unit.folds for unit in walked)
-    return Relevance(tuple(unit.function for unit in walked), settled.callees, driven, states)
+    left = settled.handing.keys() - {unit.function.piece for unit in walked}
+    callees = set().union(*(settled.handing[piece] for piece in left))
+    return Relevance(tuple(unit.function for unit in walked), callees, driven, states)
 
 
 def _units(program: Program) -> Iterator[Unit]:
@@ -92,10 +95,14 @@ def _caches(program: Program, names: Set[str]) -> bool:
     )
 
 
-def _slice(program: Program, units: list[Unit], driven: bool) -> set[Unit]:
-    """The units with a sign, and those that have a say in it; `driven` where it is a file of tests that train."""
+def _slice(program: Program, units: list[Unit], driven: bool, handing: Set[Piece]) -> set[Unit]:
+    """The units with a sign, and those that have a say in it; `driven` where it is a file of tests that train.
+
+    Functions that only hand settings on (`handing`) have no say in what happens to tensors.
+    """
     measured = set() if program.is_test else _see_modules(program, units)
     read = signs.read_attributes(units)
+    callables = signs.called_attributes(units)
     called = set().union(*(unit.outline.calls for unit in measured))
     differentiating = [unit for unit in units if not unit.outline.calls.isdisjoint(_TRAINING)]
     training = _with_mentioning(differentiating, units, _mentions) if driven else set()
@@ -106,7 +113,7 @@ def _slice(program: Program, units: list[Unit], driven: bool) -> set[Unit]:
             overwriting.add(unit)
         trained = driven and (_is_told(unit, program) or (unit in training and signs.grows(unit)))
         if (
-            signs.keeps(unit, read, given_tensors=driven or unit.name in called)
+            signs.keeps(unit, read, callables, given_tensors=driven or unit.name in called)
             or signs.cuts(unit)
             or trained
             or (unit in measured and signs.measures(unit))
@@ -117,7 +124,8 @@ def _slice(program: Program, units: list[Unit], driven: bool) -> set[Unit]:
         concerned = signs.activation_attributes(unit) if unit.cls is not None else set()
         if concerned:
             chosen.update(u for u in _family(unit, units) if not concerned.isdisjoint(u.outline.names))
-    chosen |= _with_mentioning(graphs, units, lambda unit: {*unit.attributes, *_mentions(unit)})
+    telling = [unit for unit in units if unit.function.piece not in handing]
+    chosen |= _with_mentioning(graphs, telling, lambda unit: {*unit.attributes, *_mentions(unit)})
     return chosen | _constructors(chosen, units)
 
 

@@ -76,7 +76,11 @@ class Unit:
 def cuts(unit: Unit) -> bool:
     """A detach, a change of what requires gradients, or a gradient mode that may do nothing."""
     outline = unit.outline
-    if not outline.calls.isdisjoint(torch_api.CUTS) or "requires_grad" in outline.names or _takes_data(unit):
+    if not outline.calls.isdisjoint(torch_api.CUTS) or _takes_data(unit):
+        return True
+    if "requires_grad" in outline.names and any(
+        node.attr == "requires_grad" and isinstance(node.ctx, ast.Store) for node in unit.nodes(ast.Attribute)
+    ):
         return True
     if "requires_grad_" in outline.calls or "self" in outline.called or "self.forward" in outline.called:
         return True
@@ -181,10 +185,16 @@ def shows_module(unit: Unit, names: Set[str], program: Program) -> bool:
     return False
 
 
-def keeps(unit: Unit, read: Set[str], *, given_tensors: bool) -> bool:
+def called_attributes(units: list[Unit]) -> set[str]:
+    """Attributes that are called somewhere (`self.conv(x)`): no tensors."""
+    return {call.func.attr for unit in units for call in unit.nodes(ast.Call) if isinstance(call.func, ast.Attribute)}
+
+
+def keeps(unit: Unit, read: Set[str], called: Set[str], *, given_tensors: bool) -> bool:
     """Is something that may have a graph kept in an attribute or global, where somebody could read it?
 
-    `read`: the attributes that are read off somewhere; `given_tensors`: may its parameters have a graph?
+    `read`: the attributes that are read off somewhere; `called`: those that are called, so that they hold no tensor;
+    `given_tensors`: may its parameters have a graph?
     """
     if unit.name in ("__init__", "__new__", "__setstate__", "__post_init__"):
         return False
@@ -192,12 +202,16 @@ def keeps(unit: Unit, read: Set[str], *, given_tensors: bool) -> bool:
     given = _parameters(unit.syntax)
     local = {target.id for target, _ in stores if isinstance(target, ast.Name)} - given.keys()
     local.update(star.arg for star in (unit.syntax.args.vararg, unit.syntax.args.kwarg) if star is not None)
+    settings = _settings(unit, stores)
+    counted = {id(node.target) for node in unit.nodes(ast.AugAssign) if _is_plain(node.value, settings)}
     found: set[str] = set()
     kept = False
     for target, value in stores:
         root = _root(target)
+        if _is_plain(value, settings) or id(target) in counted:
+            continue
         if root is target:
-            if isinstance(target, ast.Attribute) and not _is_plain(value, given):
+            if isinstance(target, ast.Attribute) and target.attr not in _WITHOUT_GRAPH and target.attr not in called:
                 unit.folds |= (folds := _folds(unit, target.attr, value))
                 found.update([target.attr] if folds or target.attr in read else [])
         elif isinstance(root, ast.Attribute):
@@ -206,12 +220,14 @@ def keeps(unit: Unit, read: Set[str], *, given_tensors: bool) -> bool:
             kept |= root.id not in given or (given_tensors and not unit.in_module)
             found.update([root.id] if root.id not in given else [])
     declarations: list[ast.Global | ast.Nonlocal] = [*unit.nodes(ast.Global), *unit.nodes(ast.Nonlocal)]
-    for declared in declarations:
+    for name in {name for declared in declarations for name in declared.names} - settings:
         unit.folds = True
-        found.update(declared.names)
+        found.add(name)
     for call in unit.nodes(ast.Call) if not unit.in_module else ():
         if isinstance(call.func, ast.Attribute) and call.func.attr in _COLLECTING:
             root = _root(call.func.value)
+            if all(_is_plain(argument, settings) for argument in call.args) and not call.keywords:
+                continue
             if isinstance(root, ast.Attribute):
                 found.add(root.attr)
             elif isinstance(root, ast.Name) and root.id not in local:
@@ -297,27 +313,81 @@ def _mentions(value: ast.expr, attribute: str, names: Set[str]) -> bool:
     )
 
 
-def _is_plain(value: ast.expr | None, given: dict[str, ast.expr | None]) -> bool:
-    """Is it no tensor: a constant, a setting, a new layer or other object?"""
+def _settings(unit: Unit, stores: list[tuple[ast.expr, ast.expr | None]]) -> set[str]:
+    """The names in a function that hold no tensor, whatever it is called with."""
+    arguments = unit.syntax.args
+    named = [*arguments.posonlyargs, *arguments.args]
+    defaults = dict(zip([argument.arg for argument in named[::-1]], arguments.defaults[::-1], strict=False))
+    defaults |= {a.arg: d for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None}
+    found = {
+        argument.arg
+        for argument in (*named, *arguments.kwonlyargs)
+        if _declares_setting(argument.annotation) or _is_setting(defaults.get(argument.arg))
+    }
+    assigned: dict[str, list[ast.expr | None]] = {}
+    for target, value in stores:
+        if isinstance(target, ast.Name):
+            assigned.setdefault(target.id, []).append(value)
+    outer = {argument.arg for argument in named} - found
+    for name, values in assigned.items():  # in the order of their first assignment, so that one may build on another
+        if name not in outer and all(value is not None and _is_plain(value, found) for value in values):
+            found.add(name)
+        else:
+            found.discard(name)
+    return found
+
+
+def _declares_setting(annotation: ast.expr | None) -> bool:
+    """Does an annotation name nothing but numbers, strings and structures of them (`Optional[Tuple[int, int]]`)?"""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            annotation = ast.parse(annotation.value, mode="eval").body
+        except SyntaxError:
+            return False
+    if annotation is None:
+        return False
+    names = _identifiers(annotation)
+    return not names.isdisjoint(_SETTINGS) and names <= _SETTINGS | _STRUCTURES
+
+
+def _is_setting(default: ast.expr | None) -> bool:
+    return isinstance(default, ast.Constant) and isinstance(default.value, bool | int | float | str)
+
+
+def _is_plain(value: ast.expr | None, settings: Set[str]) -> bool:
+    """Is it no tensor: a constant, a setting, a new layer or other object? `settings` are names of such."""
     match value:
         case ast.Constant() | ast.Lambda() | ast.Compare() | ast.JoinedStr() | ast.UnaryOp(op=ast.Not()):
             return True
         case ast.Name(id=name):
-            annotation = given.get(name)
-            return isinstance(annotation, ast.Name) and annotation.id in ("int", "bool", "str", "float")
+            return name in settings
         case ast.Attribute():
             return True  # what is stored elsewhere already
+        case ast.Subscript(value=owner):
+            return _is_plain(owner, settings)
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
             return (name[:1].isupper() and not name.endswith("Tensor")) or name in _NUMBERS
+        case ast.BinOp(left=left, right=right):
+            return _is_number(left, settings) and _is_number(right, settings)
         case ast.IfExp(body=body, orelse=orelse):
-            return _is_plain(body, given) and _is_plain(orelse, given)
+            return _is_plain(body, settings) and _is_plain(orelse, settings)
         case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.BoolOp(values=elements):
-            return all(_is_plain(element, given) for element in elements)
+            return all(_is_plain(element, settings) for element in elements)
         case ast.Dict(values=elements):
-            return all(_is_plain(element, given) for element in elements)
+            return all(_is_plain(element, settings) for element in elements)
     return False
 
 
+def _is_number(value: ast.expr, settings: Set[str]) -> bool:
+    """Is it plain for certain? A sum over an attribute may make a graph grow, the attribute alone does not."""
+    while isinstance(value, ast.Subscript):
+        value = value.value
+    return not isinstance(value, ast.Attribute) and _is_plain(value, settings)
+
+
+_WITHOUT_GRAPH = ("grad", "data")  # attributes of a tensor that are written without a graph
+_SETTINGS = frozenset("int bool str float bytes Path".split())
+_STRUCTURES = frozenset("Optional Union Tuple List Dict Sequence Iterable Set None tuple list dict set typing".split())
 _NUMBERS = frozenset("int float bool str len isinstance hasattr id type repr".split())
 
 
