@@ -27,7 +27,7 @@ from torchmemlint.flow.values import (
     Value,
     Via,
 )
-from torchmemlint.knowledge import activations, torch_api
+from torchmemlint.knowledge import activations, operations, torch_api
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
 
@@ -245,7 +245,7 @@ def operation(it: Interpreter, node: cst.CSTNode, name: str, values: list[Value]
     result = _in_mode(it, result)
     if name in torch_api.VALUES_AND_INDICES and (len(values) > 1 or name in ("topk", "sort", "kthvalue", "mode")):
         return _values_and_indices(it, node, result, values)
-    if name in torch_api.SPLITTERS or name in ("std_mean", "var_mean", "svd", "qr", "eigh", "eig", "slogdet"):
+    if name in torch_api.SPLITTERS or name in operations.several():
         return replace(result, exact=False)
     return proven(it, result, made)
 
@@ -327,7 +327,8 @@ def function(it: Interpreter, node: cst.Call, qualified: str, arguments: Argumen
     name = qualified.rpartition(".")[2]
     if name in torch_api.FACTORIES and qualified.count(".") == 1:
         return factory(it, node, name, arguments)
-    if name in ("is_tensor", "numel", "allclose", "equal", "is_floating_point"):
+    known = operations.function(qualified)
+    if name == "is_tensor" or (known is not None and known.result == "value"):
         return NUMBER
     kind = activations.functional(qualified)
     if kind is not None and arguments.items:

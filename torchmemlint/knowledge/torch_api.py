@@ -1,31 +1,29 @@
 """What PyTorch's own functions and tensor methods do to graphs, as far as the rules need it.
 
-Hand-written from the documentation of torch 2.13 (`torch`, `torch.Tensor`, `torch.nn.functional`); names not listed
+What can be measured is derived from torch itself (`operations`, from `tools/torch_knowledge.py`). The rest is
+hand-written from the documentation of torch 2.13 (`torch`, `torch.Tensor`, `torch.nn.functional`); names not listed
 propagate a graph when they belong to torch, and are unknown when they do not.
 """
 
 from __future__ import annotations
 
-# Results that never carry a graph: integer or boolean (derivatives.yaml: output_differentiability False).
-DISCRETE = frozenset(
-    "all allclose any argmax argmin argsort argwhere bincount bitwise_and bitwise_or bitwise_xor bool bucketize "
-    "count_nonzero eq equal ge greater greater_equal gt int is_nonzero isclose isfinite isin isinf isnan isneginf "
-    "isposinf isreal le less less_equal logical_and logical_not logical_or logical_xor long lt multinomial ne nonzero "
-    "not_equal one_hot randint randperm searchsorted short signbit unique unique_consecutive byte char tril_indices "
-    "triu_indices".split()
+from torchmemlint.knowledge import operations
+
+# Results that never carry a graph: integer or boolean. By hand: factories, Python booleans that stand for one, and
+# `unique`, whose values have a `grad_fn` that only raises.
+DISCRETE = operations.discrete() | frozenset(
+    "allclose bincount equal is_nonzero one_hot randint randperm tril_indices triu_indices unique "
+    "unique_consecutive".split()
 )
 # (values, indices)
 VALUES_AND_INDICES = frozenset("cummax cummin kthvalue max median min mode nanmedian sort topk".split())
+# The graph ends here: a number or array comes out.
+READERS = frozenset("item tolist numpy __float__ __int__ __array__ is_nonzero".split())
 # Python values or metadata: no tensor comes out, nothing is kept.
-METADATA = frozenset(
-    "dim numel nelement size stride storage_offset element_size get_device is_contiguous is_floating_point is_complex "
-    "is_cuda is_inference is_pinned ndimension data_ptr storage untyped_storage type_as_string".split()
-)
+METADATA = (operations.values() - READERS - DISCRETE - {"retain_grad"}) | {"storage", "untyped_storage"}
 METADATA_ATTRIBUTES = frozenset(
     "shape device dtype ndim is_cuda is_leaf requires_grad layout itemsize nbytes names is_sparse is_quantized".split()
 )
-# The graph ends here: a number or array comes out.
-READERS = frozenset("item tolist numpy __float__ __int__ __array__ is_nonzero".split())
 CUTS = frozenset({"detach", "detach_"})
 # Same elements in another place, dtype, or view: the graph goes through.
 COPIES = frozenset(

@@ -1,0 +1,426 @@
+"""Derive from an installed torch what its operations do to graphs and memory; writes the data file of `knowledge/`.
+
+    pip install torch expecttest numpy
+    python tools/torch_knowledge.py            # write torchmemlint/knowledge/torch.json
+    python tools/torch_knowledge.py --check    # exit 1 if this torch says otherwise
+    python tools/torch_knowledge.py --coverage # what is covered, and the names of what is not
+
+Every operation is run on the CPU: on the samples of torch's own test databases (`op_db`, `module_db`) where they have
+it, on a few plausible arguments otherwise. What autograd keeps is seen by `torch.autograd.graph.saved_tensors_hooks`,
+and told apart by the storage that it lies in. Results of all samples are united: "may carry", "may save".
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import inspect
+import io
+import itertools
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._pytree import tree_leaves
+
+DATA = Path(__file__).resolve().parent.parent / "torchmemlint" / "knowledge" / "torch.json"
+NAMESPACES = {  # how names of the test database begin, and where the functions are
+    "nn.functional.": "torch.nn.functional",
+    "linalg.": "torch.linalg",
+    "fft.": "torch.fft",
+    "special.": "torch.special",
+    "": "torch",
+}
+MOST_SAMPLES = 12
+_NOT_TRIED = frozenset(  # they do not compute: they touch files, processes, devices, or other threads' memory
+    "share_memory_ is_shared set_ apply_ map_ map2_ record_stream storage storage_type untyped_storage backward "
+    "register_hook register_post_accumulate_grad_hook reinforce module_load to_padded_tensor".split()
+)
+
+
+@dataclass(slots=True)
+class Seen:
+    """What an operation was seen to do, over all its samples."""
+
+    graph: list[bool] = field(default_factory=list)  # of each tensor in the result: may it carry a graph?
+    tensors: set[str] = field(default_factory=set)  # "one", "several", "none": tensors in the result
+    discrete: bool = True  # is every tensor in the result of integers or booleans?
+    saves: set[str] = field(default_factory=set)
+    view: bool = False
+    from_tensors: bool = False  # was a tensor among the arguments?
+    runs: int = 0
+
+
+def observe(seen: Seen, call: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    """Run the call once and note what it did. Raises whatever the call raises."""
+    given = [leaf for leaf in tree_leaves((arguments, keywords)) if isinstance(leaf, torch.Tensor)]
+    roles = {_storage(tensor): "operand" for tensor in given[1:]}
+    roles |= {_storage(tensor): "input" for tensor in given[:1]}
+    kept: list[torch.Tensor] = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: (kept.append(tensor), tensor)[1], lambda held: held):
+        result = call(*arguments, **keywords)
+    tensors = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
+    seen.runs += 1
+    seen.from_tensors |= bool(given)
+    seen.tensors.add("one" if isinstance(result, torch.Tensor) else "several" if tensors else "none")
+    seen.discrete &= all(not (t.is_floating_point() or t.is_complex()) for t in tensors)
+    graph = [tensor.requires_grad for tensor in tensors]
+    seen.graph = [a or b for a, b in itertools.zip_longest(seen.graph, graph, fillvalue=False)]
+    for tensor in tensors:
+        if _storage(tensor) in roles and _storage(tensor) != 0:
+            seen.view = True
+        roles.setdefault(_storage(tensor), "output")
+    for tensor in kept:
+        if tensor.numel() > 1:  # single numbers cost nothing
+            seen.saves.add(roles.get(_storage(tensor)) or ("mask" if _is_small(tensor) else "other"))
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    try:
+        return tensor.untyped_storage().data_ptr()
+    except (RuntimeError, NotImplementedError):  # sparse and the like
+        return id(tensor)
+
+
+def _is_small(tensor: torch.Tensor) -> bool:
+    return tensor.dtype in (torch.bool, torch.uint8, torch.int8)
+
+
+def entry(seen: Seen, **more: Any) -> dict[str, Any] | None:
+    """The line of the data file; None where nothing was seen."""
+    if not seen.runs:
+        return None
+    found: dict[str, Any] = {}
+    if seen.tensors == {"none"}:
+        found["result"] = "value"
+    else:
+        results = {frozenset({"one"}): "tensor", frozenset({"several"}): "tensors"}
+        found["result"] = results.get(frozenset(seen.tensors), "varies")
+        found["graph"] = seen.graph[0] if len(set(seen.graph)) == 1 else seen.graph
+        if not seen.from_tensors:
+            found["factory"] = True
+        if seen.discrete:
+            found["discrete"] = True
+        if seen.view:
+            found["view"] = True
+        if any(seen.graph):
+            found["saves"] = sorted(seen.saves)
+    found.update((name, value) for name, value in more.items() if value not in (None, False))
+    return found
+
+
+# -- functions and methods that the test database has --------------------------------------------------------------
+
+
+def from_database() -> tuple[dict[str, Seen], dict[str, Seen], dict[str, str], dict[str, Seen]]:
+    """Functions by qualified name, methods, in-place forms of both, and what these save."""
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    functions: dict[str, Seen] = {}
+    methods: dict[str, Seen] = {}
+    inplace: dict[str, str] = {}
+    inplace_seen: dict[str, Seen] = {}
+    for info in op_db:
+        for named in (info, *info.aliases):  # their `op` takes the samples, whose order of arguments may be its own
+            qualified = _qualified(named.name)
+            if qualified is not None:
+                _observe_samples(functions.setdefault(qualified, Seen()), named.op, info)
+            short = named.name.rpartition(".")[2]
+            if named.method_variant is not None and "." not in named.name and hasattr(torch.Tensor, short):
+                _observe_samples(methods.setdefault(short, Seen()), named.method_variant, info)
+                if named.inplace_variant is not None:
+                    inplace[short] = f"{short}_"
+                    changed = inplace_seen.setdefault(short, Seen())
+                    _observe_samples(changed, named.inplace_variant, info, cloned=True)
+    return functions, methods, inplace, inplace_seen
+
+
+def _qualified(name: str) -> str | None:
+    for prefix, module in NAMESPACES.items():
+        if name.startswith(prefix):
+            qualified = f"{module}.{name.removeprefix(prefix)}"
+            return qualified if callable(_found(qualified)) else None
+    return None
+
+
+def _found(qualified: str) -> Any:
+    value: Any = torch
+    for part in qualified.split(".")[1:]:
+        value = getattr(value, part, None)
+    return value
+
+
+def _observe_samples(seen: Seen, call: Callable[..., Any], info: Any, *, cloned: bool = False) -> None:
+    with _quiet():
+        for wants_grad in (True, False) if not info.supports_autograd else (True,):
+            try:
+                samples = list(itertools.islice(info.sample_inputs("cpu", torch.float32, wants_grad), MOST_SAMPLES))
+            except Exception:  # noqa: BLE001 - the database has no such sample
+                continue
+            for sample in samples:
+                if sample.kwargs.get("requires_grad"):  # a leaf that is asked for is no graph that the operation makes
+                    continue
+                first = sample.input.clone() if cloned and isinstance(sample.input, torch.Tensor) else sample.input
+                with contextlib.suppress(Exception):
+                    observe(seen, call, (first, *sample.args), sample.kwargs)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        yield
+
+
+# -- what the database has not: plausible arguments ------------------------------------------------------------------
+
+
+def _tensor(*shape: int) -> torch.Tensor:
+    return (torch.rand(*shape, requires_grad=True) * 0.5 + 0.3).as_subclass(torch.Tensor)
+
+
+def plausible(method: bool) -> Iterable[tuple[Any, ...]]:
+    """Arguments that operations are tried with: a matrix, alone and with what often follows."""
+    others: list[Callable[[], tuple[Any, ...]]] = [
+        tuple,
+        lambda: (_tensor(4, 4),),
+        lambda: (1,),
+        lambda: (0.5,),
+        lambda: (0, 1),
+        lambda: (2, 8),
+        lambda: (torch.float64,),
+        lambda: ("cpu",),
+        lambda: (True,),
+        lambda: (_tensor(4, 4), _tensor(4, 4)),
+        lambda: (0, torch.tensor([0, 1])),
+        lambda: (0, torch.tensor([0, 1]), _tensor(2, 4)),
+    ]
+    for other in others:
+        yield (_tensor(4, 4), *other())
+        if not method:
+            yield other()
+    whole = torch.tensor([3, 5])
+    yield from ((_tensor(1),), (whole,), (whole, whole), (whole, 1), (_tensor(2, 4, 4, 4), 2), (whole > 4, whole > 4))
+    yield (_tensor(4, 4), 0, torch.tensor([[0, 1]]), _tensor(4, 4))
+    if not method:
+        yield ([_tensor(4, 4), _tensor(4, 4)],)
+
+
+def by_trial(call: Callable[..., Any], *, method: bool) -> Seen:
+    """What the operation does with the plausible arguments that it takes."""
+    seen = Seen()
+    with _quiet():
+        for arguments in plausible(method):
+            with contextlib.suppress(Exception):
+                observe(seen, call, arguments, {})
+    return seen
+
+
+def _makes_tensors(name: str) -> bool:
+    """Does torch's documentation give the function a `requires_grad` argument of its own?"""
+    text = getattr(getattr(torch, name), "__doc__", None) or ""
+    return "requires_grad=" in text.split("\n\n")[0] + text[:400]
+
+
+# -- modules -----------------------------------------------------------------------------------------------------------
+
+
+def modules() -> dict[str, dict[str, Any]]:
+    """What the layers of torch.nn keep, and whether they have parameters and an in-place form."""
+    from torch.testing._internal.common_modules import module_db
+
+    found: dict[str, dict[str, Any]] = {}
+    for info in module_db:
+        name = info.module_cls.__name__
+        if getattr(nn, name, None) is not info.module_cls:
+            continue
+        seen, without = Seen(), Seen()
+        parameters = False
+        with _quiet():
+            for wants_grad, noted in ((True, seen), (False, without)):
+                for sample in info.module_inputs_func(
+                    info, device="cpu", dtype=torch.float32, requires_grad=wants_grad, training=True
+                )[:MOST_SAMPLES]:
+                    with contextlib.suppress(Exception):
+                        made = sample.constructor_input
+                        layer = info.module_cls(*made.args, **made.kwargs)
+                        given = sample.forward_input
+                        observe(noted, layer, given.args, given.kwargs)
+                        parameters |= any(True for _ in layer.parameters())
+        takes = "inplace" in inspect.signature(info.module_cls.__init__).parameters
+        line = entry(seen, parameters=parameters, inplace="argument" if takes else None)
+        if line is not None:
+            if parameters:
+                line["saves_input_for_parameters"] = "input" in without.saves
+            found[name] = line
+    return found
+
+
+# -- modes and devices -------------------------------------------------------------------------------------------------
+
+
+def gradient_modes() -> dict[str, str]:
+    """Names of torch that turn gradients on or off for what runs within them, or from then on."""
+    found: dict[str, str] = {}
+    for module, prefix in ((torch, "torch"), (torch.autograd, "torch.autograd")):
+        for name in dir(module):
+            made = getattr(module, name)
+            if name.startswith("_") or not inspect.isclass(made) or not hasattr(made, "__enter__"):
+                continue
+            for arguments, suffix in (((), ""), ((False,), "(False)")):
+                effect = _effect(made, arguments)
+                if effect is not None:
+                    found[f"{prefix}.{name}{suffix}"] = effect
+                    break
+    return found
+
+
+def _effect(made: Callable[..., Any], arguments: tuple[Any, ...]) -> str | None:
+    inside: list[bool] = []
+    for before in (True, False):
+        with torch.set_grad_enabled(before):
+            try:
+                with _quiet(), made(*arguments):
+                    inside.append(torch.is_grad_enabled())
+            except Exception:  # noqa: BLE001 - it wants other arguments
+                return None
+    return {(False, False): "off", (True, True): "on"}.get((inside[0], inside[1]))
+
+
+def movers() -> set[str]:
+    """Tensor methods whose result may lie on another device; run on tensors without data."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    found: set[str] = set()
+    with FakeTensorMode(), _quiet():
+        for name in sorted(set(dir(torch.Tensor)) - _NOT_TRIED):
+            if name.startswith("_") or not callable(getattr(torch.Tensor, name)):
+                continue
+            for here, arguments in itertools.product(("cpu", "meta"), ((), ("cpu",), ("meta",))):
+                with contextlib.suppress(Exception):
+                    moved = getattr(torch.empty(2, 2, device=here), name)(*arguments)
+                    if isinstance(moved, torch.Tensor) and moved.device.type != here:
+                        found.add(name)
+    return found | {name for name in ("cuda", "xpu", "mtia") if hasattr(torch.Tensor, name)}
+
+
+# -- the whole -------------------------------------------------------------------------------------------------------
+
+
+def public(module: Any) -> list[str]:
+    """The public callables of a module or class."""
+    return sorted(
+        name
+        for name in dir(module)
+        if not name.startswith("_") and callable(getattr(module, name)) and not isinstance(getattr(module, name), type)
+    )
+
+
+def derive() -> dict[str, Any]:
+    """The content of the data file."""
+    torch.manual_seed(0)
+    functions, methods, inplace, inplace_seen = from_database()
+    overridable = {id(f) for known in torch.overrides.get_overridable_functions().values() for f in known}
+    for module in ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special"):
+        for name in public(_found(module)):
+            made = _found(f"{module}.{name}")
+            tried = id(made) in overridable or (module == "torch" and _makes_tensors(name))
+            known = functions.get(f"{module}.{name}")
+            if tried and not (known and known.runs) and name not in _NOT_TRIED:
+                functions[f"{module}.{name}"] = by_trial(made, method=False)
+    for name in public(torch.Tensor):
+        known = methods.get(name)
+        if name not in _NOT_TRIED and not (known and known.runs):
+            methods[name] = by_trial(getattr(torch.Tensor, name), method=True)
+    moving = movers()
+    return {
+        "torch": torch.__version__.split("+")[0],
+        "functions": _entries(
+            (name, seen, {"inplace": "argument" if _takes_inplace(name) else None}) for name, seen in functions.items()
+        ),
+        "methods": _entries(
+            (
+                name,
+                seen,
+                {
+                    "inplace": inplace.get(name),
+                    "inplace_saves": sorted(inplace_seen[name].saves) if name in inplace_seen else None,
+                    "moves": name in moving,
+                },
+            )
+            for name, seen in methods.items()
+        ),
+        "modules": dict(sorted(modules().items())),
+        "gradient_modes": gradient_modes(),
+    }
+
+
+def _takes_inplace(qualified: str) -> bool:
+    try:
+        return "inplace" in inspect.signature(_found(qualified)).parameters
+    except (TypeError, ValueError):  # built in, or wrapped
+        return False
+
+
+def _entries(found: Iterable[tuple[str, Seen, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    lines = ((name, entry(seen, **more)) for name, seen, more in found)
+    return dict(sorted((name, line) for name, line in lines if line is not None))
+
+
+def text_of(data: dict[str, Any]) -> str:
+    """JSON with one operation a line, so that changes can be read."""
+    parts = []
+    for key, value in data.items():
+        if isinstance(value, dict):
+            lines = ",\n".join(f"    {json.dumps(name)}: {json.dumps(line)}" for name, line in value.items())
+            parts.append(f"  {json.dumps(key)}: {{\n{lines}\n  }}")
+        else:
+            parts.append(f"  {json.dumps(key)}: {json.dumps(value)}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def coverage(data: dict[str, Any]) -> Iterator[tuple[str, int, int, list[str]]]:
+    """Of the public callables of each part of torch: how many are covered, of how many; the names of the others."""
+    for module in ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special"):
+        names = public(_found(module))
+        missing = [
+            n for n in names if not {f"{module}.{n}", f"{module}.{n.removesuffix('_')}"} & data["functions"].keys()
+        ]
+        yield module, len(names) - len(missing), len(names), missing
+    names = public(torch.Tensor)
+    missing = [name for name in names if name not in data["methods"]]
+    missing = [name for name in missing if name.removesuffix("_") not in data["methods"]]  # in-place forms
+    yield "torch.Tensor", len(names) - len(missing), len(names), missing
+    layers = sorted(n for n in dir(nn) if isinstance(getattr(nn, n), type) and issubclass(getattr(nn, n), nn.Module))
+    missing = [name for name in layers if name not in data["modules"]]
+    yield "torch.nn", len(layers) - len(missing), len(layers), missing
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="compare instead of writing")
+    parser.add_argument("--coverage", action="store_true", help="show what the data file covers")
+    options = parser.parse_args()
+    if options.coverage:
+        for name, covered, of, missing in coverage(json.loads(DATA.read_text(encoding="utf-8"))):
+            print(f"{name}: {covered} of {of} ({covered / of:.0%})\n  not: {' '.join(missing)}")
+        return 0
+    text = text_of(derive())
+    if options.check:
+        old = DATA.read_text(encoding="utf-8").splitlines()
+        differing = [line for line in text.splitlines() if line not in old]
+        print("\n".join(differing) or "the data file says what this torch does")
+        return 1 if differing else 0
+    DATA.write_text(text, encoding="utf-8")
+    print(f"{DATA}: {len(text)} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
