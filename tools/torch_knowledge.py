@@ -20,7 +20,7 @@ import itertools
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,7 @@ def observe(seen: Seen, call: Callable[..., Any], arguments: tuple[Any, ...], ke
 def _storage(tensor: torch.Tensor) -> int:
     try:
         return tensor.untyped_storage().data_ptr()
-    except (RuntimeError, NotImplementedError):  # sparse and the like
+    except RuntimeError:  # sparse layouts have none
         return id(tensor)
 
 
@@ -118,14 +118,13 @@ def entry(seen: Seen, **more: Any) -> dict[str, Any] | None:
 # -- functions and methods that the test database has --------------------------------------------------------------
 
 
-def from_database() -> tuple[dict[str, Seen], dict[str, Seen], dict[str, str], dict[str, Seen]]:
-    """Functions by qualified name, methods, in-place forms of both, and what these save."""
+def from_database() -> tuple[dict[str, Seen], dict[str, Seen], dict[str, Seen]]:
+    """Functions by qualified name, methods, and the in-place forms of methods by the names without underscore."""
     from torch.testing._internal.common_methods_invocations import op_db
 
     functions: dict[str, Seen] = {}
     methods: dict[str, Seen] = {}
-    inplace: dict[str, str] = {}
-    inplace_seen: dict[str, Seen] = {}
+    inplace: dict[str, Seen] = {}
     for info in op_db:
         for named in (info, *info.aliases):  # their `op` takes the samples, whose order of arguments may be its own
             qualified = _qualified(named.name)
@@ -135,10 +134,8 @@ def from_database() -> tuple[dict[str, Seen], dict[str, Seen], dict[str, str], d
             if named.method_variant is not None and "." not in named.name and hasattr(torch.Tensor, short):
                 _observe_samples(methods.setdefault(short, Seen()), named.method_variant, info)
                 if named.inplace_variant is not None:
-                    inplace[short] = f"{short}_"
-                    changed = inplace_seen.setdefault(short, Seen())
-                    _observe_samples(changed, named.inplace_variant, info, cloned=True)
-    return functions, methods, inplace, inplace_seen
+                    _observe_samples(inplace.setdefault(short, Seen()), named.inplace_variant, info, cloned=True)
+    return functions, methods, inplace
 
 
 def _qualified(name: str) -> str | None:
@@ -182,7 +179,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _tensor(*shape: int) -> torch.Tensor:
-    return (torch.rand(*shape, requires_grad=True) * 0.5 + 0.3).as_subclass(torch.Tensor)
+    return torch.rand(*shape, requires_grad=True) * 0.5 + 0.3
 
 
 def plausible(method: bool) -> Iterable[tuple[Any, ...]]:
@@ -325,7 +322,7 @@ def public(module: Any) -> list[str]:
 def derive() -> dict[str, Any]:
     """The content of the data file."""
     torch.manual_seed(0)
-    functions, methods, inplace, inplace_seen = from_database()
+    functions, methods, inplace = from_database()
     overridable = {id(f) for known in torch.overrides.get_overridable_functions().values() for f in known}
     for module in ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special"):
         for name in public(_found(module)):
@@ -349,8 +346,8 @@ def derive() -> dict[str, Any]:
                 name,
                 seen,
                 {
-                    "inplace": inplace.get(name),
-                    "inplace_saves": sorted(inplace_seen[name].saves) if name in inplace_seen else None,
+                    "inplace": f"{name}_" if name in inplace else None,
+                    "inplace_saves": sorted(inplace[name].saves) if name in inplace else None,
                     "moves": name in moving,
                 },
             )
@@ -388,18 +385,16 @@ def text_of(data: dict[str, Any]) -> str:
 def coverage(data: dict[str, Any]) -> Iterator[tuple[str, int, int, list[str]]]:
     """Of the public callables of each part of torch: how many are covered, of how many; the names of the others."""
     for module in ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special"):
-        names = public(_found(module))
-        missing = [
-            n for n in names if not {f"{module}.{n}", f"{module}.{n.removesuffix('_')}"} & data["functions"].keys()
-        ]
-        yield module, len(names) - len(missing), len(names), missing
-    names = public(torch.Tensor)
-    missing = [name for name in names if name not in data["methods"]]
-    missing = [name for name in missing if name.removesuffix("_") not in data["methods"]]  # in-place forms
-    yield "torch.Tensor", len(names) - len(missing), len(names), missing
+        known = {name.removeprefix(f"{module}.") for name in data["functions"]}
+        yield _covered(module, public(_found(module)), known)
+    yield _covered("torch.Tensor", public(torch.Tensor), data["methods"].keys())
     layers = sorted(n for n in dir(nn) if isinstance(getattr(nn, n), type) and issubclass(getattr(nn, n), nn.Module))
-    missing = [name for name in layers if name not in data["modules"]]
-    yield "torch.nn", len(layers) - len(missing), len(layers), missing
+    yield _covered("torch.nn", layers, data["modules"].keys())
+
+
+def _covered(part: str, names: list[str], known: Set[str]) -> tuple[str, int, int, list[str]]:
+    missing = [name for name in names if name not in known and name.removesuffix("_") not in known]  # or in place
+    return part, len(names) - len(missing), len(names), missing
 
 
 def main() -> int:

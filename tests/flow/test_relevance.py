@@ -95,3 +95,53 @@ def test_tests_are_walked_where_something_grows_over_a_backward() -> None:
         "        loss.backward()\n        total += loss\n"
     )
     assert walked(text, "test_layers.py") == {"Block.__init__", "test_often"}
+
+
+METER = """
+import torch
+
+class Meter:
+    def __init__(self):
+        self.total = 0
+        self.seen = []
+
+    def update(self, out, loss=0.0):
+        {update}
+
+    def value(self):
+        return float(self.total) + float(self.seen[0])
+
+def reduce(x):
+    return x.total()
+"""
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "self.total = self.total + out.loss",
+        "self.total += out.loss",
+        "self.total += loss",
+        "self.total = self.total + out.loss * 2",
+        "self.seen.append(out.loss)",
+        "self.seen[0] = out.loss",
+        "self.seen.append((1, out.loss))",
+        "self.total, self.step = self.total + out.loss, 1",
+    ],
+)
+def test_what_a_meter_keeps_is_a_sign(update: str) -> None:
+    assert "Meter.update" in walked(METER.format(update=update))
+
+
+@pytest.mark.parametrize(
+    "update",
+    ["self.total += 1", "self.total = out.total", "self.seen.append('epoch')", "steps = 3; self.total = steps + 1"],
+)
+def test_what_a_meter_counts_is_none(update: str) -> None:
+    assert walked(METER.format(update=update)) == set()
+
+
+def test_a_leaf_is_a_sign_and_a_setting_of_a_parameter_is_none() -> None:
+    leaf = "import torch\n\ndef start(n):\n    x = torch.zeros(n, requires_grad=True)\n    x += 1\n    return x\n"
+    assert walked(leaf) == {"start"}
+    assert walked(leaf.replace("torch.zeros", "torch.nn.Parameter").replace("    x += 1\n", "")) == set()

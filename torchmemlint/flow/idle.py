@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Set
 from dataclasses import dataclass
 
 from torchmemlint.flow.program import Program
@@ -32,30 +33,28 @@ _PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Functions that are not walked on their own, and the functions that they call."""
+    """The functions that only hand settings on, each with the functions of the file that it calls."""
 
-    pieces: frozenset[Piece]
-    callees: frozenset[str]
-    handing: dict[Piece, set[str]]  # what hands settings on, also to callees that run code of the file
+    handing: dict[Piece, set[str]]
+    ends: frozenset[Piece]  # those whose callees run no class or method of the file
+
+    def callees(self, pieces: Set[Piece]) -> set[str]:
+        """What some of them call."""
+        return set().union(*(self.handing[piece] for piece in pieces))
 
 
 def find(program: Program) -> Idle:
     """The functions of the file that only hand settings on."""
-    pieces: set[Piece] = set()
-    callees: set[str] = set()
     handing: dict[Piece, set[str]] = {}
-    ends: dict[str, bool] = {}
     for piece in program.source.pieces:
         if not isinstance(piece.outline, ast.FunctionDef):
             continue
         called = _hands_on(piece.outline, program)
-        if called is None:
-            continue
-        handing[piece] = called
-        if all(_is_end(program, name, ends) for name in called):
-            pieces.add(piece)
-            callees |= called
-    return Idle(frozenset(pieces), frozenset(callees), handing)
+        if called is not None:
+            handing[piece] = called
+    known: dict[str, bool] = {}
+    ends = (piece for piece, called in handing.items() if all(_is_end(program, name, known) for name in called))
+    return Idle(handing, frozenset(ends))
 
 
 def _hands_on(function: ast.FunctionDef, program: Program) -> set[str] | None:

@@ -42,15 +42,14 @@ class Relevance:
 def find(program: Program) -> Relevance:
     """The functions of the file that are walked."""
     settled = idle.find(program)
-    units = [unit for unit in _units(program) if unit.function.piece not in settled.pieces]
+    units = [unit for unit in _units(program) if unit.function.piece not in settled.ends]
     driven = drives(program)
     if driven and not program.is_test:
-        return Relevance(tuple(unit.function for unit in units), settled.callees, True, True)
+        return Relevance(tuple(unit.function for unit in units), settled.callees(settled.ends), True, True)
     chosen = _slice(program, units, driven, settled.handing.keys())
     walked = [unit for unit in units if unit in chosen]
     states = any(unit.folds for unit in walked)
-    left = settled.handing.keys() - {unit.function.piece for unit in walked}
-    callees = set().union(*(settled.handing[piece] for piece in left))
+    callees = settled.callees(settled.handing.keys() - {unit.function.piece for unit in walked})
     return Relevance(tuple(unit.function for unit in walked), callees, driven, states)
 
 
@@ -102,7 +101,6 @@ def _slice(program: Program, units: list[Unit], driven: bool, handing: Set[Piece
     """
     measured = set() if program.is_test else _see_modules(program, units)
     read = signs.read_attributes(units)
-    callables = signs.called_attributes(units)
     called = set().union(*(unit.outline.calls for unit in measured))
     differentiating = [unit for unit in units if not unit.outline.calls.isdisjoint(_TRAINING)]
     training = _with_mentioning(differentiating, units, _mentions) if driven else set()
@@ -113,7 +111,7 @@ def _slice(program: Program, units: list[Unit], driven: bool, handing: Set[Piece
             overwriting.add(unit)
         trained = driven and (_is_told(unit, program) or (unit in training and signs.grows(unit)))
         if (
-            signs.keeps(unit, read, callables, given_tensors=driven or unit.name in called)
+            signs.keeps(unit, read, given_tensors=driven or unit.name in called)
             or signs.cuts(unit)
             or trained
             or (unit in measured and signs.measures(unit))

@@ -78,15 +78,25 @@ def cuts(unit: Unit) -> bool:
     outline = unit.outline
     if not outline.calls.isdisjoint(torch_api.CUTS) or _takes_data(unit):
         return True
-    if "requires_grad" in outline.names and any(
-        node.attr == "requires_grad" and isinstance(node.ctx, ast.Store) for node in unit.nodes(ast.Attribute)
-    ):
+    if "requires_grad" in outline.names and _asks_for_gradients(unit):
         return True
     if "requires_grad_" in outline.calls or "self" in outline.called or "self.forward" in outline.called:
         return True
     if not outline.names.isdisjoint(_GRADIENT_MODES):
         return any(_sets_mode_for_nothing(node) for kind in (ast.Expr, ast.With) for node in unit.nodes(kind))
     return False
+
+
+def _asks_for_gradients(unit: Unit) -> bool:
+    """`x.requires_grad = True`, `torch.zeros(3, requires_grad=True)`; not `nn.Parameter(x, requires_grad=flag)`."""
+    if any(node.attr == "requires_grad" and isinstance(node.ctx, ast.Store) for node in unit.nodes(ast.Attribute)):
+        return True
+    return any(
+        keyword.arg == "requires_grad"
+        for call in unit.nodes(ast.Call)
+        if dotted(call.func).rpartition(".")[2] != "Parameter"
+        for keyword in call.keywords
+    )
 
 
 def _takes_data(unit: Unit) -> bool:
@@ -185,16 +195,10 @@ def shows_module(unit: Unit, names: Set[str], program: Program) -> bool:
     return False
 
 
-def called_attributes(units: list[Unit]) -> set[str]:
-    """Attributes that are called somewhere (`self.conv(x)`): no tensors."""
-    return {call.func.attr for unit in units for call in unit.nodes(ast.Call) if isinstance(call.func, ast.Attribute)}
-
-
-def keeps(unit: Unit, read: Set[str], called: Set[str], *, given_tensors: bool) -> bool:
+def keeps(unit: Unit, read: Set[str], *, given_tensors: bool) -> bool:
     """Is something that may have a graph kept in an attribute or global, where somebody could read it?
 
-    `read`: the attributes that are read off somewhere; `called`: those that are called, so that they hold no tensor;
-    `given_tensors`: may its parameters have a graph?
+    `read`: the attributes that are read off somewhere; `given_tensors`: may its parameters have a graph?
     """
     if unit.name in ("__init__", "__new__", "__setstate__", "__post_init__"):
         return False
@@ -208,10 +212,10 @@ def keeps(unit: Unit, read: Set[str], called: Set[str], *, given_tensors: bool) 
     kept = False
     for target, value in stores:
         root = _root(target)
-        if _is_plain(value, settings) or id(target) in counted:
+        if _is_plain(value, settings, stored=root is target) or id(target) in counted:
             continue
         if root is target:
-            if isinstance(target, ast.Attribute) and target.attr not in _WITHOUT_GRAPH and target.attr not in called:
+            if isinstance(target, ast.Attribute) and not _without_graph(target, unit):
                 unit.folds |= (folds := _folds(unit, target.attr, value))
                 found.update([target.attr] if folds or target.attr in read else [])
         elif isinstance(root, ast.Attribute):
@@ -235,6 +239,13 @@ def keeps(unit: Unit, read: Set[str], called: Set[str], *, given_tensors: bool) 
                 found.update([root.id] if root.id not in given else [])
     unit.attributes |= found
     return kept or bool(found)
+
+
+def _without_graph(target: ast.Attribute, unit: Unit) -> bool:
+    """`x.grad = ...`, written without a graph; `self.conv = ...` where the class calls it, so that it is no tensor."""
+    if target.attr in ("grad", "data"):
+        return True
+    return unit.cls is not None and "__call__" in unit.cls.methods_called_on(dotted(target))
 
 
 def _stores(unit: Unit) -> Iterator[tuple[ast.expr, ast.expr | None]]:
@@ -315,25 +326,31 @@ def _mentions(value: ast.expr, attribute: str, names: Set[str]) -> bool:
 
 def _settings(unit: Unit, stores: list[tuple[ast.expr, ast.expr | None]]) -> set[str]:
     """The names in a function that hold no tensor, whatever it is called with."""
-    arguments = unit.syntax.args
-    named = [*arguments.posonlyargs, *arguments.args]
-    defaults = dict(zip([argument.arg for argument in named[::-1]], arguments.defaults[::-1], strict=False))
-    defaults |= {a.arg: d for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None}
+    given = _parameters(unit.syntax)
+    defaults = _defaults(unit.syntax)
     found = {
-        argument.arg
-        for argument in (*named, *arguments.kwonlyargs)
-        if _declares_setting(argument.annotation) or _is_setting(defaults.get(argument.arg))
+        name for name, annotation in given.items() if _declares_setting(annotation) or _is_switch(defaults.get(name))
     }
+    other = given.keys() - found
     assigned: dict[str, list[ast.expr | None]] = {}
     for target, value in stores:
         if isinstance(target, ast.Name):
             assigned.setdefault(target.id, []).append(value)
-    outer = {argument.arg for argument in named} - found
     for name, values in assigned.items():  # in the order of their first assignment, so that one may build on another
-        if name not in outer and all(value is not None and _is_plain(value, found) for value in values):
+        if name not in other and all(value is not None and _is_plain(value, found) for value in values):
             found.add(name)
         else:
             found.discard(name)
+    return found
+
+
+def _defaults(syntax: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast.expr]:
+    """The defaults of those parameters that have one."""
+    positional = [*syntax.args.posonlyargs, *syntax.args.args]
+    found = {a.arg: default for a, default in zip(positional[::-1], syntax.args.defaults[::-1], strict=False)}
+    for argument, default in zip(syntax.args.kwonlyargs, syntax.args.kw_defaults, strict=True):
+        if default is not None:
+            found[argument.arg] = default
     return found
 
 
@@ -350,42 +367,39 @@ def _declares_setting(annotation: ast.expr | None) -> bool:
     return not names.isdisjoint(_SETTINGS) and names <= _SETTINGS | _STRUCTURES
 
 
-def _is_setting(default: ast.expr | None) -> bool:
-    return isinstance(default, ast.Constant) and isinstance(default.value, bool | int | float | str)
+def _is_switch(default: ast.expr | None) -> bool:
+    """Is it a string or boolean? A number may stand for a tensor that is not there yet (`loss=0.0`)."""
+    return isinstance(default, ast.Constant) and isinstance(default.value, bool | str)
 
 
-def _is_plain(value: ast.expr | None, settings: Set[str]) -> bool:
-    """Is it no tensor: a constant, a setting, a new layer or other object? `settings` are names of such."""
+def _is_plain(value: ast.expr | None, settings: Set[str], *, stored: bool = False) -> bool:
+    """Is it no tensor: a constant, a setting, a new layer or other object? `settings` are names of such.
+
+    `stored`: or what is stored elsewhere already, an attribute or an item of one? A second name keeps nothing more
+    alive; a collection or a sum of such does.
+    """
     match value:
         case ast.Constant() | ast.Lambda() | ast.Compare() | ast.JoinedStr() | ast.UnaryOp(op=ast.Not()):
             return True
         case ast.Name(id=name):
             return name in settings
         case ast.Attribute():
-            return True  # what is stored elsewhere already
+            return stored
         case ast.Subscript(value=owner):
-            return _is_plain(owner, settings)
+            return _is_plain(owner, settings, stored=stored)
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
             return (name[:1].isupper() and not name.endswith("Tensor")) or name in _NUMBERS
         case ast.BinOp(left=left, right=right):
-            return _is_number(left, settings) and _is_number(right, settings)
+            return _is_plain(left, settings) and _is_plain(right, settings)
         case ast.IfExp(body=body, orelse=orelse):
-            return _is_plain(body, settings) and _is_plain(orelse, settings)
+            return _is_plain(body, settings, stored=stored) and _is_plain(orelse, settings, stored=stored)
         case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.BoolOp(values=elements):
-            return all(_is_plain(element, settings) for element in elements)
+            return all(_is_plain(element, settings, stored=stored) for element in elements)
         case ast.Dict(values=elements):
-            return all(_is_plain(element, settings) for element in elements)
+            return all(_is_plain(element, settings, stored=stored) for element in elements)
     return False
 
 
-def _is_number(value: ast.expr, settings: Set[str]) -> bool:
-    """Is it plain for certain? A sum over an attribute may make a graph grow, the attribute alone does not."""
-    while isinstance(value, ast.Subscript):
-        value = value.value
-    return not isinstance(value, ast.Attribute) and _is_plain(value, settings)
-
-
-_WITHOUT_GRAPH = ("grad", "data")  # attributes of a tensor that are written without a graph
 _SETTINGS = frozenset("int bool str float bytes Path".split())
 _STRUCTURES = frozenset("Optional Union Tuple List Dict Sequence Iterable Set None tuple list dict set typing".split())
 _NUMBERS = frozenset("int float bool str len isinstance hasattr id type repr".split())
@@ -409,11 +423,7 @@ def activates(unit: Unit) -> bool:
 def activation_attributes(unit: Unit) -> set[str]:
     """The attributes that a method gives activations to, also by way of parameters and local names."""
     names = set(_LAYERS_IN_PLACE)
-    arguments = unit.syntax.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    defaults = [*zip(positional[::-1], arguments.defaults[::-1], strict=False)]
-    defaults += [(a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None]
-    names.update(argument.arg for argument, default in defaults if _identifiers(default) & names)
+    names.update(name for name, default in _defaults(unit.syntax).items() if _identifiers(default) & _LAYERS_IN_PLACE)
     found: set[str] = set()
     for target, value in _stores(unit):
         if value is None or names.isdisjoint(_identifiers(value)):

@@ -7,6 +7,7 @@ silent about it, or go by the short hand-written lists of the other modules here
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -27,11 +28,6 @@ class Operation:
     inplace_saves: frozenset[str]
     moves: bool  # the result may lie on another device
     parameters: bool  # of a layer: has it any?
-
-
-def torch_version() -> str:
-    """The version of torch that the data was derived from."""
-    return str(_data()["torch"])
 
 
 @lru_cache(maxsize=1024)
@@ -55,7 +51,7 @@ def layer(name: str) -> Operation | None:
 @lru_cache(maxsize=1)
 def discrete() -> frozenset[str]:
     """Functions of `torch` and tensor methods that give integers or booleans whatever they are given."""
-    return _names(lambda line: line.get("discrete") and not line.get("factory"))
+    return _names(lambda line: "discrete" in line and "factory" not in line)
 
 
 @lru_cache(maxsize=1)
@@ -74,16 +70,12 @@ def several() -> frozenset[str]:
     return frozenset(name for name, found in results.items() if found == {"tensors"})
 
 
-@lru_cache(maxsize=1)
-def methods() -> frozenset[str]:
-    """The tensor methods that are known."""
-    return frozenset(_data()["methods"])
-
-
-def _names(chosen: Any) -> frozenset[str]:
+def _names(chosen: Callable[[dict[str, Any]], bool]) -> frozenset[str]:
     data = _data()
     found = {name for name, line in data["methods"].items() if chosen(line)}
-    found |= {name[6:] for name, line in data["functions"].items() if name.count(".") == 1 and chosen(line)}
+    found |= {
+        name.removeprefix("torch.") for name, line in data["functions"].items() if name.count(".") == 1 and chosen(line)
+    }
     return frozenset(name for name in found if not name.endswith("_"))
 
 

@@ -19,7 +19,7 @@ DISCRETE = operations.discrete() | frozenset(
 VALUES_AND_INDICES = frozenset("cummax cummin kthvalue max median min mode nanmedian sort topk".split())
 # The graph ends here: a number or array comes out.
 READERS = frozenset("item tolist numpy __float__ __int__ __array__ is_nonzero".split())
-# Python values or metadata: no tensor comes out, nothing is kept.
+# Python values or metadata: no tensor comes out, nothing is kept. `retain_grad` gives None, but has an effect.
 METADATA = (operations.values() - READERS - DISCRETE - {"retain_grad"}) | {"storage", "untyped_storage"}
 METADATA_ATTRIBUTES = frozenset(
     "shape device dtype ndim is_cuda is_leaf requires_grad layout itemsize nbytes names is_sparse is_quantized".split()
