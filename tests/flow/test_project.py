@@ -201,3 +201,75 @@ class Greedy(Policy):
 """
     write(tmp_path, {"policy.py": base, "greedy.py": policy})
     assert check(tmp_path, "greedy.py") == []
+
+
+TIMERS = """
+from contextlib import contextmanager
+import functools
+import torch
+from torch import no_grad
+
+
+class Timers:
+    @classmethod
+    @contextmanager
+    def measured(cls):
+        yield
+        print("done")
+
+    @classmethod
+    @contextmanager
+    def evaluated(cls):
+        with no_grad():
+            yield
+
+
+def quiet(function):
+    @functools.wraps(function)
+    def run(*args, **kwargs):
+        with no_grad():
+            return function(*args, **kwargs)
+
+    return run
+
+
+def logged(function):
+    return function
+"""
+
+DECORATED = """
+import torch
+import {imported}
+
+
+class Runner:
+    def __init__(self, model: torch.nn.Module):
+        self.model = model
+
+    @{decorator}
+    def accuracy(self, loader):
+        self.model.eval()
+        right = 0
+        for x, y in loader:
+            right += (self.model(x).argmax(1) == y).sum().item()
+        return right
+"""
+
+
+@pytest.mark.parametrize(
+    ("imported", "decorator", "found"),
+    [
+        ("timers", "timers.Timers.measured()", True),
+        ("timers", "timers.Timers.evaluated()", False),
+        ("timers", "timers.logged", True),
+        ("timers", "timers.quiet", False),
+        ("elsewhere", "elsewhere.logged", False),
+    ],
+)
+def test_decorators_of_other_files_are_looked_into(tmp_path: Path, imported: str, decorator: str, found: bool) -> None:
+    write(tmp_path, {"timers.py": TIMERS, "run.py": DECORATED.format(imported=imported, decorator=decorator)})
+    assert [f.code for f in check(tmp_path, "run.py")] == ["TML201"] * found
+    text = DECORATED.format(imported=imported, decorator=decorator.partition(".")[2])
+    text = text.replace(f"import {imported}\n", f"from {imported} import Timers, logged, quiet\n")
+    write(tmp_path, {"run.py": text})
+    assert [f.code for f in check(tmp_path, "run.py")] == ["TML201"] * found

@@ -156,7 +156,9 @@ def _walk_nested(it: Interpreter, walked: set[Function]) -> None:
 def _walk_function(it: Interpreter, function: Function) -> None:
     """A function's own analysis: facts are taken down."""
     record = it.records.get(function)
-    modes = record.modes if record is not None else set()
+    modes = set(record.modes) if record is not None else set()
+    if gradient_modes.trained_by_framework(function):
+        modes.add(Mode.ON)
     mode = it.module_mode
     if modes:
         mode = Mode.ON if Mode.ON in modes else Mode.UNKNOWN if Mode.UNKNOWN in modes else Mode.OFF
@@ -200,6 +202,8 @@ def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
     """What the walked function leaves behind, and where its results go."""
     out_of_view = function.cls is None and function.parent is None and function.name in it.called_out_of_view
     called_here = function in it.records and function.name != "forward" and not out_of_view
+    if gradient_modes.trained_by_framework(function):
+        called_here = False
     values = [*frame.returns, *frame.yields]
     if function.cls is not None and function.cls.is_module and not function.name.startswith("_"):
         for value in values:

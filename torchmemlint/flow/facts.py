@@ -334,6 +334,7 @@ class FileFacts:
     spent: dict[Origin, list[tuple[Site, Loops]]] = field(default_factory=dict)  # backwards that free the graph
 
     effects: dict[Function | None, set[str]] = field(default_factory=dict)
+    training_again: dict[tuple[Function | None, int], list[Site]] = field(default_factory=dict)  # `module.train()`
     makers: set[Origin] = field(default_factory=set)  # forward passes
     weak_makers: set[Origin] = field(default_factory=set)  # calls that may be
     call_modes: dict[Function, set[Mode]] = field(default_factory=dict)  # modes that callers in view call it in

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import NoOpGradMode
 from torchmemlint.flow.interpreter import Interpreter
-from torchmemlint.flow.program import ClassInfo, Function, decorator_name
+from torchmemlint.flow.program import ClassInfo, Function, Program, decorator_name
 from torchmemlint.flow.values import (
     ClassValue,
     Constant,
@@ -180,7 +182,7 @@ def mode_of_function(it: Interpreter, function: Function, mode: Mode) -> Mode:
     """The mode that a function's body starts in when it is called in `mode`: its decorators decide."""
     for decorator in function.node.decorators:
         name = decorator_name(decorator)
-        qualified = it.program.qualify(name)
+        qualified = function.program.qualify(name)
         set_mode = mode_of_external(qualified)
         if set_mode is not None:
             if isinstance(decorator.decorator, cst.Call) and decorator.decorator.args:
@@ -188,10 +190,11 @@ def mode_of_function(it: Interpreter, function: Function, mode: Mode) -> Mode:
             return set_mode
         if qualified in known_modes.SETTERS:
             return _decorator_flag(decorator)
-        found = _project_decorator(it, name)
+        value = _decorating(it, function.program, name)
+        found = _project_decorator(it, value)
         if found is not None:
             mode = found
-        elif not _is_neutral_decorator(it, name, qualified):
+        elif not (isinstance(value, FunctionValue) or _is_neutral_decorator(it, function.program, name)):
             mode = Mode.UNKNOWN
     return mode
 
@@ -206,20 +209,35 @@ def _decorator_flag(decorator: cst.Decorator) -> Mode:
             return Mode.UNKNOWN
 
 
-def _project_decorator(it: Interpreter, name: str) -> Mode | None:
-    """The mode set by a decorator of this file; None where it sets none or is not of this file."""
-    value = it.lookup_global(name) if name and "." not in name else None
+def _decorating(it: Interpreter, program: Program, name: str) -> Value | None:
+    """What a decorator's name stands for: a global, a function of a module, a method of a class (`Timers.measured`)."""
+    owner, _, last = name.rpartition(".")
+    if not owner:
+        return it.lookup_global(name, program) if name else None
+    value = it.lookup_global(owner, program) if "." not in owner else it.external(program.qualify(owner), program)
     match value:
-        case FunctionValue(function=function):
-            mentioned = {it.program.qualify(path) for path in function.outline.called}
+        case ClassValue(cls=cls):
+            method = cls.method(last)
+            return FunctionValue(method) if method is not None else None
+        case External():
+            return it.external(program.qualify(name), program)
+    return None
+
+
+def _project_decorator(it: Interpreter, value: Value | None) -> Mode | None:
+    """The mode set by a decorator of the project; None where it sets none or is not in view."""
+    match value:
+        case FunctionValue(function=Function(program=program, outline=outline)):
+            pass
         case GradMode(mode=mode):
             return mode
         case Instance(cls=cls):
             return mode_of_class(it, cls)
-        case ClassValue(cls=cls):
-            mentioned = {it.program.qualify(path) for path in cls.outline.called}
+        case ClassValue(cls=ClassInfo(program=program, outline=outline)):
+            pass
         case _:
             return None
+    mentioned = {program.qualify(path) for path in outline.called}
     if mentioned & known_modes.OFF:
         return Mode.OFF
     if mentioned & known_modes.SETTERS:
@@ -227,33 +245,36 @@ def _project_decorator(it: Interpreter, name: str) -> Mode | None:
     return None
 
 
-def _is_neutral_decorator(it: Interpreter, name: str, qualified: str) -> bool:
+def _is_neutral_decorator(it: Interpreter, program: Program, name: str) -> bool:
     if not name:
         return False
+    if isinstance(it.lookup_global(name.partition(".")[0], program), FunctionValue):
+        return True  # an attribute that a decorator of the project has given to a function: `@main.result`
     if name.endswith((".setter", ".getter", ".deleter", ".command", ".option", ".register", ".fixture", ".group")):
         return True
-    if isinstance(it.lookup_global(name.split(".")[0]), FunctionValue):
-        return True  # a decorator of this file that was looked into above
-    return qualified.startswith(_NEUTRAL_DECORATORS)
+    return program.qualify(name).startswith(_NEUTRAL_DECORATORS)
 
 
 def runs_inference(function: Function) -> bool:
     """Is this method inference by its framework's contract, and its own to guard?"""
-    if function.cls is None:
-        return False
-    bases = function.cls.base_names()
-    for names, methods in known_modes.UNGUARDED_OVERRIDES:
-        if function.name in methods and any(base.rpartition(".")[2] in names for base in bases):
-            return True
-    return False
+    return _overrides(function, known_modes.UNGUARDED_OVERRIDES)
 
 
 def guarded_by_framework(function: Function) -> bool:
     """Does the framework of the class call this method with gradients off?"""
+    return _overrides(function, known_modes.GUARDED_OVERRIDES)
+
+
+def trained_by_framework(function: Function) -> bool:
+    """Does the framework of the class call this method with gradients on, and differentiate what it returns?"""
+    return _overrides(function, known_modes.TRAINING_OVERRIDES)
+
+
+def _overrides(function: Function, contracts: Sequence[tuple[tuple[str, ...], frozenset[str]]]) -> bool:
     if function.cls is None:
         return False
-    bases = function.cls.base_names()
-    for names, methods in known_modes.GUARDED_OVERRIDES:
-        if function.name in methods and any(base.rpartition(".")[2] in names for base in bases):
-            return True
-    return False
+    named = [names for names, methods in contracts if function.name in methods]
+    if not named:
+        return False
+    bases = [base.rpartition(".")[2] for base in function.cls.base_names()]
+    return any(base in names for names in named for base in bases)

@@ -350,34 +350,35 @@ class Interpreter:
             return value
         return self.lookup_global(name)
 
-    def lookup_global(self, name: str) -> Value:
+    def lookup_global(self, name: str, program: Program | None = None) -> Value:
         """The value of a name at module level. Of other files, only functions, classes and imports are known."""
-        if self.program is not self.main:
-            return self._definition(name)
+        program = program or self.program
+        if program is not self.main:
+            return self._definition(name, program)
         value = self.globals.get(name)
         written = self.global_writes.get(name)
         if written is not None:
             value = written if value is None else join(value, written)
-        return value if value is not None else self._definition(name)
+        return value if value is not None else self._definition(name, program)
 
-    def _definition(self, name: str) -> Value:
-        if self.program.defines(name):
-            function = self.program.find_function(name)
+    def _definition(self, name: str, program: Program) -> Value:
+        if program.defines(name):
+            function = program.find_function(name)
             if function is not None:
                 return FunctionValue(function)
-            cls = self.program.find_class(name)
+            cls = program.find_class(name)
             if cls is not None:
                 return ClassValue(cls)
-        qualified = self.program.imported.get(name)
+        qualified = program.imported.get(name)
         if qualified is not None:
-            return self.external(qualified)
+            return self.external(qualified, program)
         return Unknown(path=name)
 
-    def external(self, qualified: str) -> Value:
+    def external(self, qualified: str, program: Program | None = None) -> Value:
         """What an imported name stands for: a function or class of the project, else something out of view."""
         if not self.follows_imports or qualified in frameworks.KNOWN_CALLABLES:
             return External(qualified)
-        match self.program.resolve(qualified):
+        match (program or self.program).resolve(qualified):
             case ClassInfo() as cls:
                 return ClassValue(cls)
             case Function() as function:

@@ -478,6 +478,8 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
             it.state.heap.pop((module.oid, "training"), None)
         else:
             it.state.heap[(module.oid, "training")] = Flag(on, site)
+            if on:
+                it.facts.training_again.setdefault((it.frame.function, module.oid), []).append(site)
         return module
     if name == "requires_grad_":
         value = arguments.get("0", "requires_grad")

@@ -108,3 +108,9 @@ GUARDED_OVERRIDES: tuple[tuple[tuple[str, ...], frozenset[str]], ...] = (
 UNGUARDED_OVERRIDES: tuple[tuple[tuple[str, ...], frozenset[str]], ...] = (
     (("Trainer", "Seq2SeqTrainer"), frozenset({"prediction_step"})),
 )
+
+# Methods that the framework calls with gradients on, and differentiates the result of, whoever else calls them.
+TRAINING_OVERRIDES: tuple[tuple[tuple[str, ...], frozenset[str]], ...] = (
+    (("Trainer", "Seq2SeqTrainer"), frozenset({"training_step", "compute_loss"})),
+    (("LightningModule",), frozenset({"training_step"})),
+)

@@ -97,6 +97,8 @@ class EvalWithoutNoGrad(Rule):
         inference = call.evaluating is not None and not isinstance(call.evaluating.node, cst.Call)  # by contract
         if inference or (function is not None and runs_inference(function)):
             return self._finding(facts, call, use, effects) if not effects & _GRADIENT_EFFECTS else None
+        if here and _is_pass_over_data(facts, call, effects):
+            return self._finding(facts, call, use, effects)
         if here and (use & Use.STORED or (function is None and innermost_loop(call.scope) is None)):
             return None
         if here and use & Use.RETURNED and _may_be_differentiated(facts, call, use, effects):
@@ -147,6 +149,14 @@ class EvalWithoutNoGrad(Rule):
             evidence=links,
             fix=_fix(facts, call, use, effects),
         )
+
+
+def _is_pass_over_data(facts: FileFacts, call: ModuleCall, effects: set[str]) -> bool:
+    """`model.eval()`, a loop that runs it, `model.train()`: whatever becomes of the results, no backward uses them."""
+    if call.module is None or innermost_loop(call.scope) is None or effects & _GRADIENT_EFFECTS:
+        return False
+    again = facts.training_again.get((call.scope.function, call.module.oid), ())
+    return any(site.piece is call.site.piece and site.span.start > call.site.span.end for site in again)
 
 
 def _may_be_differentiated(facts: FileFacts, call: ModuleCall, use: Use, effects: set[str]) -> bool:

@@ -11,6 +11,7 @@ from torchmemlint.flow.facts import Detach, FileFacts, ModuleCall, Use, WeakCall
 from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
+from torchmemlint.rules.gradient_mode import untrained
 from torchmemlint.rules.gradient_mode.guarding import wrap
 from torchmemlint.rules.graphs.lifetime import in_module
 
@@ -79,6 +80,24 @@ class ForwardThenDetach(Rule):
                 f"every output of `{call.callee}(...)` is detached: its graph is built for nothing",
                 evidence=links,
                 fix=_fix(facts, call, found),
+            )
+        for call in facts.module_calls:
+            if call.scope.function not in functions:
+                yield from self._untrained(facts, call)
+
+    def _untrained(self, facts: FileFacts, call: ModuleCall) -> Iterator[Finding]:
+        """A reference model in a trainer's loss."""
+        if call.scope.mode is not Mode.ON or call.frozen or call.differentiable_input or call.input_needs_graph:
+            return
+        stored = untrained.handed_over(call)
+        if stored is not None:
+            yield report(
+                self,
+                facts,
+                call.site,
+                f"`{call.callee}(...)` builds a graph for gradients that nobody uses: the trainer trains `model` only",
+                evidence=[*call.evidence, (stored, "is kept beside the model that is trained")],
+                fix=wrap(facts, call.statement.span, Applicability.UNSAFE),
             )
 
 
