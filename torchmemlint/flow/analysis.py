@@ -18,6 +18,7 @@ from torchmemlint.flow.project import Project
 from torchmemlint.flow.state import State
 from torchmemlint.flow.values import (
     Carry,
+    Constant,
     FunctionValue,
     Graph,
     Instance,
@@ -200,10 +201,8 @@ def _walk_function(it: Interpreter, function: Function) -> None:
 
 def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
     """What the walked function leaves behind, and where its results go."""
-    out_of_view = function.cls is None and function.parent is None and function.name in it.called_out_of_view
-    called_here = function in it.records and function.name != "forward" and not out_of_view
-    if gradient_modes.trained_by_framework(function):
-        called_here = False
+    elsewhere = _called_out_of_view(it, function) or gradient_modes.trained_by_framework(function)
+    called_here = function in it.records and function.name != "forward" and not elsewhere
     values = [*frame.returns, *frame.yields]
     if function.cls is not None and function.cls.is_module and not function.name.startswith("_"):
         for value in values:
@@ -216,6 +215,11 @@ def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
     states = [*frame.return_states, it.state]
     for state in states:
         it.remember(state.heap, everything=function.name == "__init__")
+
+
+def _called_out_of_view(it: Interpreter, function: Function) -> bool:
+    """Is it called by functions that are not walked?"""
+    return function.cls is None and function.parent is None and function.name in it.called_out_of_view
 
 
 def _cached(it: Interpreter, function: Function, value: Value) -> None:
@@ -251,6 +255,8 @@ def _bind_parameters(it: Interpreter, function: Function, self_value: Value | No
             it.state.vars[name] = self_value
             continue
         value: Value | None = record.arguments.get(name) if record is not None else None
+        if isinstance(value, Constant) and _called_out_of_view(it, function):
+            value = None  # others may give something else
         if isinstance(value, Tensor) and value.carries_graph:
             value = replace(value, origins=value.origins | {it.origin(parameter)})
             it.facts.live_parameters.add(it.origin(parameter))

@@ -24,7 +24,8 @@ class EvalWithoutNoGrad(Rule):
     ## What it does
     Reports evaluation, validation, prediction, feature extraction and sampling that run a module while autograd
     records: the module is in evaluation mode (`.eval()`), or every result of the loop is only read as numbers, and
-    nothing differentiates what comes out.
+    nothing differentiates what comes out. A loop between `model.eval()` and `model.train()` of one function is such a
+    pass wherever its results go.
 
     ## Why it costs memory
     Every layer keeps what its backward would need until the result is dropped: measured for a small network, a peak of

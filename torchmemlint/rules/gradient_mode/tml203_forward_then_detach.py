@@ -17,11 +17,13 @@ from torchmemlint.rules.graphs.lifetime import in_module
 
 
 class ForwardThenDetach(Rule):
-    """A forward pass in gradient mode of which every output is detached.
+    """A forward pass in gradient mode whose gradients go nowhere: every output is detached, or no optimizer wants them.
 
     ## What it does
     Reports `target_net(x).detach()`, `teacher(x).data`, `critic(s).detach().max(1)` and the like: a module runs with
-    gradients on, and everything that comes out of it is detached before it is used.
+    gradients on, and everything that comes out of it is detached before it is used. Also a model that a subclass of
+    transformers' `Trainer` is given beside the one to train (a reference policy, a teacher) and that its loss runs with
+    gradients on: the trainer makes an optimizer for `model` only.
 
     ## Why it costs memory
     The whole graph of the forward pass, with every activation that its layers save, is built and kept until the
@@ -41,14 +43,17 @@ class ForwardThenDetach(Rule):
 
     ## Fix safety
     Safe: the statement, whose result has no graph either way, is put under `torch.no_grad()`. No fix is offered where
-    the statement also computes something that keeps its graph.
+    the statement also computes something that keeps its graph. Unsafe for a trainer's reference model, since an
+    optimizer that callers hand to the trainer could hold its parameters.
 
     ## When it stays silent
     Any output is differentiated, returned, or handed to code out of view; the module is frozen and its inputs need no
-    gradient (then there is no graph); gradients are off.
+    gradient (then there is no graph); gradients are off. For a trainer's reference model: it is frozen, put into
+    training mode, or asked for its parameters; its inputs carry a graph; the trainer makes its own optimizer.
 
     ## References
     - [torch.no_grad](https://pytorch.org/docs/stable/generated/torch.no_grad.html)
+    - [transformers: Trainer.create_optimizer](https://huggingface.co/docs/transformers/main_classes/trainer)
     """
 
     code = "TML203"
