@@ -92,6 +92,24 @@ class Finding:
     fingerprint: str = field(default="", compare=False)  # survives moved lines; set by the engine
 
 
+class Lead(enum.Enum):
+    """What leads from one file of a project to another."""
+
+    IMPORT = "import"  # a name that is used
+    BASE = "base class"
+    CALLER = "caller"  # of a function about which something would be reported
+
+
+@dataclass(frozen=True, slots=True)
+class ContextFile:
+    """A file that was parsed for what it says about another one."""
+
+    path: Path
+    lead: Lead
+    name: str  # what led to it: the dotted name as imported, or the name of the called function
+    by: Path  # the file in which that stands
+
+
 def fingerprint(finding: Finding, line: str, occurrence: int) -> str:
     """Identity of a finding that survives moving lines: its rule, its file's name, its text.
 

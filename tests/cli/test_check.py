@@ -164,7 +164,17 @@ def test_quiet_shows_findings_only(run: Run, project: Path) -> None:
 def test_verbose_counts_files(run: Run, project: Path) -> None:
     (project / "a.py").write_text(CLEAN)
     (project / "b.py").write_text("x = 1\n")
-    assert "checked 1 files, 1 more never mention torch" in run("-v", ".").err
+    told = run("-v", ".").err.splitlines()
+    assert told[0].startswith("notice: checked 1 file, 1 more never mention torch, in ")
+    assert told[1:] == ["notice: parsed no other files for context"]
+
+
+def test_verbose_leaves_standard_output_alone(run: Run, project: Path) -> None:
+    (project / "a.py").write_text(LEAK)
+    plain = run("--output-format=json", "a.py")
+    told = run("-vv", "--output-format=json", "a.py")
+    assert (told.code, told.out) == (plain.code, plain.out)
+    assert "checked 1 file" in run("-v", "-", stdin=LEAK.encode()).err
 
 
 def test_output_file(run: Run, project: Path) -> None:

@@ -30,7 +30,7 @@ class Output:
     output_file: Path | None
     color: str
     quiet: bool
-    verbose: bool
+    verbose: int  # how often `-v` was given
     statistics: bool
     diff: bool
     fix_only: bool
@@ -83,7 +83,9 @@ class Output:
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Use at most so many processes.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours.")
 @click.option("--quiet", "-q", is_flag=True, help="Show findings and nothing else.")
-@click.option("--verbose", "-v", is_flag=True, help="Say more on the error stream.")
+@click.option(
+    "--verbose", "-v", count=True, help="Say on the error stream what was read, and why; all of it if given twice."
+)
 def check(paths: tuple[str, ...], **options: Any) -> int:
     """Check PATHS (files, directories, or `-` for standard input; by default the working directory).
 
@@ -169,10 +171,7 @@ def _check_files(request: Request, output: Output) -> RunReport:
     start = time.monotonic()
     with ProgressBar(len(request.files), enabled=is_terminal(sys.stderr) and not output.quiet) as progress:
         report = run(request, progress)
-    if output.verbose:
-        seconds = time.monotonic() - start
-        counts = f"checked {report.files_checked} files, {report.files_skipped} more never mention torch"
-        complain("notice", f"{counts}, in {seconds:.2f} s")
+    _tell(report, time.monotonic() - start, output)
     if output.output_file is not None:
         text = io.StringIO()
         _show(report, output, text, color=output.color == "always")
@@ -193,11 +192,13 @@ def _check_input(name: Path | None, request: Request, output: Output, *, force_e
     from torchmemlint.source.discovery import is_excluded
 
     data = sys.stdin.buffer.read()
+    start = time.monotonic()
     path = (name or Path("-")).absolute()
     if name is not None and force_exclude and is_excluded(path, request.resolver.settings_for):
         report = _nothing(request)
     else:
         report = run_bytes(data, path, request)
+    _tell(report, time.monotonic() - start, output)
     if request.fixing is not Fixing.WRITE:
         _show(report, output, sys.stdout, color=wants_color(output.color, sys.stdout))
         return report
@@ -207,6 +208,16 @@ def _check_input(name: Path | None, request: Request, output: Output, *, force_e
     sys.stdout.buffer.flush()
     _show(report, output, sys.stderr, color=wants_color(output.color, sys.stderr))
     return report
+
+
+def _tell(report: RunReport, seconds: float, output: Output) -> None:
+    """What `--verbose` asks for."""
+    if not output.verbose:
+        return
+    from torchmemlint.cli import verbosity
+
+    for line in verbosity.lines(report, seconds, output.root, output.verbose):
+        complain("notice", line)
 
 
 def _nothing(request: Request) -> RunReport:

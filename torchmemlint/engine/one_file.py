@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from torchmemlint.engine.run import FixedFile
-from torchmemlint.findings import Finding, Position, Severity, Span, fingerprint
+from torchmemlint.findings import ContextFile, Finding, Position, Severity, Span, fingerprint
 from torchmemlint.source.decoding import SourceText, UnreadableFile, decode, lines_of, read
 from torchmemlint.source.directives import MARKERS
 from torchmemlint.source.suppressions import Catalogue
@@ -48,6 +48,7 @@ class FileResult:
     fixed: FixedFile | None = None
     error: str | None = None  # one line, if the linter failed on it
     details: str | None = None  # the traceback of that failure
+    context: tuple[ContextFile, ...] = ()  # files that this one was the first to need for context
 
 
 def check_file(path: Path, profile: Profile) -> FileResult:
@@ -73,8 +74,10 @@ def check_bytes(data: bytes, path: Path, profile: Profile) -> FileResult:
         return FileResult(path, tuple(_unreadable(path, problem, profile)), skipped=not relevant)
     findings = check_source(source.text, path, profile, relevant=relevant)
     if profile.fixing is Fixing.NONE or not any(finding.fix is not None for finding in findings):
-        return FileResult(path, tuple(findings), skipped=not relevant)
-    return _fix(source, path, profile, findings, relevant)
+        result = FileResult(path, tuple(findings), skipped=not relevant)
+    else:
+        result = _fix(source, path, profile, findings, relevant)
+    return replace(result, context=_context(profile)) if relevant else result
 
 
 def check_source(text: str, path: Path, profile: Profile, *, relevant: bool = True) -> list[Finding]:
@@ -93,6 +96,12 @@ def check_source(text: str, path: Path, profile: Profile, *, relevant: bool = Tr
             return _finished(_unreadable(path, problem, profile, text), text, profile)
     kept = audit.suppress(text, path, found, profile.codes, _catalogue())
     return _finished(kept, text, profile)
+
+
+def _context(profile: Profile) -> tuple[ContextFile, ...]:
+    from torchmemlint.engine import context
+
+    return context.project(profile.root).news() if profile.root is not None else ()
 
 
 def is_relevant(data: bytes) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchmemlint.findings import Finding
+from torchmemlint.findings import ContextFile, Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,4 +40,5 @@ class RunReport:
     show_summary: bool = True  # False under --quiet
     failing: int = 0  # remaining findings at or above the severity that fails a run
     errors: tuple[str, ...] = ()  # internal errors, one line each, for the error stream: exit code 2
+    context: tuple[ContextFile, ...] = ()  # files that were parsed for context only, in the order of their names
     tracebacks: tuple[str, ...] = ()  # of these errors, where there are any

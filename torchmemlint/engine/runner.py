@@ -12,7 +12,7 @@ from torchmemlint.engine import context
 from torchmemlint.engine.one_file import FileResult, Fixing, Profile, check_bytes, failed
 from torchmemlint.engine.pool import Task, check_all, workers_for
 from torchmemlint.engine.run import RunReport
-from torchmemlint.findings import Finding
+from torchmemlint.findings import ContextFile, Finding
 from torchmemlint.source.decoding import UnreadableFile, decode, lines_of, read
 
 
@@ -86,8 +86,20 @@ def _report(results: Sequence[FileResult], request: Request, at_hand: dict[Path,
         unsafe_fixes=request.unsafe,
         failing=sum(_fails(finding, request.resolver) for finding in findings),
         errors=tuple(f"{result.path}: internal error: {result.error}" for result in errors),
+        context=_context(results),
         tracebacks=tuple(result.details for result in errors if result.details is not None),
     )
+
+
+def _context(results: Sequence[FileResult]) -> tuple[ContextFile, ...]:
+    """What was parsed for context only; each process tells what it has parsed."""
+    checked = {result.path for result in results}
+    found: dict[Path, ContextFile] = {}
+    for result in results:
+        for one in result.context:
+            if one.path not in checked:
+                found.setdefault(one.path, one)
+    return tuple(found[path] for path in sorted(found))
 
 
 def _fails(finding: Finding, resolver: Resolver) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchmemlint.findings import Lead
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import expression_name
 from torchmemlint.flow.values import NUMBER, Graph, Instance, Known, ModuleValue, Step, Tensor, Value
@@ -58,7 +59,7 @@ def _named(it: Interpreter, parameter: cst.Param, qualified: str) -> Value | Non
         return Tensor(Graph.NONE, made=site)
     if qualified in _LOADERS:
         return Known("loader", it.oid("annotation", site.node), qualified, site)
-    cls = it.program.resolve_class(qualified) if it.follows_imports else it.program.find_class(qualified)
+    cls = it.program.resolve_class(qualified, Lead.IMPORT) if it.follows_imports else it.program.find_class(qualified)
     name = parameter.name.value
     if cls is not None:
         oid = it.oid("annotation", site.node)

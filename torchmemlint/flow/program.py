@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchmemlint.findings import Lead
 from torchmemlint.knowledge import frameworks, modules
 from torchmemlint.syntax.outline import Outline, dotted, imports, outline
 from torchmemlint.syntax.source_module import Piece, SourceModule
@@ -208,7 +209,7 @@ class Program:
         for piece in source.pieces:
             if piece.name:
                 self._pieces[piece.name] = piece
-        self.exported = frozenset(_dunder_all(outlines))
+        self._exported = _dunder_all(outlines)
 
     @property
     def is_test(self) -> bool:
@@ -225,6 +226,10 @@ class Program:
     def defines(self, name: str) -> bool:
         """Is this a function or class of the module level?"""
         return name in self._pieces or name in self.functions or name in self.classes
+
+    def exports(self, name: str) -> bool:
+        """Does `from module import *` give this name, if the module has it?"""
+        return name in self._exported if self._exported is not None else not name.startswith("_")
 
     def is_function(self, name: str) -> bool:
         """Is this a function of the module level?"""
@@ -280,19 +285,19 @@ class Program:
         self._made.append(info)
         return info
 
-    def resolve(self, qualified: str) -> Function | ClassInfo | None:
+    def resolve(self, qualified: str, lead: Lead = Lead.IMPORT) -> Function | ClassInfo | None:
         """The function or class of another file of the project that a dotted name stands for."""
         if self.project is None or "." not in qualified:
             return None
         if qualified not in self._resolved:
-            self._resolved[qualified] = self.project.definition(qualified, self.source.path)
+            self._resolved[qualified] = self.project.definition(qualified, self.source.path, lead)
         return self._resolved[qualified]
 
-    def resolve_class(self, name: str) -> ClassInfo | None:
+    def resolve_class(self, name: str, lead: Lead = Lead.BASE) -> ClassInfo | None:
         """The class of this file or project that a base class's name stands for."""
         found = self.find_class(name)
         if found is None and "." in name:
-            elsewhere = self.resolve(name)
+            elsewhere = self.resolve(name, lead)
             found = elsewhere if isinstance(elsewhere, ClassInfo) else None
         return found
 
@@ -394,9 +399,17 @@ def decorator_name(decorator: cst.Decorator) -> str:
     return expression_name(node.func if isinstance(node, cst.Call) else node)
 
 
-def _dunder_all(statements: list[ast.stmt]) -> Iterator[str]:
+def _dunder_all(statements: list[ast.stmt]) -> frozenset[str] | None:
+    """The names in a plain `__all__`; None where there is none, or it is put together."""
+    found: frozenset[str] | None = None
     for statement in statements:
-        if isinstance(statement, ast.Assign) and any(dotted(target) == "__all__" for target in statement.targets):
-            for node in ast.walk(statement.value):
-                if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    yield node.value
+        match statement:
+            case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=items) | ast.Tuple(elts=items)):
+                if found is not None or not all(isinstance(item, ast.Constant) for item in items):
+                    return None
+                found = frozenset(str(item.value) for item in items if isinstance(item, ast.Constant))
+            case ast.Assign(targets=[ast.Name(id="__all__")]) | ast.AugAssign(target=ast.Name(id="__all__")):
+                return None
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="__all__")))):
+                return None
+    return found

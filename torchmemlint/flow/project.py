@@ -1,24 +1,26 @@
 """The files around the analysed one: what an imported name stands for, read when it is asked for.
 
-A name is looked up as Python does: relative imports from the importing file's own package, absolute ones from the
-folders that Python would have on its path: the one above the file's top package, the project's root and its `src/`, and
-the file's own folder. What lies elsewhere (the installed libraries) is not read: knowledge speaks for it.
+What lies elsewhere (the installed libraries) is not read: knowledge speaks for it.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from torchmemlint.findings import ContextFile, Lead
+from torchmemlint.flow.finder import Finder
 from torchmemlint.flow.program import ClassInfo, Function, Program
+from torchmemlint.flow.texts import Texts
 from torchmemlint.source.decoding import UnreadableFile, decode, read
 from torchmemlint.syntax.source_module import SourceModule
 
 MAX_BYTES = 2_000_000  # of source that is kept in memory from one analysed file to the next
 MAX_FILE = 1_000_000  # bytes; longer files are tables or generated, and are not read for context
 MAX_HOPS = 8  # re-exports followed
+MAX_STARS = 60  # files looked at for one name by way of `from module import *`
 
 
 class Project:
@@ -27,38 +29,45 @@ class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.ids = itertools.count(1)  # identities of objects, over all files
-        self.read: set[Path] = set()  # files read for context, ever
+        self.read: dict[Path, ContextFile] = {}  # files parsed for context, ever, and what led to each
+        self.texts = Texts(root)
+        self._reported = 0  # of `read`
+        self._finder = Finder(root)
         self._programs: dict[Path, Program | None] = {}
-        self._names: dict[str, frozenset[str]] = {}  # of folders
-        self._places: dict[tuple[str, Path], tuple[Path, str] | None] = {}
+        self._definitions: dict[tuple[str, Path], Function | ClassInfo | None] = {}
 
-    def definition(self, qualified: str, path: Path, hops: int = 0) -> Function | ClassInfo | None:
+    def definition(self, qualified: str, path: Path, lead: Lead = Lead.IMPORT) -> Function | ClassInfo | None:
         """The function or class of the project that a dotted name, as imported by the file `path`, stands for."""
-        place = self._place(qualified, path)
-        if place is None or hops > MAX_HOPS:
-            return None
-        file, name = place
-        if not name or "." in name or file == path:
-            return None
-        program = self.program(file)
-        if program is None:
-            return None
-        found = program.find_function(name) or program.find_class(name)
-        if found is not None:
-            return found
-        if name in program.imported:
-            return self.definition(program.imported[name], file, hops + 1)
-        for module in program.star_imports:
-            found = self.definition(f"{module}{'' if module.endswith('.') else '.'}{name}", file, hops + 1)
-            if found is not None:
-                return found
-        return None
+        return self._definition(qualified, path, lead, 0, itertools.count(1))
 
-    def program(self, path: Path) -> Program | None:
-        """The functions and classes of a file; None where it cannot be read."""
+    def leads_to(self, qualified: str, path: Path, file: Path, name: str) -> bool:
+        """Does a dotted name, as imported by the file `path`, stand for what `file` defines as `name`?
+
+        Unlike `definition`, this does not parse `file`.
+        """
+        for _ in range(MAX_HOPS):
+            place = self._finder.place(qualified, path)
+            if place is None or not place[1]:
+                return False
+            if place[0] == file:
+                return place[1] == name
+            program = self.program(place[0], Lead.CALLER, qualified, path)
+            if program is None or program.defines(place[1]):
+                return False
+            forwarded = _forwarded(program, place[1])
+            if forwarded is None:
+                return any(
+                    self._finder.place(_join(module, place[1]), place[0]) == (file, name)
+                    for module in program.star_imports
+                )
+            qualified, path = forwarded, place[0]
+        return False
+
+    def program(self, path: Path, lead: Lead, name: str, by: Path) -> Program | None:
+        """The functions and classes of a file; None where it cannot be read. `name` in the file `by` led to it."""
         if path in self._programs:
             return self._programs[path]
-        self.read.add(path)
+        self.read.setdefault(path, ContextFile(path, lead, name, by))
         program: Program | None = None
         try:
             if path.stat().st_size <= MAX_FILE:
@@ -68,73 +77,78 @@ class Project:
         self._programs[path] = program
         return program
 
+    def news(self) -> tuple[ContextFile, ...]:
+        """The files parsed for context since this was asked last."""
+        found = tuple(itertools.islice(self.read.values(), self._reported, None))
+        self._reported = len(self.read)
+        return found
+
     def trim(self) -> None:
         """Let go of all files when they have become many (they hold each other); between the analyses of two files."""
         programs = [program for program in self._programs.values() if program is not None]
         if sum(len(program.source.text) for program in programs) > MAX_BYTES:
             self._programs.clear()
+            self._definitions.clear()
             for program in programs:
                 program.release()
 
-    def _place(self, qualified: str, path: Path) -> tuple[Path, str] | None:
-        key = (qualified, path.parent)
-        if key not in self._places:
-            try:
-                self._places[key] = next(self._candidates(qualified, path), None)
-            except OSError:  # a folder that may be listed and not entered
-                self._places[key] = None
-        return self._places[key]
+    def _definition(
+        self, qualified: str, path: Path, lead: Lead, hops: int, looked_at: Iterator[int]
+    ) -> Function | ClassInfo | None:
+        place = self._finder.place(qualified, path)
+        if place is None or hops > MAX_HOPS:
+            return None
+        file, name = place
+        if not name or file == path:
+            return None
+        key = (name, file)
+        if key not in self._definitions:
+            self._definitions[key] = None  # for imports in a circle
+            program = self.program(file, lead, qualified, path)
+            found = self._defined(program, name, lead, hops, looked_at) if program is not None else None
+            self._definitions[key] = found
+        return self._definitions[key]
 
-    def _candidates(self, qualified: str, path: Path) -> Iterator[tuple[Path, str]]:
-        """Files that define a dotted name, each with what is left of the name."""
-        level = len(qualified) - len(qualified.lstrip("."))
-        parts = [part for part in qualified[level:].split(".") if part]
-        if level:
-            folder = path.parent
-            for _ in range(level - 1):
-                folder = folder.parent
-            found = self._module(folder, parts)
-            if found is not None:
-                yield found
-            return
-        for folder in self._search_path(path):
-            if parts and self._has(folder, parts[0]):
-                found = self._module(folder, parts)
-                if found is not None:
-                    yield found
-
-    def _module(self, folder: Path, parts: list[str]) -> tuple[Path, str] | None:
-        for index, part in enumerate(parts):
-            names = self._listing(folder)
-            if part in names and (folder / part).is_dir():
-                folder = folder / part
-            elif f"{part}.py" in names:
-                return folder / f"{part}.py", ".".join(parts[index + 1 :])
-            elif "__init__.py" in names:
-                return folder / "__init__.py", ".".join(parts[index:])
-            else:
+    def _defined(
+        self, program: Program, name: str, lead: Lead, hops: int, looked_at: Iterator[int]
+    ) -> Function | ClassInfo | None:
+        """What a file defines or has imported under a name."""
+        found = program.find_function(name) or program.find_class(name)
+        if found is not None:
+            return found
+        file = program.source.path
+        forwarded = _forwarded(program, name)
+        if forwarded is not None:
+            return self._definition(forwarded, file, lead, hops + 1, looked_at)
+        for module in program.star_imports:
+            if next(looked_at) > MAX_STARS:
                 return None
-        return None  # a package itself
+            qualified = _join(module, name)
+            place = self._finder.place(qualified, file)
+            if place is not None and self._may_export(*place):
+                found = self._definition(qualified, file, lead, hops + 1, looked_at)
+                starred = self._programs.get(place[0])
+                if found is not None and starred is not None and starred.exports(name):
+                    return found
+        return None
 
-    def _has(self, folder: Path, name: str) -> bool:
-        names = self._listing(folder)
-        return name in names or f"{name}.py" in names
+    def _may_export(self, file: Path, name: str) -> bool:
+        """Does the text of a file allow `import *` to give the name? Parsing costs fifty times as much as this."""
+        if file in self._programs:
+            return True
+        try:
+            data = read(file)
+        except UnreadableFile:
+            return False
+        return b"import *" in data or re.search(rb"\b%s\b" % re.escape(name.encode()), data) is not None
 
-    def _search_path(self, path: Path) -> Iterator[Path]:
-        above = path.parent
-        while "__init__.py" in self._listing(above) and above != above.parent:
-            above = above.parent
-        seen: set[Path] = set()
-        for folder in (above, self.root, self.root / "src", path.parent):
-            if folder not in seen:
-                seen.add(folder)
-                yield folder
 
-    def _listing(self, folder: Path) -> frozenset[str]:
-        key = str(folder)
-        if key not in self._names:
-            try:
-                self._names[key] = frozenset(entry.name for entry in os.scandir(folder))
-            except OSError:
-                self._names[key] = frozenset()
-        return self._names[key]
+def _forwarded(program: Program, name: str) -> str | None:
+    """What the file has imported under a name, or under the first part of a dotted one."""
+    first, dot, rest = name.partition(".")
+    imported = program.imported.get(first)
+    return imported + dot + rest if imported is not None else None
+
+
+def _join(module: str, name: str) -> str:
+    return f"{module}{'' if module.endswith('.') else '.'}{name}"

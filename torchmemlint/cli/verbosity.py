@@ -1,0 +1,48 @@
+"""What `--verbose` says about a run: how many files were checked, which others were parsed for it, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from torchmemlint.engine.run import RunReport
+from torchmemlint.findings import ContextFile, Lead
+from torchmemlint.report.places import shown_path
+
+SHOWN = 10  # files parsed for context that are named, unless `-vv` asks for all
+
+_COUNTED = {Lead.IMPORT: "imported", Lead.BASE: "with base classes", Lead.CALLER: "with callers"}
+
+
+def lines(report: RunReport, seconds: float, root: Path, level: int) -> Iterator[str]:
+    """The lines of `-v` (level 1) or `-vv`."""
+    passed_over = f"{report.files_skipped} more never mention torch"
+    yield f"checked {_files(report.files_checked)}, {passed_over}, in {seconds:.2f} s"
+    context = report.context
+    if not context:
+        yield "parsed no other files for context"
+        return
+    counts = Counter(one.lead for one in context)
+    kinds = ", ".join(f"{counts[lead]} {words}" for lead, words in _COUNTED.items() if counts[lead])
+    yield f"parsed {_files(len(context), 'other ')} for context: {kinds}"
+    shown = context if level > 1 else context[:SHOWN]
+    for one in shown:
+        yield f"  {shown_path(one.path, root)}: {_reason(one, root)}"
+    if len(shown) < len(context):
+        yield f"  and {len(context) - len(shown)} more (-vv names all)"
+
+
+def _reason(one: ContextFile, root: Path) -> str:
+    by = shown_path(one.by, root)
+    match one.lead:
+        case Lead.BASE:
+            return f"base class `{one.name}` in {by}"
+        case Lead.CALLER:
+            return f"may call `{one.name}` of {by}"
+        case Lead.IMPORT:
+            return f"`{one.name}` imported by {by}"
+
+
+def _files(count: int, other: str = "") -> str:
+    return f"{count} {other}file{'' if count == 1 else 's'}"

@@ -1,0 +1,86 @@
+"""Where a dotted name leads, by the file system alone: no file is opened.
+
+A name is looked up as Python does: relative imports from the importing file's own package, absolute ones from the
+folders that Python would have on its path: the one above the file's top package, the project's root and its `src/`, and
+the file's own folder. Packages come before modules, and folders without `__init__.py` (namespace packages) last.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+Place = tuple[Path, str]  # a file, and what is left of the name for it to define
+
+
+class Finder:
+    """Finds the files below `root` that imports stand for. Remembers what lies in folders."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._names: dict[str, frozenset[str]] = {}  # of folders
+        self._places: dict[tuple[str, Path], Place | None] = {}
+
+    def place(self, qualified: str, path: Path) -> Place | None:
+        """The file that a dotted name, as imported by the file `path`, leads to."""
+        key = (qualified, path.parent)
+        if key not in self._places:
+            try:
+                self._places[key] = self._find(qualified, path)
+            except OSError:  # a folder that may be listed and not entered
+                self._places[key] = None
+        return self._places[key]
+
+    def _find(self, qualified: str, path: Path) -> Place | None:
+        level = len(qualified) - len(qualified.lstrip("."))
+        parts = [part for part in qualified[level:].split(".") if part]
+        if level:
+            folder = path.parent
+            for _ in range(level - 1):
+                folder = folder.parent
+            return self._module(folder, parts, inside=True)
+        within_namespace: Place | None = None
+        for folder in self._search_path(path) if parts else ():
+            found = self._module(folder, parts)
+            if found is None:
+                continue
+            if self._is_regular(folder, parts[0]):
+                return found
+            within_namespace = within_namespace or found
+        return within_namespace
+
+    def _module(self, folder: Path, parts: list[str], *, inside: bool = False) -> Place | None:
+        """The file of a name below a folder; `inside`: of a name in the folder's own package."""
+        for index, part in enumerate(parts):
+            names = self._listing(folder)
+            if part in names and "__init__.py" in self._listing(folder / part):
+                folder = folder / part
+            elif f"{part}.py" in names:
+                return folder / f"{part}.py", ".".join(parts[index + 1 :])
+            elif part in names and (folder / part).is_dir():
+                folder = folder / part  # a namespace package
+            elif (inside or index) and "__init__.py" in names:
+                return folder / "__init__.py", ".".join(parts[index:])
+            else:
+                return None
+        return (folder / "__init__.py", "") if "__init__.py" in self._listing(folder) else None
+
+    def _is_regular(self, folder: Path, name: str) -> bool:
+        """Is it a module or a package with an `__init__.py`?"""
+        return f"{name}.py" in self._listing(folder) or "__init__.py" in self._listing(folder / name)
+
+    def _search_path(self, path: Path) -> Iterator[Path]:
+        above = path.parent
+        while "__init__.py" in self._listing(above) and above != above.parent:
+            above = above.parent
+        yield from dict.fromkeys((above, self.root, self.root / "src", path.parent))
+
+    def _listing(self, folder: Path) -> frozenset[str]:
+        key = str(folder)
+        if key not in self._names:
+            try:
+                self._names[key] = frozenset(entry.name for entry in os.scandir(folder))
+            except OSError:
+                self._names[key] = frozenset()
+        return self._names[key]

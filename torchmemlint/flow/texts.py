@@ -1,0 +1,94 @@
+"""The text of a whole project, searched for a word before anything is parsed."""
+
+from __future__ import annotations
+
+import bisect
+import os
+from pathlib import Path
+
+from torchmemlint.config.settings import DEFAULT_EXCLUDED_NAMES
+
+MAX_FILES = 20_000  # a project with more files, or folders, is not searched
+MAX_BYTES = 64_000_000  # of text that is kept in memory
+MAX_FILE = 1_000_000  # bytes; longer files are tables or generated
+_TESTS = frozenset({"test", "tests", "testing"})
+
+
+class Texts:
+    """The Python files below `root` but for tests, read when something is first looked for."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._text: bytes | None = None
+        self._tried = False
+        self._files: list[str] = []
+        self._ends: list[int] = []  # of each file within the text
+
+    def mentioning(self, phrase: str) -> dict[Path, int] | None:
+        """The files in which a phrase stands between word boundaries, and how often; None for too large a project."""
+        if not self._tried:
+            self._tried = True
+            self._read()
+        if self._text is None:
+            return None
+        found: dict[Path, int] = {}
+        wanted = phrase.encode()
+        start = self._text.find(wanted)
+        while start >= 0:
+            end = start + len(wanted)
+            if not (_is_word(self._text[start - 1]) or _is_word(self._text[end])):
+                path = Path(self._files[bisect.bisect_right(self._ends, start)])
+                found[path] = found.get(path, 0) + 1
+            start = self._text.find(wanted, end)
+        return found
+
+    def _read(self) -> None:
+        parts: list[bytes] = []
+        total = 0
+        names = _python_files(str(self.root))
+        for name in names or ():
+            try:
+                with open(name, "rb") as stream:  # noqa: PTH123 (twice as fast as Path.read_bytes)
+                    data = stream.read(MAX_FILE + 1)
+            except OSError:
+                continue
+            if len(data) > MAX_FILE:
+                continue
+            total += len(data) + 1
+            if total > MAX_BYTES:
+                return
+            parts.append(data)
+            self._files.append(name)
+            self._ends.append(total)
+        if names is not None:
+            self._text = b"\n".join([*parts, b"\n"])
+
+
+def _is_word(byte: int) -> bool:
+    """Is it a letter, digit or underscore (or a part of a letter outside ASCII)?"""
+    return byte == 95 or byte >= 128 or chr(byte).isalnum()
+
+
+def _python_files(root: str) -> list[str] | None:
+    """All Python files in a fixed order, without those that no run would check; None where there are too many."""
+    found: list[str] = []
+    folders = [root]
+    for folder in folders:  # grows as it goes
+        if len(folders) > MAX_FILES or len(found) > MAX_FILES:
+            return None
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            continue
+        if any(entry.name == "pyvenv.cfg" for entry in entries):
+            continue
+        for entry in entries:
+            name = entry.name
+            if name.startswith(".") or name in DEFAULT_EXCLUDED_NAMES or name in _TESTS:
+                continue
+            if name.endswith(".py"):
+                if not name.startswith("test_") and entry.is_file():
+                    found.append(entry.path)
+            elif entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+    return sorted(found)
