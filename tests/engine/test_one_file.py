@@ -197,5 +197,5 @@ def test_a_statement_that_ends_after_its_newline(monkeypatch: pytest.MonkeyPatch
     span = Span(Position(1, 1), Position(1, 2))
     statement = Span(Position(1, 1), Position(2, 1))
     finding = Finding("TML101", "graph-accumulation", Severity.ERROR, "", PATH, span, statement)
-    monkeypatch.setattr("torchmemlint.engine.checking.check_text", lambda *_: [finding], raising=False)
+    monkeypatch.setattr("torchmemlint.engine.checking.check_text", lambda *_, **__: [finding], raising=False)
     assert codes("x\ny  # torchmemlint: ignore\n", only("TML101")) == ["TML101"]

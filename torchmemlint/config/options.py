@@ -196,7 +196,8 @@ OPTIONS = (
         "target-torch",
         "torch version",
         "the newest release",
-        "The oldest torch release that the code supports.",
+        "The oldest torch release that the code supports. Advice names only what that release has: "
+        "`torch.backends.cuda.sdp_kernel`, say, is reported from 2.3 on, when its successor came.",
         'target-torch = "2.4"',
         version,
     ),

@@ -36,6 +36,7 @@ class Profile:
     fixing: Fixing = Fixing.NONE
     unsafe: bool = False
     root: Path | None = None  # of the project whose other files give the context; None: the file stands alone
+    target_torch: str | None = None  # the oldest release that the code supports; None: the newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def check_source(text: str, path: Path, profile: Profile, *, relevant: bool = Tr
 
         try:
             around = context.project(profile.root) if profile.root is not None else None
-            found = checking.check_text(text, path, codes, around)
+            found = checking.check_text(text, path, codes, around, target=profile.target_torch)
         except UnreadableFile as problem:
             return _finished(_unreadable(path, problem, profile, text), text, profile)
     kept = audit.suppress(text, path, found, profile.codes, _catalogue())

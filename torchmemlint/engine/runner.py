@@ -69,7 +69,14 @@ def _plan(request: Request) -> _Plan:
 
 
 def _profile(settings: Settings, path: Path, fixing: Fixing, unsafe: bool) -> Profile:
-    return Profile(settings.rules_for(str(path)), settings.severities, fixing, unsafe, settings.root)
+    return Profile(
+        settings.rules_for(str(path)),
+        settings.severities,
+        fixing,
+        unsafe,
+        settings.root,
+        target_torch=settings.target_torch,
+    )
 
 
 def _report(results: Sequence[FileResult], request: Request, at_hand: dict[Path, bytes]) -> RunReport:

@@ -308,6 +308,7 @@ class FileFacts:
     path: Path
     source: SourceModule
     program: Program
+    target_torch: str | None = None  # the oldest release of torch that the code supports; None: the newest
     folds: list[Fold] = field(default_factory=list)
     collections: list[Collection] = field(default_factory=list)
     attribute_stores: list[AttributeStore] = field(default_factory=list)

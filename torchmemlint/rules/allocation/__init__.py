@@ -1,0 +1,1 @@
+"""Rules about where and when memory is allocated."""

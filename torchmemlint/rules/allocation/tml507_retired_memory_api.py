@@ -1,0 +1,107 @@
+"""TML507 retired-memory-api."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmemlint.flow import retired
+from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.retired import RetiredName
+from torchmemlint.knowledge.versions import Retirement
+from torchmemlint.rules.base import Rule
+from torchmemlint.rules.findings import report
+
+_NAMES = (  # the retired names that have to do with memory; when, and what came instead, is in the data file
+    "torch.cuda.memory_cached",
+    "torch.cuda.max_memory_cached",
+    "torch.cuda.reset_max_memory_allocated",
+    "torch.cuda.reset_max_memory_cached",
+    "torch.cuda.memory.memory_cached",
+    "torch.cuda.memory.max_memory_cached",
+    "torch.cuda.memory.reset_max_memory_allocated",
+    "torch.cuda.memory.reset_max_memory_cached",
+    "torch.backends.cuda.sdp_kernel",
+)
+
+
+class RetiredMemoryApi(Rule):
+    """A memory function under a name that torch has retired.
+
+    ## What it does
+    Reports the names that torch itself has deprecated among its functions about memory:
+    `torch.cuda.memory_cached` and `max_memory_cached` (now `memory_reserved`, `max_memory_reserved`),
+    `reset_max_memory_allocated` and `reset_max_memory_cached` (both now reset every peak, as `reset_peak_memory_stats`
+    says), and `torch.backends.cuda.sdp_kernel`, which chooses the attention kernel (from torch 2.3 on
+    `torch.nn.attention.sdpa_kernel`).
+
+    ## Why it costs memory
+    It does not by itself: it misleads whoever measures. Two calls that look as if each reset one peak reset all of
+    them, so that the second throws away what the first was to measure; and once torch drops a name, the report of
+    memory ends the program that it was to watch.
+
+    ## Example
+    ```python
+    torch.cuda.reset_max_memory_allocated()
+    train_one_epoch(model, loader)
+    print(torch.cuda.max_memory_cached())
+    ```
+
+    ## Use instead
+    ```python
+    torch.cuda.reset_peak_memory_stats()
+    train_one_epoch(model, loader)
+    print(torch.cuda.max_memory_reserved())
+    ```
+
+    ## Fix safety
+    Safe: the old function does nothing but warn and call the new one with the same arguments. `sdp_kernel` has no
+    fix: its successor takes a list of kernels where it took a switch for each. A name imported by itself
+    (`from torch.cuda import memory_cached`) has none either.
+
+    ## When it stays silent
+    The release that `target-torch` names lacks the successor; the same function or class names the successor too, as
+    code does that supports several releases.
+
+    ## References
+    - [torch.cuda.memory](https://pytorch.org/docs/stable/cuda.html#memory-management)
+    - [torch.nn.attention.sdpa_kernel](https://pytorch.org/docs/stable/generated/torch.nn.attention.sdpa_kernel.html)
+    """
+
+    code = "TML507"
+    name = "retired-memory-api"
+    severity = Severity.WARNING
+    fix = Applicability.SAFE
+    why = "what it measures or sets is no longer what its name says, and the name goes away"
+
+    def check(self, facts: FileFacts) -> Iterator[Finding]:
+        """Yield uses of retired names."""
+        for use in retired.uses(facts.program, _NAMES, facts.target_torch):
+            yield report(
+                self,
+                facts,
+                use.site,
+                f"`{use.text}` {_since(use.retirement)}: use `{use.retirement.instead}`",
+                evidence=[(use.site, f"torch says: {use.retirement.says}")],
+                fix=_fix(use),
+            )
+
+
+def _since(retirement: Retirement) -> str:
+    if retirement.deprecated is None or retirement.deprecated == (2, 0):
+        return "is deprecated"
+    return "is deprecated since torch {}.{}".format(*retirement.deprecated)
+
+
+def _fix(use: RetiredName) -> Fix | None:
+    node = use.site.node
+    new = use.retirement.instead
+    if not isinstance(node, cst.Attribute) or new is None or not use.retirement.same:
+        return None
+    owner, _, name = new.rpartition(".")
+    if use.retirement.name.rpartition(".")[0] not in (owner, f"{owner}.memory"):
+        return None  # the successor lives elsewhere
+    shown = f"{use.text.rpartition('.')[0]}.{name}"
+    return Fix(f"Use `{shown}`", Applicability.SAFE, (Edit(use.site.piece.span(node.attr), name),))
