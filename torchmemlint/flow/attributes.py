@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import containers, overwriting
+from torchmemlint.flow import containers, failures, overwriting
 from torchmemlint.flow.facts import AttributeStore, Detach, NoOpGradMode, Use
 from torchmemlint.flow.graphs import detached, tensor_from
 from torchmemlint.flow.interpreter import KEPT, Interpreter, class_of
@@ -232,6 +232,9 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
         return
     if name == "training":
         it.effect("restores training mode")
+    if it.frame.handler is not None:
+        failures.attribute(it, owner, name, value)
+        failures.put(it, value, target, text_of(target))
     if isinstance(owner, Tensor):
         if name == "data":
             return

@@ -11,6 +11,7 @@ from torchmemlint.flow import (
     attributes,
     containers,
     differentiation,
+    failures,
     gradient_modes,
     library,
     modules,
@@ -63,7 +64,12 @@ def call(it: Interpreter, node: cst.Call) -> Value:
     else:
         callee = it.evaluate(func)
     arguments = evaluate_arguments(it, node.args)
-    return apply(it, node, callee, arguments)
+    if it.frame.attempt is None and it.frame.handler is None:
+        return apply(it, node, callee, arguments)
+    before = it.computed
+    value = apply(it, node, callee, arguments)
+    failures.called(it, node, callee, arguments, value, it.computed > before)
+    return value
 
 
 def apply(it: Interpreter, node: cst.Call, callee: Value, arguments: Arguments) -> Value:

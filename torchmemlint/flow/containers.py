@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import libcst as cst
 
+from torchmemlint.flow import failures
 from torchmemlint.flow.facts import Collection, Use
 from torchmemlint.flow.graphs import tensor_from, through
 from torchmemlint.flow.interpreter import FOLDED, KEPT, MAX_ELEMENT_DEPTH, Interpreter
@@ -135,6 +136,8 @@ def put(
     fixed = key is not None and key.known
     place = it.site(node)
     loop = it.repeating(container.loops)
+    if it.frame.handler is not None and loop is not None:
+        failures.put(it, value, site_node, text)
     it.use(value, Use.COLLECTED)
     mark = it.origin(site_node, KEPT)
     leaves = it.facts.leaves

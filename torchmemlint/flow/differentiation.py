@@ -49,6 +49,7 @@ def _differentiate(it: Interpreter, node: cst.Call, value: Value, arguments: Arg
     if isinstance(value, ModuleValue | Known):
         it.effect("backward")
         return
+    it.computed += 1
     site = it.site(node)
     it.use(value, Use.DIFFERENTIATED)
     for part in _parts(it, value):

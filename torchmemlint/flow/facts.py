@@ -292,6 +292,18 @@ class Hazard:
 
 
 @dataclass(frozen=True, slots=True)
+class FailureHeld:
+    """Work, or a kept exception, while a traceback holds the frames of a step that failed."""
+
+    site: Site
+    scope: Scope
+    kind: str  # "retry": work in the handler; "kept": the exception is put where it outlives the handler
+    text: str  # source text of what is called, or of what keeps
+    handler: Site  # the exceptions that the clause names (the clause, where it names none)
+    failed: Site  # the call in the `try` body
+
+
+@dataclass(frozen=True, slots=True)
 class SequentialBuilt:
     """An `nn.Sequential` with its children in order."""
 
@@ -328,6 +340,7 @@ class FileFacts:
     followers: dict[Site, dict[Site, str]] = field(default_factory=dict)  # activation applied -> what takes its output
     shared_activations: set[Site] = field(default_factory=set)  # activation modules handed to code out of view
     sequentials: list[SequentialBuilt] = field(default_factory=list)
+    failures: list[FailureHeld] = field(default_factory=list)
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
     uses: dict[Origin, Use] = field(default_factory=dict)
     given_back: set[Origin] = field(default_factory=set)  # by public methods of modules, to whoever calls them
@@ -396,4 +409,5 @@ _LISTS = (
     "in_places",
     "hazards",
     "sequentials",
+    "failures",
 )

@@ -14,6 +14,7 @@ from typing import Any
 
 import libcst as cst
 
+from torchmemlint.flow.attempts import Attempt, Handler
 from torchmemlint.flow.facts import FileFacts, InPlace, Scope, Use
 from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.program import ClassInfo, Function, Program
@@ -98,6 +99,8 @@ class Frame:
     created: set[int] = field(default_factory=set)  # places of this frame that made tensors
     foreign: set[int] = field(default_factory=set)  # places in callees whose tensors came here
     tests: tuple[tuple[cst.BaseExpression, bool], ...] = ()  # `if` conditions around, False in their else branches
+    attempt: Attempt | None = None  # the `try` body and the `except` clause being walked: see flow.failures
+    handler: Handler | None = None
 
 
 @dataclass(slots=True)
@@ -158,6 +161,7 @@ class Interpreter:
         self.follows_imports = True  # are the other files of the project looked into (but for base classes)?
         self.steps = 0
         self.steps_abroad = 0  # in functions of other files
+        self.computed = 0  # forward and backward passes so far, in whatever gradient mode
         self.steps_before = 0  # of the functions walked so far
         self.order = 0
         self._sites: dict[int, Site] = {}  # by the node's identity: nodes hash slowly, and sites keep them alive

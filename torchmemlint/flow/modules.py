@@ -206,6 +206,7 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
         tensors.record_activation(
             it, node, module.qualified, inplace, module.made, first.value, first.node, module.arguments
         )
+    it.computed += 1
     made = it.site(node)
     origin = it.origin(node)
     trains = module.parameters is not False and not _frozen(it, module)

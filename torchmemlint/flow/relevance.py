@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from torchmemlint.flow import idle, signs
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.signs import Unit
-from torchmemlint.knowledge import gradient_modes, modules
+from torchmemlint.knowledge import failures, gradient_modes, modules
 from torchmemlint.syntax.outline import Outline, dotted
 from torchmemlint.syntax.source_module import Piece
 
@@ -106,7 +106,11 @@ def _slice(program: Program, units: list[Unit], driven: bool, handing: Set[Piece
     training = _with_mentioning(differentiating, units, _mentions) if driven else set()
     overwriting: set[Unit] = set()  # what happens to an activation shows in its own function
     graphs: set[Unit] = set()
+    failing = not program.is_test and failures.speaks_of_memory(program.source.text)
+    alone: set[Unit] = set()  # what a handler does shows in its own function
     for unit in units:
+        if failing and signs.handles_failures(unit):
+            alone.add(unit)
         if signs.activates(unit) or signs.overwrites(unit):
             overwriting.add(unit)
         trained = driven and (_is_told(unit, program) or (unit in training and signs.grows(unit)))
@@ -124,6 +128,7 @@ def _slice(program: Program, units: list[Unit], driven: bool, handing: Set[Piece
             chosen.update(u for u in _family(unit, units) if not concerned.isdisjoint(u.outline.names))
     telling = [unit for unit in units if unit.function.piece not in handing]
     chosen |= _with_mentioning(graphs, telling, lambda unit: {*unit.attributes, *_mentions(unit)})
+    chosen |= alone
     return chosen | _constructors(chosen, units)
 
 

@@ -7,7 +7,16 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import attributes, calls, containers, expressions, gradient_modes, iteration, overwriting
+from torchmemlint.flow import (
+    attributes,
+    calls,
+    containers,
+    expressions,
+    failures,
+    gradient_modes,
+    iteration,
+    overwriting,
+)
 from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import AttributeStore, Fold, NoOpGradMode, Use
 from torchmemlint.flow.heap import Heap
@@ -102,6 +111,8 @@ def _kept_globally(
 def _assign_name(
     it: Interpreter, name: str, value: Value, target: cst.CSTNode, node: cst.BaseExpression | None = None
 ) -> None:
+    if it.frame.handler is not None:
+        failures.named(it, name, node, value)
     if isinstance(value, Unknown):
         value = it.with_behaviour(value, name, it.site(target))
         if isinstance(value, Unknown) and value.path:
@@ -531,6 +542,8 @@ def if_statement(it: Interpreter, node: cst.If) -> None:
     it.frame.tests = (*tests, (node.test, True))
     execute_body(it, node.body)
     after = it.state
+    if it.frame.handler is not None:
+        failures.tested(it, node.test, after.dead)
     it.state = before
     _not_a_tensor(it, node.test)
     if node.orelse is not None:
@@ -565,7 +578,8 @@ def _orelse(it: Interpreter, node: cst.If | cst.Else) -> None:
 def try_statement(it: Interpreter, node: cst.Try | cst.TryStar) -> None:
     """`try`: handlers start anywhere in the body."""
     before = it.state.copy()
-    execute_body(it, node.body)
+    with failures.attempting(it) as attempt:
+        execute_body(it, node.body)
     after_body = it.state
     if node.orelse is not None and not after_body.dead:
         execute_body(it, node.orelse.body)
@@ -575,9 +589,8 @@ def try_statement(it: Interpreter, node: cst.Try | cst.TryStar) -> None:
     for handler in node.handlers:
         it.state = start.copy()
         it.state.dead = False
-        if handler.name is not None and isinstance(handler.name.name, cst.Name):
-            it.state.vars[handler.name.name.value] = Unknown()
-        execute_body(it, handler.body)
+        with failures.handling(it, handler, attempt):
+            execute_body(it, handler.body)
         ends = join_states(ends, it.state)
     it.state = ends
     if node.finalbody is not None:
