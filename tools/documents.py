@@ -67,6 +67,35 @@ def options() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def terms() -> str:
+    """The keys of a framework's contracts."""
+    from torchmemlint.config.contracts import VOCABULARY
+
+    lines = ["| key | names | such as |", "|---|---|---|"]
+    lines += [f"| `{term.key}` | {term.doc} | `{term.example}` |" for term in VOCABULARY]
+    return "\n" + "\n".join(lines) + "\n\n"
+
+
+def operations() -> str:
+    """What a framework's contracts may say of an operation."""
+    from torchmemlint.config.contracts import OF_OPERATIONS
+
+    lines = ["| key | value | default | meaning |", "|---|---|---|---|"]
+    lines += [f"| `{key}` | {kind} | `{default}` | {doc} |" for key, (kind, default, doc) in OF_OPERATIONS.items()]
+    return "\n" + "\n".join(lines) + "\n\n"
+
+
+def frameworks() -> str:
+    """The frameworks of the linter's own data, with what is known of each."""
+    from torchmemlint.knowledge.contracts import shipped_frameworks
+
+    lines = ["| framework | checked against | contracts |", "|---|---|---|"]
+    for framework in shipped_frameworks():
+        keys = ", ".join(f"{key} ({len(names)})" for key, names in framework.names)
+        lines.append(f"| {framework.name} | {framework.version} | {keys} |")
+    return "\n" + "\n".join(lines) + "\n\n"
+
+
 def schema() -> str:
     """The JSON schema of the findings."""
     return "```json\n" + (ROOT / "torchmemlint/report/schema.json").read_text().strip() + "\n```\n"
@@ -76,6 +105,9 @@ MAKERS: dict[str, Callable[[], str]] = {
     "example": lambda: shown(EXAMPLE),
     "rules": rules,
     "options": options,
+    "terms": terms,
+    "operations": operations,
+    "frameworks": frameworks,
     "full": lambda: shown(SHORT_EXAMPLE),
     "concise": lambda: shown(EXAMPLE, "--output-format", "concise"),
     "json": lambda: shown(SHORT_EXAMPLE, "--output-format", "json"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from torchmemlint.config.contracts import Framework
 from torchmemlint.config.errors import ConfigError, did_you_mean
 from torchmemlint.config.options import OPTIONS
 from torchmemlint.findings import Severity
@@ -33,6 +34,7 @@ class Layer:
     respect_gitignore: bool | None = None
     cache_dir: str | None = None
     target_torch: str | None = None
+    contracts: tuple[Framework, ...] | None = None
 
 
 def read_layer(table: Mapping[str, object], where: str) -> Layer:

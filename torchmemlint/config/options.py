@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from torchmemlint.config.contracts import read_frameworks
 from torchmemlint.config.errors import ConfigError, did_you_mean
 from torchmemlint.config.selection import expand
 from torchmemlint.findings import Severity
@@ -200,5 +201,15 @@ OPTIONS = (
         "`torch.backends.cuda.sdp_kernel`, say, is reported from 2.3 on, when its successor came.",
         'target-torch = "2.4"',
         version,
+    ),
+    Option(
+        "contracts",
+        "table of framework to what it promises",
+        "{}",
+        "What your own libraries do with gradients, graphs and modules, besides what the linter knows of frameworks. "
+        "Each framework is a table with the keys of `torchmemlint/knowledge/contracts.toml`.",
+        '[tool.torchmemlint.contracts.acme]\npackages = ["acme"]\nno-grad = ["acme.frozen"]\n'
+        'modules = ["acme.Network"]',
+        read_frameworks,
     ),
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
+from torchmemlint.config.contracts import Framework
 from torchmemlint.config.errors import ConfigError
 from torchmemlint.config.layers import Layer
 from torchmemlint.config.selection import Selection, enabled, expand, specificity
@@ -39,6 +40,7 @@ class Settings:
     respect_gitignore: bool = True
     cache_dir: Path | None = None
     target_torch: str | None = None
+    contracts: tuple[Framework, ...] = ()  # besides the linter's own
 
     def rules_for(self, path: str) -> frozenset[str]:
         """The codes of the rules to check in the file at an absolute path."""
@@ -88,6 +90,7 @@ def resolve(layer: Layer, root: Path, source: Path | None, command_line: Sequenc
         respect_gitignore=layer.respect_gitignore is not False,
         cache_dir=root / Path(layer.cache_dir).expanduser() if layer.cache_dir else None,
         target_torch=layer.target_torch,
+        contracts=layer.contracts or (),
     )
 
 

@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from torchmemlint.config.contracts import Framework
     from torchmemlint.flow.project import Project
 
 
 @lru_cache(maxsize=8)
-def project(root: Path) -> Project:
-    """The project below `root`: one for this process, until `forget`."""
+def project(root: Path, additions: tuple[Framework, ...] = ()) -> Project:
+    """The project below `root`, with these contracts besides the linter's own: one for this process, until `forget`."""
     from torchmemlint.flow.project import Project
+    from torchmemlint.knowledge.contracts import contracts
 
-    return Project(root)
+    return Project(root, contracts(additions))
 
 
 def forget() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+from torchmemlint.config.contracts import Framework
 from torchmemlint.engine.run import FixedFile
 from torchmemlint.findings import ContextFile, Finding, Position, Severity, Span, fingerprint
 from torchmemlint.source.decoding import SourceText, UnreadableFile, decode, lines_of, read
@@ -37,6 +38,7 @@ class Profile:
     unsafe: bool = False
     root: Path | None = None  # of the project whose other files give the context; None: the file stands alone
     target_torch: str | None = None  # the oldest release that the code supports; None: the newest
+    contracts: tuple[Framework, ...] = ()  # of frameworks, besides the linter's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def check_file(path: Path, profile: Profile) -> FileResult:
 
 def check_bytes(data: bytes, path: Path, profile: Profile) -> FileResult:
     """The same for bytes at hand, of a file that `path` names (which is written to under `Fixing.WRITE`)."""
-    relevant = is_relevant(data)
+    relevant = is_relevant(data, profile.contracts)
     if not relevant and not any(marker in data for marker in MARKERS):
         return FileResult(path, skipped=True)
     try:
@@ -91,8 +93,10 @@ def check_source(text: str, path: Path, profile: Profile, *, relevant: bool = Tr
         from torchmemlint.engine import checking, context
 
         try:
-            around = context.project(profile.root) if profile.root is not None else None
-            found = checking.check_text(text, path, codes, around, target=profile.target_torch)
+            around = context.project(profile.root, profile.contracts) if profile.root is not None else None
+            found = checking.check_text(
+                text, path, codes, around, additions=profile.contracts, target=profile.target_torch
+            )
         except UnreadableFile as problem:
             return _finished(_unreadable(path, problem, profile, text), text, profile)
     kept = audit.suppress(text, path, found, profile.codes, _catalogue())
@@ -102,12 +106,12 @@ def check_source(text: str, path: Path, profile: Profile, *, relevant: bool = Tr
 def _context(profile: Profile) -> tuple[ContextFile, ...]:
     from torchmemlint.engine import context
 
-    return context.project(profile.root).news() if profile.root is not None else ()
+    return context.project(profile.root, profile.contracts).news() if profile.root is not None else ()
 
 
-def is_relevant(data: bytes) -> bool:
+def is_relevant(data: bytes, additions: tuple[Framework, ...] = ()) -> bool:
     """Whether a file mentions torch or a framework built on it."""
-    return any(word in data for word in _relevant_words())
+    return any(word in data for word in _relevant_words(additions))
 
 
 def failed(path: Path, error: Exception) -> FileResult:
@@ -178,11 +182,11 @@ def _finished(findings: Sequence[Finding], text: str, profile: Profile) -> list[
     return finished
 
 
-@lru_cache(maxsize=1)
-def _relevant_words() -> tuple[bytes, ...]:
-    from torchmemlint.knowledge.frameworks import RELEVANT_WORDS
+@lru_cache(maxsize=16)
+def _relevant_words(additions: tuple[Framework, ...]) -> tuple[bytes, ...]:
+    from torchmemlint.knowledge.contracts import contracts
 
-    return tuple(word.encode() for word in RELEVANT_WORDS)
+    return tuple(word.encode() for word in contracts(additions).packages)
 
 
 @lru_cache(maxsize=1)

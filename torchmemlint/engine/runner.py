@@ -76,6 +76,7 @@ def _profile(settings: Settings, path: Path, fixing: Fixing, unsafe: bool) -> Pr
         unsafe,
         settings.root,
         target_torch=settings.target_torch,
+        contracts=settings.contracts,
     )
 
 

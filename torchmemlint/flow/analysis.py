@@ -29,15 +29,19 @@ from torchmemlint.flow.values import (
     Unknown,
     Value,
 )
+from torchmemlint.knowledge.contracts import Contracts
 from torchmemlint.syntax.outline import Outline
 from torchmemlint.syntax.source_module import Piece, SourceModule
 
 MAX_PASSES = 3
 
 
-def analyse(source: SourceModule, project: Project | None = None) -> FileFacts:
-    """The facts of one file, with the other files of its project for context."""
-    program = Program(source, project)
+def analyse(source: SourceModule, project: Project | None = None, promised: Contracts | None = None) -> FileFacts:
+    """The facts of one file, with the other files of its project for context.
+
+    `promised`: what is known of frameworks, where it is not the project's or the linter's own.
+    """
+    program = Program(source, project, promised)
     facts = FileFacts(source.path, source, program)
     if not source.pieces:
         return facts

@@ -9,12 +9,10 @@ from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import expression_name
 from torchmemlint.flow.values import NUMBER, Graph, Instance, Known, ModuleValue, Step, Tensor, Value
 from torchmemlint.knowledge import modules as known_modules
-from torchmemlint.knowledge import torch_api
 
 _NUMBERS = frozenset({"int", "float", "bool", "str", "bytes"})
 _TENSORS = frozenset({"torch.Tensor", "torch.FloatTensor", "torch.autograd.Variable", "jaxtyping.Float"})
 _INTEGER_TENSORS = frozenset({"torch.LongTensor", "torch.IntTensor", "torch.BoolTensor"})
-_LOADERS = frozenset({"torch.utils.data.DataLoader"})
 
 
 def value_of(it: Interpreter, parameter: cst.Param) -> Value | None:
@@ -57,7 +55,7 @@ def _named(it: Interpreter, parameter: cst.Param, qualified: str) -> Value | Non
         return Tensor(Graph.UNKNOWN, frozenset({it.origin(parameter)}), made=site, producer="parameter of function")
     if qualified in _INTEGER_TENSORS:
         return Tensor(Graph.NONE, made=site)
-    if qualified in _LOADERS:
+    if qualified in it.contracts.names("loaders"):
         return Known("loader", it.oid("annotation", site.node), qualified, site)
     cls = it.program.resolve_class(qualified, Lead.IMPORT) if it.follows_imports else it.program.find_class(qualified)
     name = parameter.name.value
@@ -66,7 +64,7 @@ def _named(it: Interpreter, parameter: cst.Param, qualified: str) -> Value | Non
         if cls.is_module:
             return ModuleValue(oid, cls=cls, why=Step(site, f"`{name}` is annotated as an nn.Module"), made=site)
         return Instance(oid, cls, made=site)
-    if known_modules.is_module_class(qualified):
+    if it.contracts.is_module_class(qualified):
         loss = qualified.rpartition(".")[2] in known_modules.LOSSES
         return ModuleValue(
             it.oid("annotation", site.node),
@@ -75,6 +73,6 @@ def _named(it: Interpreter, parameter: cst.Param, qualified: str) -> Value | Non
             why=Step(site, f"`{name}` is annotated as an nn.Module"),
             made=site,
         )
-    if qualified.startswith(torch_api.OPTIMIZERS):
+    if it.contracts.is_optimizer(qualified):
         return Known("optimizer", it.oid("annotation", site.node), qualified, site)
     return None

@@ -29,7 +29,7 @@ from torchmemlint.flow.values import (
     Unknown,
     Value,
 )
-from torchmemlint.knowledge import frameworks, torch_api
+from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.text import text_of
 
@@ -170,11 +170,13 @@ def _parameter(it: Interpreter, node: cst.Attribute, owner: ModuleValue) -> Tens
 def _pipeline_component(it: Interpreter, node: cst.Attribute, owner: Value, name: str) -> Value | None:
     """`self.unet` of a diffusers pipeline: a module in evaluation mode."""
     cls = class_of(owner)
-    if cls is None or name not in frameworks.PIPELINE_MODULES or not cls.is_pipeline:
+    if cls is None or name not in it.contracts.names("pipeline-modules").plain or not cls.is_pipeline:
         return None
     site = it.site(node)
     oid = it.oid("component", cls.oid, name)
-    if frameworks.PIPELINE_INFERENCE & {f.function.name for f in (*it.frames[1:2], it.frame) if f.function}:
+    if it.contracts.names("pipeline-inference").plain & {
+        f.function.name for f in (*it.frames[1:2], it.frame) if f.function
+    }:
         it.state.heap.setdefault((oid, "training"), Flag(False, site))
     return ModuleValue(oid, why=Step(site, f"`{name}` is a component of a diffusers pipeline"), made=site)
 

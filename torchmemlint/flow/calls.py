@@ -45,7 +45,6 @@ from torchmemlint.flow.values import (
     cap,
     join,
 )
-from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import string_value, text_of
@@ -457,11 +456,6 @@ def argument_graph(values: Sequence[Value], it: Interpreter) -> Graph:
         elif isinstance(value, Unknown):
             graph = max(graph, Graph.UNKNOWN)
     return graph
-
-
-def reads_only(path: str) -> bool:
-    """Does a method of this name only look at its arguments, whoever has it?"""
-    return path in torch_api.READING_METHODS
 
 
 def called_text(node: cst.Call) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import libcst as cst
 
 from torchmemlint.flow.arguments import Arguments
@@ -22,68 +20,26 @@ from torchmemlint.flow.values import (
     Unknown,
     Value,
 )
-from torchmemlint.knowledge import gradient_modes as known_modes
+from torchmemlint.knowledge.contracts import Contracts
 from torchmemlint.syntax.text import text_of
 
-# Decorators from these libraries leave the gradient mode alone.
-_NEUTRAL_DECORATORS = (
-    "property",
-    "staticmethod",
-    "classmethod",
-    "functools.",
-    "typing.",
-    "typing_extensions.",
-    "abc.",
-    "contextlib.",
-    "dataclasses.",
-    "click.",
-    "hydra.",
-    "pytest.",
-    "unittest.",
-    "torch.jit.",
-    "torch.compile",
-    "torch._dynamo.",
-    "torch.fx.",
-    "torch.autocast",
-    "torch.amp.",
-    "torch.cuda.amp.",
-    "numba.",
-    "overrides",
-    "torch.distributed.elastic.",
-    "wandb.",
-    "ray.",
-    "transformers.utils.",
-    "pytorch_lightning.",
-    "lightning.",
-    "jaxtyping.",
-    "typeguard.",
-    "typer.",
-    "fire.",
-    "gin.",
-    "torch.utils.checkpoint.",
-    "warnings.",
-    "deprecated.",
-    "retry",
-    "cached_property",
-)
 
-
-def mode_of_external(qualified: str) -> Mode | None:
+def mode_of_external(contracts: Contracts, qualified: str) -> Mode | None:
     """The mode that a library name sets when called, None where it sets none."""
-    if qualified in known_modes.OFF:
+    if qualified in contracts.off:
         return Mode.OFF
-    if qualified in known_modes.ON:
+    if qualified in contracts.on:
         return Mode.ON
     return None
 
 
 def called(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) -> Value | None:
     """`torch.no_grad()`, `torch.set_grad_enabled(flag)`, ...; None for other names."""
-    if qualified in known_modes.SETTERS:
+    if qualified in it.contracts.setters:
         mode = _from_flag(arguments.get("0", "mode"))
         it.state.mode = mode
         return GradMode(mode, True)
-    mode_or_none = mode_of_external(qualified)
+    mode_or_none = mode_of_external(it.contracts, qualified)
     if mode_or_none is None:
         return None
     first = arguments.get("0", "mode", "func", "orig_func")
@@ -125,11 +81,11 @@ def mode_in_context(it: Interpreter, value: Value, item: cst.BaseExpression) -> 
         case GradMode(mode=mode):
             return mode
         case External(qualified=qualified):
-            mode_or_none = mode_of_external(qualified)
+            mode_or_none = mode_of_external(it.contracts, qualified)
             if mode_or_none is not None:
                 _uncalled(it, item, qualified)
                 return Mode.UNKNOWN  # raises when it runs
-            return None if known_modes.is_neutral_context(qualified) else Mode.UNKNOWN
+            return None if qualified in it.contracts.neutral else Mode.UNKNOWN
         case Instance(cls=cls):
             return mode_of_class(it, cls)
         case Known(role="context manager"):
@@ -148,7 +104,7 @@ def _neutral_syntax(it: Interpreter, item: cst.BaseExpression) -> bool:
         return False
     func = item.func
     if isinstance(func, cst.Attribute):
-        return func.attr.value in known_modes.NEUTRAL_METHODS
+        return it.contracts.neutral.has_method(func.attr.value)
     return isinstance(func, cst.Name) and func.value in ("open", "tqdm", "timer", "Timer", "autocast", "Progress")
 
 
@@ -164,16 +120,16 @@ def mode_of_class(it: Interpreter, cls: ClassInfo) -> Mode | None:
     if enter_method is None:
         return None
     mentioned = {cls.program.qualify(path) for ancestor in cls.ancestors() for path in ancestor.outline.called}
-    if mentioned & known_modes.OFF:
+    if any(name in it.contracts.off for name in mentioned):
         return Mode.OFF
-    if mentioned & known_modes.SETTERS or mentioned & known_modes.ON:
+    if any(name in it.contracts.setters or name in it.contracts.on for name in mentioned):
         return Mode.UNKNOWN
     bases = cls.external_bases()
-    if any(base in known_modes.OFF for base in bases):
+    if any(base in it.contracts.off for base in bases):
         return Mode.OFF
     return (
         None
-        if all(known_modes.is_neutral_context(base) or base in ("object", "ContextDecorator") for base in bases)
+        if all(base in it.contracts.neutral or base in ("object", "ContextDecorator") for base in bases)
         else Mode.UNKNOWN
     )
 
@@ -183,12 +139,12 @@ def mode_of_function(it: Interpreter, function: Function, mode: Mode) -> Mode:
     for decorator in function.node.decorators:
         name = decorator_name(decorator)
         qualified = function.program.qualify(name)
-        set_mode = mode_of_external(qualified)
+        set_mode = mode_of_external(it.contracts, qualified)
         if set_mode is not None:
             if isinstance(decorator.decorator, cst.Call) and decorator.decorator.args:
                 return Mode.UNKNOWN
             return set_mode
-        if qualified in known_modes.SETTERS:
+        if qualified in it.contracts.setters:
             return _decorator_flag(decorator)
         value = _decorating(it, function.program, name)
         found = _project_decorator(it, value)
@@ -238,9 +194,9 @@ def _project_decorator(it: Interpreter, value: Value | None) -> Mode | None:
         case _:
             return None
     mentioned = {program.qualify(path) for path in outline.called}
-    if mentioned & known_modes.OFF:
+    if any(name in it.contracts.off for name in mentioned):
         return Mode.OFF
-    if mentioned & known_modes.SETTERS:
+    if any(name in it.contracts.setters for name in mentioned):
         return Mode.UNKNOWN
     return None
 
@@ -252,29 +208,26 @@ def _is_neutral_decorator(it: Interpreter, program: Program, name: str) -> bool:
         return True  # an attribute that a decorator of the project has given to a function: `@main.result`
     if name.endswith((".setter", ".getter", ".deleter", ".command", ".option", ".register", ".fixture", ".group")):
         return True
-    return program.qualify(name).startswith(_NEUTRAL_DECORATORS)
+    return program.qualify(name) in it.contracts.neutral
 
 
 def runs_inference(function: Function) -> bool:
     """Is this method inference by its framework's contract, and its own to guard?"""
-    return _overrides(function, known_modes.UNGUARDED_OVERRIDES)
+    return _overrides(function, "inference")
 
 
 def guarded_by_framework(function: Function) -> bool:
     """Does the framework of the class call this method with gradients off?"""
-    return _overrides(function, known_modes.GUARDED_OVERRIDES)
+    return _overrides(function, "called-without-gradients")
 
 
 def trained_by_framework(function: Function) -> bool:
     """Does the framework of the class call this method with gradients on, and differentiate what it returns?"""
-    return _overrides(function, known_modes.TRAINING_OVERRIDES)
+    return _overrides(function, "called-with-gradients")
 
 
-def _overrides(function: Function, contracts: Sequence[tuple[tuple[str, ...], frozenset[str]]]) -> bool:
-    if function.cls is None:
+def _overrides(function: Function, term: str) -> bool:
+    cls = function.cls
+    if cls is None or function.name not in cls.program.contracts.names(term).last_parts:
         return False
-    named = [names for names, methods in contracts if function.name in methods]
-    if not named:
-        return False
-    bases = [base.rpartition(".")[2] for base in function.cls.base_names()]
-    return any(base in names for names in named for base in bases)
+    return cls.program.contracts.overrides(term, function.name, cls.base_names())

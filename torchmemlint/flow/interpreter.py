@@ -43,7 +43,7 @@ from torchmemlint.flow.values import (
     join,
     origins_of,
 )
-from torchmemlint.knowledge import behaviour, frameworks
+from torchmemlint.knowledge import behaviour
 from torchmemlint.syntax.outline import Outline
 from torchmemlint.syntax.source_module import Piece, Site
 
@@ -118,6 +118,7 @@ class Interpreter:
 
     def __init__(self, program: Program, facts: FileFacts) -> None:
         self.main = program  # of the file that is analysed
+        self.contracts = program.contracts
         self.facts = facts
         self.state = State({}, Heap(), Mode.ON)
         self.frame = Frame(None, program.source.pieces[0] if program.source.pieces else _NO_PIECE, Outline(), ())
@@ -380,7 +381,7 @@ class Interpreter:
 
     def external(self, qualified: str, program: Program | None = None) -> Value:
         """What an imported name stands for: a function or class of the project, else something out of view."""
-        if not self.follows_imports or qualified in frameworks.KNOWN_CALLABLES:
+        if not self.follows_imports or self.contracts.known_callable(qualified):
             return External(qualified)
         match (program or self.program).resolve(qualified):
             case ClassInfo() as cls:
@@ -412,13 +413,13 @@ class Interpreter:
             return value
         asked = (self.frame.function, path)
         if asked not in self._roles:
-            self._roles[asked] = behaviour.role(self.methods_called_on(path))
+            self._roles[asked] = behaviour.role(self.methods_called_on(path), self.contracts.pipeline_methods)
         role = self._roles[asked]
         if role is None:
             return value
         oid = self.oid("behaviour", self.frame.function, path)
         if role == "pipeline":
-            shown = next(iter(sorted(self.methods_called_on(path) & frameworks.PIPELINE_BEHAVIOUR)))
+            shown = next(iter(sorted(self.methods_called_on(path) & self.contracts.pipeline_methods)))
             site = made if made is not None else None
             why = Step(site, f"`{path}` is a diffusers pipeline: `.{shown}()` is called on it") if site else None
             if site is not None:

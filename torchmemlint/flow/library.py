@@ -39,18 +39,8 @@ from torchmemlint.flow.values import (
     Unknown,
     Value,
 )
-from torchmemlint.knowledge import frameworks, torch_api
-from torchmemlint.knowledge import gradient_modes as known_modes
-from torchmemlint.knowledge import modules as known_modules
+from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.text import text_of
-
-LOADERS = frozenset(
-    {
-        "torch.utils.data.DataLoader",
-        "torch.utils.data.dataloader.DataLoader",
-    }
-)
-_SUMMARY_WRITERS = ("torch.utils.tensorboard.", "tensorboardX.")
 
 
 def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) -> Value:
@@ -63,11 +53,11 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
     handler = _HANDLERS.get(qualified)
     if handler is not None:
         return handler(it, node, arguments)
-    if qualified in LOADERS or qualified in frameworks.LOADERS:
+    if qualified in it.contracts.names("loaders"):
         return loaders.build(it, node, qualified, arguments)
-    if known_modules.is_module_class(qualified) or known_modules.is_module_factory(qualified):
+    if it.contracts.is_module_class(qualified) or it.contracts.is_module_factory(qualified):
         return modules.build(it, node, qualified, arguments)
-    if qualified in known_modules.WRAPPERS and arguments.items:
+    if it.contracts.is_wrapper(qualified) and arguments.items:
         first = arguments.items[0].value
         return first if isinstance(first, ModuleValue | FunctionValue) else _copied(it, node, first, arguments)
     if qualified in ("torch.func.functional_call", "torch.nn.utils.stateless.functional_call") and arguments.items:
@@ -76,7 +66,7 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
             return modules.call(it, node, first, Arguments(arguments.items[1:]))
     if qualified in containers.CONSTRUCTORS:
         return _container(it, node, qualified, arguments)
-    if qualified.startswith(torch_api.OPTIMIZERS) and not qualified.startswith("torch.optim.lr_scheduler"):
+    if it.contracts.is_optimizer(qualified):
         return Known("optimizer", it.oid(node, it.frame.path), qualified, it.site(node), arguments.pairs())
     if qualified.startswith("torch.") and _computes(qualified):
         return tensors.function(it, node, qualified, arguments)
@@ -85,15 +75,15 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
         return replace(tensor_from(arguments.values, producer="distribution", made=made), exact=False)
     if qualified.endswith(".GradScaler"):
         return Known("scaler", it.oid(node, it.frame.path), qualified, it.site(node))
-    if qualified in frameworks.PASSING_GRAPHS and arguments.items:
+    if qualified in it.contracts.names("passes") and arguments.items:
         return tensors.operation(it, node, qualified.rpartition(".")[2], [arguments.items[0].value], arguments)
-    if qualified in frameworks.GUARDED_CALLABLES:
+    if qualified in it.contracts.names("inference-objects"):
         return Known("guarded", it.oid(node, it.frame.path), qualified, it.site(node))
-    if known_modes.is_neutral_context(qualified):
+    if qualified in it.contracts.neutral:
         for value in arguments.values:
             it.use(value, Use.READ)
         return Known("context", it.oid(node, it.frame.path), qualified, it.site(node))
-    if qualified.startswith(torch_api.READING_LIBRARIES):
+    if qualified in it.contracts.names("reads"):
         use = Use.READ | Use.ARRAY if qualified.startswith("numpy.") else Use.READ
         for value in arguments.values:
             it.use(value, use)
@@ -495,7 +485,7 @@ def unknown_method(it: Interpreter, node: cst.Call, owner: Value, name: str, pat
         return _unknown_requires_grad(it, node, owner, arguments)
     if name in ("to", "cuda") and isinstance(owner, Unknown):
         return tensors.moved(it, node, owner, name, arguments)
-    if name in torch_api.READING_METHODS or isinstance(owner, Constant):
+    if it.contracts.names("reads").has_method(name) or isinstance(owner, Constant):
         for value in arguments.values:
             it.use(value, Use.READ)
         return NUMBER if isinstance(owner, Constant) else Unknown()
@@ -521,7 +511,8 @@ def unknown_method(it: Interpreter, node: cst.Call, owner: Value, name: str, pat
         return Unknown()
     if isinstance(owner, Unknown) and owner.part_of is not None:
         return modules.part_method(it, node, owner, name, arguments)
-    if name in frameworks.PASSING_METHODS and arguments.items and isinstance(arguments.items[0].value, Tensor):
+    passes = it.contracts.names("passes").has_method(name)
+    if passes and arguments.items and isinstance(arguments.items[0].value, Tensor):
         return tensors.operation(it, node, name, [arguments.items[0].value], arguments)
     if isinstance(owner, Unknown) and owner.origins and not owner.path and it.state.mode is not Mode.OFF:
         return _derived(it, node, owner, arguments)
@@ -558,9 +549,4 @@ def _unknown_requires_grad(it: Interpreter, node: cst.Call, owner: Unknown, argu
     return owner
 
 
-def uses_summary_writer(qualified: str) -> bool:
-    """Does this name belong to a TensorBoard writer?"""
-    return qualified.startswith(_SUMMARY_WRITERS)
-
-
-__all__ = ["BUILTINS", "Step", "builtin", "call", "call_object", "known_modes", "object_method", "unknown_method"]
+__all__ = ["BUILTINS", "Step", "builtin", "call", "call_object", "object_method", "unknown_method"]

@@ -35,7 +35,6 @@ from torchmemlint.flow.values import (
     cap,
 )
 from torchmemlint.knowledge import activations
-from torchmemlint.knowledge import gradient_modes as known_modes
 from torchmemlint.knowledge import modules as known_modules
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
@@ -107,7 +106,7 @@ def _class_has_parameters(it: Interpreter, cls: ClassInfo) -> bool | None:
             qualified = cls.program.qualify(path)
             if qualified in ("torch.nn.Parameter", "torch.nn.parameter.Parameter") or path == "self.register_parameter":
                 return None
-            if known_modules.is_module_class(qualified) and known_modules.has_parameters(qualified) is not False:
+            if it.contracts.is_module_class(qualified) and known_modules.has_parameters(qualified) is not False:
                 return None
             if cls.program.find_class(path.rpartition(".")[2]) is not None:
                 return None
@@ -137,7 +136,7 @@ def build(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments)
     parameters = known_modules.has_parameters(qualified)
     if children and all(isinstance(c, ModuleValue) and c.parameters is False for c in children):
         parameters = False
-    if qualified in known_modules.WRAPPERS and arguments.items and isinstance(arguments.items[0].value, ModuleValue):
+    if it.contracts.is_wrapper(qualified) and arguments.items and isinstance(arguments.items[0].value, ModuleValue):
         return arguments.items[0].value
     return ModuleValue(
         it.oid(node, it.frame.path),
@@ -523,7 +522,7 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
         return Unknown()
     if name in ("register_buffer", "register_parameter", "add_module"):
         return _register(it, node, module, name, arguments)
-    if name in known_modes.GUARDED_METHODS:
+    if it.contracts.names("runs-without-gradients").has_method(name):
         for value in arguments.values:
             it.use(value, Use.READ)
         return Tensor(Graph.NONE, producer=name, made=site)
@@ -542,7 +541,7 @@ def _attribute_is_module(it: Interpreter, node: cst.Call) -> bool:
     from torchmemlint.syntax.outline import dotted_text
 
     path = dotted_text(node.func)
-    return bool(path) and behaviour.role(it.methods_called_on(path)) == "module"
+    return bool(path) and behaviour.role(it.methods_called_on(path), it.contracts.pipeline_methods) == "module"
 
 
 def part_method(it: Interpreter, node: cst.Call, owner: Unknown, name: str, arguments: Arguments) -> Value:

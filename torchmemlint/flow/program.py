@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint.findings import Lead
-from torchmemlint.knowledge import frameworks, modules
+from torchmemlint.knowledge import modules
+from torchmemlint.knowledge.contracts import Contracts, contracts
 from torchmemlint.syntax.outline import Outline, dotted, imports, outline
 from torchmemlint.syntax.source_module import Piece, SourceModule
 
@@ -139,13 +140,13 @@ class ClassInfo:
     def is_module(self) -> bool:
         """Does it derive from `nn.Module`, visibly or (where a base is out of view) by what it is made of?"""
         bases = self.external_bases()
-        if any(is_module_class(name) for name in bases):
+        if any(self.program.contracts.is_module_class(name) for name in bases):
             return True
         if "forward" not in self.methods or not any(name.startswith(".") or "." in name for name in bases):
             return False
         if self.outline.methods.get("self", set()) & _MODULE_SELF_METHODS:
             return True
-        return any(is_module_class(self.program.qualify(path)) for path in self.outline.called)
+        return any(self.program.contracts.is_module_class(self.program.qualify(path)) for path in self.outline.called)
 
     @property
     def builds_layers(self) -> bool:
@@ -153,7 +154,7 @@ class ClassInfo:
         for cls in self.ancestors():
             for path in cls.outline.called:
                 qualified = self.program.qualify(path)
-                if is_module_class(qualified) and modules.has_parameters(qualified) is not False:
+                if self.program.contracts.is_module_class(qualified) and modules.has_parameters(qualified) is not False:
                     return True
                 if qualified.endswith(("nn.Parameter", ".register_parameter")):
                     return True
@@ -169,8 +170,8 @@ class ClassInfo:
 
     @property
     def is_pipeline(self) -> bool:
-        """Does it derive from a diffusers pipeline?"""
-        return any(frameworks.is_pipeline_class(name) for name in self.base_names())
+        """Do its objects hold modules in evaluation mode, as diffusers' pipelines do?"""
+        return any(self.program.contracts.is_pipeline(name) for name in self.base_names())
 
     def methods_called_on(self, path: str) -> set[str]:
         """Names of methods that the class calls on "self.x"."""
@@ -182,17 +183,13 @@ class ClassInfo:
         return found
 
 
-def is_module_class(qualified: str) -> bool:
-    """Is this library class known to be an `nn.Module`?"""
-    return modules.is_module_class(qualified)
-
-
 class Program:
     """The functions, classes and imported names of one file, whose imports may lead to other files of a project."""
 
-    def __init__(self, source: SourceModule, project: Project | None = None) -> None:
+    def __init__(self, source: SourceModule, project: Project | None = None, promised: Contracts | None = None) -> None:
         self.source = source
         self.project = project
+        self.contracts = promised or (project.contracts if project is not None else contracts())
         self.imported: dict[str, str] = {}
         self.functions: dict[str, Function] = {}
         self.classes: dict[str, ClassInfo] = {}
@@ -343,7 +340,7 @@ def _shows_layers(cls: ClassInfo, depth: int) -> bool:
     for ancestor in cls.ancestors():
         for path in ancestor.outline.called:
             qualified = ancestor.program.qualify(path)
-            if is_module_class(qualified) and modules.has_parameters(qualified):
+            if cls.program.contracts.is_module_class(qualified) and modules.has_parameters(qualified):
                 return True
             built = ancestor.program.resolve_class(path) or ancestor.program.resolve_class(qualified)
             if depth > 0 and built is not None and built is not cls and _shows_layers(built, depth - 1):

@@ -14,6 +14,7 @@ from torchmemlint.findings import ContextFile, Lead
 from torchmemlint.flow.finder import Finder
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.texts import Texts
+from torchmemlint.knowledge.contracts import Contracts, contracts
 from torchmemlint.source.decoding import UnreadableFile, decode, read
 from torchmemlint.syntax.source_module import SourceModule
 
@@ -26,8 +27,9 @@ MAX_STARS = 60  # files looked at for one name by way of `from module import *`
 class Project:
     """The project below `root`; for one process."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, promised: Contracts | None = None) -> None:
         self.root = root
+        self.contracts = promised or contracts()
         self.ids = itertools.count(1)  # identities of objects, over all files
         self.read: dict[Path, ContextFile] = {}  # files parsed for context, ever, and what led to each
         self.texts = Texts(root)

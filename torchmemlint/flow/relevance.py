@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from torchmemlint.flow import idle, signs
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.signs import Unit
-from torchmemlint.knowledge import failures, gradient_modes, modules
+from torchmemlint.knowledge import failures
 from torchmemlint.syntax.outline import Outline, dotted
 from torchmemlint.syntax.source_module import Piece
 
@@ -26,7 +26,6 @@ from torchmemlint.syntax.source_module import Piece
 _TRAINING = frozenset("backward grad lru_cache cache cached cached_property".split())
 _EVALUATING = frozenset("eval set_grad_enabled from_pretrained from_config from_single_file Variable".split())
 _EVALUATING_TEXT = ".train(False"
-_CONTRACTS = ("Pipeline", "Trainer", "LightningModule", "Callback", "Optimizer")  # how names of such bases end
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +73,17 @@ def drives(program: Program) -> bool:
     if any(_drives(outline, program) for outline in program.outlines()):
         return True
     classes = (piece.outline for piece in program.source.pieces if isinstance(piece.outline, ast.ClassDef))
-    return any(program.qualify(dotted(base)).endswith(_CONTRACTS) for cls in classes for base in cls.bases)
+    return any(
+        program.qualify(dotted(base)).endswith(program.contracts.base_classes) for cls in classes for base in cls.bases
+    )
 
 
 def _drives(outline: Outline, program: Program) -> bool:
     calls = outline.calls
     if not calls.isdisjoint(_TRAINING):
         return True
-    if not program.is_test and not (calls.isdisjoint(_EVALUATING) and calls.isdisjoint(gradient_modes.GUARDED_METHODS)):
+    guarding = program.contracts.names("runs-without-gradients").methods
+    if not program.is_test and not (calls.isdisjoint(_EVALUATING) and calls.isdisjoint(guarding)):
         return True
     if any(call.endswith(("Loader", "_hook", "Pipeline")) for call in calls):
         return True
@@ -158,7 +160,7 @@ def _see_modules(program: Program, units: list[Unit]) -> set[Unit]:
     """Units in whose sight a module is run: they, what they are given or their class show one."""
     names = {"Module"}
     names.update(p.name for p in program.source.pieces if p.kind == "class" and _is_module(program, p.name))
-    names.update(name for name, qualified in program.imported.items() if modules.is_module_class(qualified))
+    names.update(name for name, qualified in program.imported.items() if program.contracts.is_module_class(qualified))
     found = {unit for unit in units if signs.shows_module(unit, names, program)}
     classes = {unit.cls for unit in found if unit.cls is not None}
     found.update(unit for unit in units if unit.cls in classes)

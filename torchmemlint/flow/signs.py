@@ -8,22 +8,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeVar
 
 from torchmemlint.flow.program import ClassInfo, Function, Program
-from torchmemlint.knowledge import activations, gradient_modes, modules, saved_tensors, torch_api
+from torchmemlint.knowledge import activations, saved_tensors, torch_api
+from torchmemlint.knowledge.contracts import Contracts
 from torchmemlint.syntax.outline import Outline, dotted
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
 _GRADIENT_MODES = frozenset({"no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "autograd"})
-_READING = (
-    torch_api.READERS
-    | torch_api.READING_BUILTINS
-    | torch_api.READING_METHODS
-    | torch_api.DISCRETE
-    | gradient_modes.GUARDED_METHODS
-) - frozenset("len isinstance type id repr str hasattr callable int bool format input all any round byte".split())
+_NOT_TELLING = frozenset(
+    "len isinstance type id repr str hasattr callable int bool format input all any round byte".split()
+)
+_READING = (torch_api.READERS | torch_api.READING_BUILTINS | torch_api.DISCRETE) - _NOT_TELLING
 _COLLECTING = frozenset("append extend add update insert put setdefault appendleft extendleft put_nowait".split())
 _QUIET_LAYERS = frozenset(f"torch.nn.{name}" for name in activations.SAVES_NOTHING)
 _LAYERS_IN_PLACE = activations.WITH_INPLACE
@@ -133,10 +132,21 @@ def _sets_mode_for_nothing(node: ast.stmt) -> bool:
     return dotted(value).rpartition(".")[2] in _GRADIENT_MODES
 
 
+@lru_cache(maxsize=4)
+def _reading(contracts: Contracts) -> frozenset[str]:
+    """Functions and methods by which something is read off as a number."""
+    told = contracts.names("reads").methods | contracts.names("runs-without-gradients").methods
+    return _READING | (told - _NOT_TELLING)
+
+
 def reads(unit: Unit) -> bool:
     """Is something read off as a number, or detached?"""
     calls = unit.outline.calls
-    return not calls.isdisjoint(_READING) or not calls.isdisjoint(torch_api.CUTS) or _takes_data(unit)
+    return (
+        not calls.isdisjoint(_reading(unit.function.program.contracts))
+        or not calls.isdisjoint(torch_api.CUTS)
+        or _takes_data(unit)
+    )
 
 
 def measures(unit: Unit) -> bool:
@@ -173,7 +183,9 @@ def _in_loop(unit: Unit, row: int) -> bool:
 def read_attributes(units: list[Unit]) -> set[str]:
     """Attributes that may be read off as numbers, here or by what they are handed to."""
     functions = {unit.name for unit in units if reads(unit)}
-    reading = _READING | torch_api.CUTS | functions
+    reading = torch_api.CUTS | functions
+    if units:
+        reading |= _reading(units[0].function.program.contracts)
     found: set[str] = set()
     for unit in units:
         does = reads(unit)
@@ -200,7 +212,7 @@ def shows_module(unit: Unit, names: Set[str], program: Program) -> bool:
         return True
     for path in outline.called:
         qualified = program.qualify(path)
-        if modules.is_module_class(qualified) or modules.is_module_factory(qualified):
+        if program.contracts.is_module_class(qualified) or program.contracts.is_module_factory(qualified):
             return True
     return False
 

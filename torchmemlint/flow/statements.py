@@ -427,7 +427,9 @@ def expression_statement(it: Interpreter, node: cst.Expr) -> None:
     value = it.evaluate(node.value)
     if not it.recording:
         return
-    bare_class = isinstance(value, External) and gradient_modes.mode_of_external(value.qualified) is not None
+    bare_class = (
+        isinstance(value, External) and gradient_modes.mode_of_external(it.contracts, value.qualified) is not None
+    )
     if bare_class or (isinstance(value, GradMode) and value.site is not None and value.site.node is node.value):
         it.facts.no_op_modes.append(
             NoOpGradMode(it.site(node), it.scope, "statement", text_of(node.value), it.site(node))
@@ -772,7 +774,7 @@ def class_decorators(it: Interpreter, cls: ClassInfo) -> None:
     """A class under `torch.no_grad()`: only its construction is covered."""
     for decorator in cls.decorators:
         qualified = it.program.qualify(decorator_name(decorator))
-        if it.recording and gradient_modes.mode_of_external(qualified) is not None:
+        if it.recording and gradient_modes.mode_of_external(it.contracts, qualified) is not None:
             it.facts.no_op_modes.append(
                 NoOpGradMode(it.site(decorator), it.scope, "class", text_of(decorator.decorator), it.site(decorator))
             )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import libcst as cst
 
-from torchmemlint.knowledge.gradient_modes import is_neutral_context
+from torchmemlint.knowledge.contracts import contracts
 from torchmemlint.syntax.source_module import Site
 
 if TYPE_CHECKING:
@@ -329,7 +329,7 @@ def join(a: Value, b: Value) -> Value:
             return data  # perhaps in memory: a loader of it may do well without workers
         case Known(), Known() if a.role == b.role:
             return a if a.oid == b.oid and a.made == b.made else _joined_objects(a, b)
-        case External(), External() if is_neutral_context(a.qualified) and is_neutral_context(b.qualified):
+        case External(), External() if a.qualified in contracts().neutral and b.qualified in contracts().neutral:
             return a
         case Container(), Container() if a.oid == b.oid:
             return replace(a, items=None, others=_union(a.others, b.others))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from torchmemlint.knowledge import frameworks
-
 # Methods that only an `nn.Module` has (among what training code handles).
 _MODULE = ("eval", "parameters", "named_parameters", "named_modules", "named_children", "register_forward_hook")
 _MODULE_PAIRS = (("train", "state_dict"), ("train", "load_state_dict"), ("train", "to"), ("train", "cuda"))
@@ -14,15 +12,15 @@ _SCALER = ("scale", "update")
 
 _TELLING = frozenset(  # without one of these there is no role
     {*_MODULE, "zero_grad", "scale", "train", "load_state_dict", "state_dict"}
-) | frozenset(frameworks.PIPELINE_BEHAVIOUR)
+)
 
 
-def role(methods: Set[str]) -> str | None:
-    """ "module", "pipeline" (of diffusers), "optimizer", "scaler" or None."""
+def role(methods: Set[str], of_pipelines: Set[str]) -> str | None:
+    """ "module", "pipeline" (which has one of the methods `of_pipelines`), "optimizer", "scaler" or None."""
+    if not of_pipelines.isdisjoint(methods):
+        return "pipeline"
     if _TELLING.isdisjoint(methods):
         return None
-    if methods & frameworks.PIPELINE_BEHAVIOUR:
-        return "pipeline"
     if any(name in methods for name in _MODULE):
         return "module"
     if all(name in methods for name in _OPTIMIZER):

@@ -94,59 +94,7 @@ NOT_OPERATIONS = frozenset(
     "promote_types set_deterministic_debug_mode get_device_module is_nonzero equal allclose".split()
 )
 
-# In-place forms of activations and the like in torch.nn.functional and torch.
-OPTIMIZERS = (
-    "torch.optim.",
-    "apex.optimizers.",
-    "bitsandbytes.optim.",
-    "transformers.AdamW",
-    "transformers.Adafactor",
-    "timm.optim.",
-    "pytorch_optimizer.",
-    "lion_pytorch.",
-    "schedulefree.",
-)
-
-# Calls outside torch that only look at their arguments.
+# Builtins that only look at their arguments.
 READING_BUILTINS = frozenset(
     "print len isinstance type id repr str format hasattr callable float int bool round complex hash input".split()
-)
-READING_LIBRARIES = (
-    "numpy.",
-    "logging.",
-    "matplotlib.",
-    "wandb.",
-    "mlflow.",
-    "sklearn.",
-    "scipy.",
-    "math.",
-    "warnings.",
-    "json.",
-    "os.",
-    "sys.",
-    "time.",
-    "pandas.",
-    "cv2.",
-    "PIL.",
-    "torchvision.utils.",
-    "torchinfo.",
-    "pprint.",
-    "loguru.",
-    "tqdm.",
-    "pickle.",
-    "torch.save",
-    "statistics.",
-    "csv.",
-    "plotly.",
-    "seaborn.",
-    "rich.",
-    "neptune.",
-    "comet_ml.",
-    "aim.",
-)
-# Methods that show or write what they are given, on any object.
-READING_METHODS = frozenset(
-    "add_scalar add_scalars add_histogram add_image add_images add_text add_embedding add_figure info debug warning "
-    "error critical exception write writerow set_postfix set_postfix_str set_description set_description_str "
-    "format print log_metric log_metrics log_scalar imshow plot savefig".split()
 )

@@ -10,14 +10,13 @@ import libcst as cst
 from torchmemlint.findings import Applicability, Edit, Fix, Position, Span
 from torchmemlint.flow.facts import FileFacts, Scope
 from torchmemlint.flow.program import Function
-from torchmemlint.knowledge import gradient_modes
 from torchmemlint.syntax.source_module import Site
 
 
 def no_grad_name(facts: FileFacts) -> str | None:
     """How this file can spell `torch.no_grad`, None where it imports neither torch nor that."""
     for name, qualified in facts.program.imported.items():
-        if qualified in gradient_modes.OFF and qualified.endswith("no_grad"):
+        if qualified in facts.program.contracts.off and qualified.endswith("no_grad"):
             return name
     for name, qualified in facts.program.imported.items():
         if qualified == "torch":
