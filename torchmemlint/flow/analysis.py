@@ -9,6 +9,7 @@ from dataclasses import replace
 import libcst as cst
 
 from torchmemlint.flow import annotated, calls, gradient_modes, modules, overwriting, relevance, statements
+from torchmemlint.flow.callers import Callers
 from torchmemlint.flow.dispatch import EVALUATORS, EXECUTORS
 from torchmemlint.flow.facts import CachedResult, FileFacts, Use
 from torchmemlint.flow.heap import Heap
@@ -72,6 +73,7 @@ def analyse(source: SourceModule, project: Project | None = None, promised: Cont
             break
     facts = it.facts
     facts.finish(it)
+    facts.callers = Callers(program)
     return facts
 
 

@@ -30,6 +30,7 @@ from torchmemlint.flow.values import (
 from torchmemlint.syntax.source_module import Site, SourceModule
 
 if TYPE_CHECKING:
+    from torchmemlint.flow.callers import Callers
     from torchmemlint.flow.interpreter import Interpreter
     from torchmemlint.flow.program import ClassInfo, Function, Program
 
@@ -359,6 +360,7 @@ class FileFacts:
     assigned_on: set[str] = field(default_factory=set)  # dotted paths of which an attribute is assigned, whole file
     writers: dict[tuple[int, str], set[Function | None]] = field(default_factory=dict)  # who assigns an attribute
     methods: dict[str, set[str]] = field(default_factory=dict)  # dotted path -> methods called on it, whole file
+    callers: Callers | None = None  # of the file's functions, in the whole project
 
     def finish(self, it: Interpreter) -> None:
         """Take over what the interpreter knows in the end; a place walked several times counts once, as seen last."""
@@ -377,6 +379,17 @@ class FileFacts:
             setattr(self, name, list(last.values()))
         self.makers = {call.origin for call in self.module_calls}
         self.weak_makers = {call.origin for call in self.weak_calls}
+
+    def enters_without_gradients(self, function: Function | None) -> bool:
+        """Do all callers of a function, in the whole project, run it with gradients off (or perhaps off)?
+
+        Looks at other files: to be asked last, of what would be reported.
+        """
+        if function is None or self.callers is None or "backward" in self.effects.get(function, set()):
+            return False
+        if not function.outline.names.isdisjoint(("enable_grad", "set_grad_enabled")):
+            return False
+        return self.callers.mode(function) is not Mode.ON
 
     def use(self, origins: frozenset[Origin]) -> Use:
         """All that happens to values from these origins."""

@@ -20,15 +20,14 @@ class Texts:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._text: bytes | None = None
-        self._tried = False
+        self.was_read = False
+        self._known: frozenset[str] = frozenset()
         self._files: list[str] = []
         self._ends: list[int] = []  # of each file within the text
 
     def mentioning(self, phrase: str) -> dict[Path, int] | None:
         """The files in which a phrase stands between word boundaries, and how often; None for too large a project."""
-        if not self._tried:
-            self._tried = True
-            self._read()
+        self._read_once()
         if self._text is None:
             return None
         found: dict[Path, int] = {}
@@ -41,6 +40,17 @@ class Texts:
                 found[path] = found.get(path, 0) + 1
             start = self._text.find(wanted, end)
         return found
+
+    def holds(self, path: Path) -> bool:
+        """Is this one of the files?"""
+        self._read_once()
+        return str(path) in self._known
+
+    def _read_once(self) -> None:
+        if not self.was_read:
+            self.was_read = True
+            self._read()
+            self._known = frozenset(self._files)
 
     def _read(self) -> None:
         parts: list[bytes] = []
@@ -74,7 +84,7 @@ def _python_files(root: str) -> list[str] | None:
     found: list[str] = []
     folders = [root]
     for folder in folders:  # grows as it goes
-        if len(folders) > MAX_FILES or len(found) > MAX_FILES:
+        if max(len(folders), len(found)) > MAX_FILES:
             return None
         try:
             entries = list(os.scandir(folder))
@@ -91,4 +101,4 @@ def _python_files(root: str) -> list[str] | None:
                     found.append(entry.path)
             elif entry.is_dir(follow_symlinks=False):
                 folders.append(entry.path)
-    return sorted(found)
+    return sorted(found) if len(found) <= MAX_FILES else None

@@ -84,6 +84,9 @@ class InplaceHazard(Rule):
                 continue  # in another iteration, in which the name may stand for something else
             if hazard.site not in seen:
                 seen.add(hazard.site)
+                needs_graph = hazard.kind in ("leaf", "output", "input")
+                if needs_graph and facts.enters_without_gradients(hazard.scope.function):
+                    continue
                 yield self._hazard(facts, hazard)
         for built in facts.sequentials:
             yield from self._sequential(facts, built)

@@ -54,8 +54,8 @@ class EvalWithoutNoGrad(Rule):
     ## When it stays silent
     Gradients are off by any route (context, decorator, `set_grad_enabled`, `ExitStack`, the project's own context
     managers and decorators, hooks that Lightning runs without gradients, library calls that guard themselves); every
-    caller in the file turns them off; all parameters are frozen; inputs require gradients (saliency, attacks); in
-    tests.
+    caller in the project turns them off (sought in the files that mention the function, where these are at most 12);
+    all parameters are frozen; inputs require gradients (saliency, attacks); in tests.
 
     ## References
     - [Autograd mechanics: locally disabling gradient computation](https://pytorch.org/docs/stable/notes/autograd.html)
@@ -80,6 +80,8 @@ class EvalWithoutNoGrad(Rule):
                 continue  # reported inside the function
             if call.input_origins & origins - {call.origin}:
                 continue  # fed by a forward pass that is reported
+            if facts.enters_without_gradients(call.scope.function):
+                continue
             functions.add(call.scope.function)
             origins.add(call.origin)
             yield found

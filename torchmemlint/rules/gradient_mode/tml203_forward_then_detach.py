@@ -48,8 +48,9 @@ class ForwardThenDetach(Rule):
 
     ## When it stays silent
     Any output is differentiated, returned, or handed to code out of view; the module is frozen and its inputs need no
-    gradient (then there is no graph); gradients are off. For a trainer's reference model: it is frozen, put into
-    training mode, or asked for its parameters; its inputs carry a graph; the trainer makes its own optimizer.
+    gradient (then there is no graph); gradients are off, here or in every caller in the project. For a trainer's
+    reference model: it is frozen, put into training mode, or asked for its parameters; its inputs carry a graph; the
+    trainer makes its own optimizer.
 
     ## References
     - [torch.no_grad](https://pytorch.org/docs/stable/generated/torch.no_grad.html)
@@ -75,6 +76,8 @@ class ForwardThenDetach(Rule):
             found = detaches.get(call.origin)
             if not found or call.scope.mode is not Mode.ON or not _only_detached(facts, call):
                 continue
+            if facts.enters_without_gradients(call.scope.function):
+                continue
             functions.add(call.scope.function)
             evidence = call.evidence if isinstance(call, ModuleCall) else [(call.site, "is called with gradients on")]
             links: list[Link] = [*evidence, *((d.site, f"is detached here (`{d.how}`)") for d in found[:3])]
@@ -95,7 +98,7 @@ class ForwardThenDetach(Rule):
         if call.scope.mode is not Mode.ON or call.frozen or call.differentiable_input or call.input_needs_graph:
             return
         stored = untrained.handed_over(call)
-        if stored is not None:
+        if stored is not None and not facts.enters_without_gradients(call.scope.function):
             yield report(
                 self,
                 facts,

@@ -100,6 +100,8 @@ class GraphAccumulation(Rule):
             return
         if not made_within(facts, origins, fold.loop):
             return
+        if backward is None and facts.enters_without_gradients(fold.scope.function):
+            return
         links = history(added.history)
         site = fold.site
         if backward is not None:

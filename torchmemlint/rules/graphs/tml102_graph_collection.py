@@ -100,6 +100,8 @@ class GraphCollection(Rule):
             return None
         if not made_within(facts, origins, collection.loop):
             return None
+        if backward is None and facts.enters_without_gradients(collection.scope.function):
+            return None
         links = history(collection.value.history)
         if collection.element.node is not collection.site.node:
             links.append((collection.site, f"goes into `{collection.container}` here"))

@@ -69,13 +69,16 @@ class GraphOnAttribute(Rule):
             if collection.scope.function not in hooks and is_cache(collection) and collection.inside is None:
                 yield from (found for found in self._cache(facts, collection) if not _folds(facts, collection.site))
         for cached in facts.cached:
-            yield self._cached(facts, cached)
+            if not facts.enters_without_gradients(cached.function):
+                yield self._cached(facts, cached)
 
     def _stored(self, facts: FileFacts, store: AttributeStore) -> Iterator[Finding]:
         use = facts.uses.get(store.kept, Use.NOTHING)
         if store.value.part >= 0:
             return
         if use & (LEAVES_VIEW | Use.DIFFERENTIATED | Use.COLLECTED | Use.ARRAY) or not use & (Use.READ | Use.DETACHED):
+            return
+        if facts.enters_without_gradients(store.scope.function):
             return
         fix = detach_fix(Site(store.site.piece, store.value_node)) if store.value.certain else None
         yield report(
@@ -99,6 +102,8 @@ class GraphOnAttribute(Rule):
         if not _outlives_calls(collection):
             return
         if "clear" in facts.methods.get(collection.container, set()):
+            return
+        if spent is None and facts.enters_without_gradients(collection.scope.function):
             return
         links = history(collection.value.history)
         if spent is not None:

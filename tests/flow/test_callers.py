@@ -1,0 +1,389 @@
+"""A function that the whole project calls with gradients off is not reported; any other is, as before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchmemlint.engine.checking import check_text
+from torchmemlint.findings import Finding, Lead
+from torchmemlint.flow import callers
+from torchmemlint.flow.project import Project
+from torchmemlint.rules.registry import by_code
+
+CODES = frozenset(code for code in by_code() if not code.startswith("TML0"))
+
+VALIDATE = """
+import torch
+from torch import nn
+
+
+def validate(model: nn.Module, loader):
+    model.eval()
+    right = 0
+    for x, y in loader:
+        right += (model(x).argmax(1) == y).sum().item()
+    return right
+"""
+
+RUNNER = """
+import torch
+from torch import nn
+
+
+class Runner:
+    def __init__(self, model: nn.Module):
+        self.model = model
+
+    def score(self, loader):
+        self.model.eval()
+        right = 0
+        for x, y in loader:
+            right += (self.model(x).argmax(1) == y).sum().item()
+        return right
+"""
+
+OFF = "with torch.no_grad():"
+ON = "with open('log'):"
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+
+
+def check(root: Path, name: str, project: Project | None = None) -> list[Finding]:
+    path = root / name
+    return check_text(path.read_text(encoding="utf-8"), path, CODES, project or Project(root))
+
+
+def codes(root: Path, name: str) -> list[str]:
+    return [finding.code for finding in check(root, name)]
+
+
+CALLERS = {
+    "from": "import torch\nfrom pkg.evaluate import validate\n\ndef main(model, data):\n    {context}\n"
+    "        validate(model, data)\n",
+    "as": "import torch\nfrom pkg.evaluate import validate as check\n\ndef main(model, data):\n    {context}\n"
+    "        check(model, data)\n",
+    "module": "import torch\nimport pkg.evaluate\n\ndef main(model, data):\n    {context}\n"
+    "        pkg.evaluate.validate(model, data)\n",
+    "module as": "import torch\nfrom pkg import evaluate as ev\n\ndef main(model, data):\n    {context}\n"
+    "        ev.validate(model, data)\n",
+    "star": "import torch\nfrom pkg.evaluate import *\n\ndef main(model, data):\n    {context}\n"
+    "        validate(model, data)\n",
+    "exported again": "import torch\nfrom pkg import validate\n\ndef main(model, data):\n    {context}\n"
+    "        validate(model, data)\n",
+    "inside": "import torch\n\ndef main(model, data):\n    from pkg.evaluate import validate\n    {context}\n"
+    "        validate(model, data)\n",
+    "script": "import torch\nfrom pkg.evaluate import validate\n\nif __name__ == '__main__':\n    {context}\n"
+    "        validate(None, None)\n",
+    "handed on": "import torch\nfrom pkg.evaluate import validate\n\ndef main(run):\n    {context}\n"
+    "        run(validate)\n",
+}
+
+
+@pytest.mark.parametrize("form", CALLERS)
+def test_callers_in_other_files(form: str, tmp_path: Path) -> None:
+    write(tmp_path, {"pkg/__init__.py": "from .evaluate import validate\n", "pkg/evaluate.py": VALIDATE})
+    write(tmp_path, {"train.py": CALLERS[form].format(context=OFF)})
+    assert codes(tmp_path, "pkg/evaluate.py") == []
+    write(tmp_path, {"train.py": CALLERS[form].format(context=ON)})
+    assert codes(tmp_path, "pkg/evaluate.py") == ["TML201"]
+
+
+@pytest.mark.parametrize(
+    ("context", "found"),
+    [
+        ("with torch.no_grad():", False),
+        ("with torch.inference_mode():", False),
+        ("with torch.autocast('cuda'), torch.no_grad():", False),
+        ("with torch.set_grad_enabled(False):", False),
+        ("with torch.set_grad_enabled(model is None):", False),  # perhaps off: silent, as within one file
+        ("with torch.set_grad_enabled(True):", True),
+        ("with torch.no_grad(), torch.enable_grad():", True),
+        ("with torch.autocast('cuda'):", True),
+        ("with quiet():", False),
+        ("with timed():", True),
+        ("if True:", True),
+    ],
+)
+def test_contexts_around_the_call(context: str, found: bool, tmp_path: Path) -> None:
+    tools = """
+import contextlib
+import torch
+
+@contextlib.contextmanager
+def quiet():
+    with torch.no_grad():
+        yield
+
+@contextlib.contextmanager
+def timed():
+    print("start")
+    yield
+"""
+    train = CALLERS["from"].format(context=context).replace("import torch\n", "import torch\nfrom tools import *\n", 1)
+    train = train.replace("from tools import *", "from tools import quiet, timed")
+    write(tmp_path, {"pkg/__init__.py": "", "pkg/evaluate.py": VALIDATE, "tools.py": tools, "train.py": train})
+    assert codes(tmp_path, "pkg/evaluate.py") == ["TML201"] * found
+
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        ("torch.set_grad_enabled(False)", False),
+        ("torch.set_grad_enabled(False)\ntorch.set_grad_enabled(True)", True),
+        ("torch.manual_seed(0)", True),
+    ],
+)
+def test_statements_before_the_call(before: str, found: bool, tmp_path: Path) -> None:
+    train = f"import torch\nfrom evaluate import validate\n\n{before}\nvalidate(None, None)\n"
+    write(tmp_path, {"evaluate.py": VALIDATE, "train.py": train})
+    assert codes(tmp_path, "evaluate.py") == ["TML201"] * found
+
+
+@pytest.mark.parametrize(
+    ("decorator", "found"),
+    [
+        ("@torch.no_grad()", False),
+        ("@torch.inference_mode()", False),
+        ("@torch.enable_grad()", True),
+        ("@quiet", False),
+        ("@logged", True),
+    ],
+)
+def test_decorated_callers(decorator: str, found: bool, tmp_path: Path) -> None:
+    tools = """
+import torch
+
+def quiet(function):
+    return torch.no_grad()(function)
+
+def logged(function):
+    return function
+"""
+    train = f"import torch\nfrom tools import quiet, logged\nfrom evaluate import validate\n\n{decorator}\n"
+    train += "def main(model, data):\n    return validate(model, data)\n"
+    write(tmp_path, {"evaluate.py": VALIDATE, "tools.py": tools, "train.py": train})
+    assert codes(tmp_path, "evaluate.py") == ["TML201"] * found
+
+
+METHODS = {
+    "made": "def main(model, data):\n    runner = Runner(model)\n    {context}\n        runner.score(data)\n",
+    "at once": "def main(model, data):\n    {context}\n        Runner(model).score(data)\n",
+    "parameter": "def main(runner: Runner, data):\n    {context}\n        runner.score(data)\n",
+    "text": 'def main(runner: "Runner", data):\n    {context}\n        runner.score(data)\n',
+    "optional": "def main(runner: Runner | None, data):\n    {context}\n        runner.score(data)\n",
+    "attribute": "class App:\n    def __init__(self, model):\n        self.runner = Runner(model)\n\n"
+    "    def main(self, data):\n        {context}\n            self.runner.score(data)\n",
+    "given attribute": "class App:\n    def __init__(self, runner: Runner):\n        self.runner = runner\n\n"
+    "    def main(self, data):\n        {context}\n            self.runner.score(data)\n",
+    "derived": "class Fast(Runner):\n    def main(self, data):\n        {context}\n            self.score(data)\n",
+    "super": "class Fast(Runner):\n    def score(self, data):\n        {context}\n"
+    "            return super().score(data)\n",
+    "object of a derived class": "class Fast(Runner):\n    pass\n\ndef main(model, data):\n    {context}\n"
+    "        Fast(model).score(data)\n",
+    "unknown object, the only method of this name": "def main(runner, data):\n    {context}\n"
+    "        runner.score(data)\n",
+    "module level": "runner = Runner(None)\n\ndef main(data):\n    {context}\n        runner.score(data)\n",
+}
+
+
+@pytest.mark.parametrize("form", METHODS)
+def test_methods(form: str, tmp_path: Path) -> None:
+    head = "import torch\nfrom runner import Runner\n\n"
+    write(tmp_path, {"runner.py": RUNNER, "train.py": head + METHODS[form].format(context=OFF)})
+    assert codes(tmp_path, "runner.py") == []
+    write(tmp_path, {"train.py": head + METHODS[form].format(context=ON)})
+    assert codes(tmp_path, "runner.py") == ["TML201"]
+
+
+def test_namesakes_do_not_count(tmp_path: Path) -> None:
+    """What `score` of another class, or another module's `validate`, is called in says nothing."""
+    game = """
+import torch
+from runner import Runner
+
+class Game:
+    def score(self, data):
+        return 0
+
+def play(game: Game, runner: Runner, data):
+    {first}
+        game.score(data)
+    {second}
+        runner.score(data)
+"""
+    write(tmp_path, {"runner.py": RUNNER, "game.py": game.format(first=ON, second=OFF)})
+    assert codes(tmp_path, "runner.py") == []
+    write(tmp_path, {"game.py": game.format(first=OFF, second=ON)})
+    assert codes(tmp_path, "runner.py") == ["TML201"]
+    other = "import torch\nfrom elsewhere import validate\n\ndef main(model, data):\n    with torch.no_grad():\n"
+    write(tmp_path, {"evaluate.py": VALIDATE, "other.py": other + "        validate(model, data)\n"})
+    assert codes(tmp_path, "evaluate.py") == ["TML201"]
+
+
+def test_a_base_class_that_runs_the_method_without_gradients(tmp_path: Path) -> None:
+    base = """
+import torch
+
+class Base:
+    def run(self, loader):
+        {context}
+            return self.score(loader)
+"""
+    runner = RUNNER.replace("class Runner:", "class Runner(Base):").replace(
+        "import torch\n", "import torch\nfrom base import Base\n", 1
+    )
+    runner = runner.replace("        return right\n", "        return str(right)\n")
+    write(tmp_path, {"base.py": base.format(context=OFF), "runner.py": runner})
+    assert codes(tmp_path, "runner.py") == []
+    write(tmp_path, {"base.py": base.format(context=ON)})
+    assert codes(tmp_path, "runner.py") == ["TML201"]
+
+
+def test_all_callers_count(tmp_path: Path) -> None:
+    """One call with gradients on is enough; so is none at all."""
+    write(tmp_path, {"pkg/__init__.py": "", "pkg/evaluate.py": VALIDATE})
+    assert codes(tmp_path, "pkg/evaluate.py") == ["TML201"]
+    write(tmp_path, {"a.py": CALLERS["from"].format(context=OFF), "b.py": CALLERS["from"].format(context=OFF)})
+    assert codes(tmp_path, "pkg/evaluate.py") == []
+    write(tmp_path, {"b.py": CALLERS["from"].format(context=ON)})
+    assert codes(tmp_path, "pkg/evaluate.py") == ["TML201"]
+
+
+def test_tests_do_not_count_as_callers(tmp_path: Path) -> None:
+    write(tmp_path, {"pkg/__init__.py": "", "pkg/evaluate.py": VALIDATE})
+    write(tmp_path, {"tests/checks.py": CALLERS["from"].format(context=OFF)})
+    assert codes(tmp_path, "pkg/evaluate.py") == ["TML201"]
+    write(tmp_path, {"a.py": CALLERS["from"].format(context=OFF), "test_a.py": CALLERS["from"].format(context=ON)})
+    assert codes(tmp_path, "pkg/evaluate.py") == []
+
+
+@pytest.mark.parametrize("length", [1, callers.MAX_DEPTH, callers.MAX_DEPTH + 1])
+def test_callers_of_callers(length: int, tmp_path: Path) -> None:
+    files = {"step0.py": VALIDATE.replace("validate", "step0")}
+    for n in range(1, length + 1):
+        text = (
+            f"from step{n - 1} import step{n - 1}\n\ndef step{n}(model, data):\n    return step{n - 1}(model, data)\n"
+        )
+        files[f"step{n}.py"] = text
+    top = (
+        f"import torch\nfrom step{length} import step{length}\n\nwith torch.no_grad():\n    step{length}(None, None)\n"
+    )
+    write(tmp_path, {**files, "top.py": top})
+    assert codes(tmp_path, "step0.py") == ["TML201"] * (length > callers.MAX_DEPTH)
+
+
+def test_a_caller_that_nobody_is_known_to_call(tmp_path: Path) -> None:
+    text = "from evaluate import validate\n\ndef entry(model, data):\n    validate(model, data)\n"
+    write(tmp_path, {"evaluate.py": VALIDATE, "a.py": text})
+    write(
+        tmp_path, {"b.py": "import torch\nfrom evaluate import validate\n\nwith torch.no_grad():\n    validate(1, 2)\n"}
+    )
+    assert codes(tmp_path, "evaluate.py") == ["TML201"]
+
+
+def test_callers_in_a_circle(tmp_path: Path) -> None:
+    text = "from evaluate import validate\nfrom {other} import {other}\n\ndef {name}(model, data):\n"
+    text += "    validate(model, data)\n    {other}(model, data)\n"
+    write(tmp_path, {"evaluate.py": VALIDATE, "a.py": text.format(name="a", other="b")})
+    write(tmp_path, {"b.py": text.format(name="b", other="a")})
+    assert codes(tmp_path, "evaluate.py") == ["TML201"]  # nobody is known to begin
+    write(tmp_path, {"top.py": "import torch\nfrom a import a\n\nwith torch.no_grad():\n    a(None, None)\n"})
+    assert codes(tmp_path, "evaluate.py") == []
+    write(tmp_path, {"low.py": "import torch\nfrom b import b\n\nb(None, None)\n"})
+    assert codes(tmp_path, "evaluate.py") == ["TML201"]
+
+
+def test_a_framework_that_runs_the_caller_without_gradients(tmp_path: Path) -> None:
+    module = """
+from pytorch_lightning import LightningModule
+from evaluate import validate
+
+class Task(LightningModule):
+    def {hook}(self, batch, index):
+        return validate(self, batch)
+"""
+    write(tmp_path, {"evaluate.py": VALIDATE, "task.py": module.format(hook="validation_step")})
+    assert codes(tmp_path, "evaluate.py") == []
+    write(tmp_path, {"task.py": module.format(hook="training_step")})
+    assert codes(tmp_path, "evaluate.py") == ["TML201"]
+
+
+def test_what_turns_gradients_on_itself_is_reported(tmp_path: Path) -> None:
+    evaluate = VALIDATE.replace("    right = 0\n", "    right = 0\n    torch.set_grad_enabled(True)\n")
+    write(tmp_path, {"pkg/__init__.py": "", "pkg/evaluate.py": evaluate, "a.py": CALLERS["from"].format(context=OFF)})
+    assert codes(tmp_path, "pkg/evaluate.py") == ["TML201"]
+
+
+KEPT = """
+import torch
+from torch import nn
+
+def collect(model: nn.Module, loader):
+    total = 0
+    for x, y in loader:
+        total += nn.functional.cross_entropy(model(x), y)
+    print(total.item())
+"""
+
+SPENT = KEPT.replace(
+    "        total +=", "        nn.functional.cross_entropy(model(x), y).backward()\n        total +="
+)
+
+
+def test_a_live_graph_needs_gradients(tmp_path: Path) -> None:
+    """TML101 of a sum that no backward frees; where one runs, gradients are on whoever calls."""
+    write(tmp_path, {"evaluate.py": KEPT})
+    assert "TML101" in codes(tmp_path, "evaluate.py")
+    write(
+        tmp_path, {"a.py": "import torch\nfrom evaluate import collect\n\nwith torch.no_grad():\n    collect(1, 2)\n"}
+    )
+    assert codes(tmp_path, "evaluate.py") == []
+
+
+def test_the_project_is_searched_only_where_something_would_be_reported(tmp_path: Path) -> None:
+    quiet = VALIDATE.replace("def validate", "@torch.no_grad()\ndef validate")
+    write(tmp_path, {"pkg/__init__.py": "", "pkg/evaluate.py": quiet, "a.py": CALLERS["from"].format(context=ON)})
+    project = Project(tmp_path)
+    assert check(tmp_path, "pkg/evaluate.py", project) == []
+    assert project.read == {}
+    assert not project.texts.was_read
+
+
+def test_only_files_that_mention_the_function_are_parsed(tmp_path: Path) -> None:
+    write(tmp_path, {f"m{n}.py": "def other():\n    pass\n" for n in range(20)})
+    write(tmp_path, {f"n{n}.py": "def validate():\n    pass\n" for n in range(20)})
+    write(tmp_path, {"pkg/__init__.py": "", "pkg/evaluate.py": VALIDATE, "a.py": CALLERS["from"].format(context=OFF)})
+    project = Project(tmp_path)
+    assert check(tmp_path, "pkg/evaluate.py", project) == []
+    assert {path.name: one.lead for path, one in project.read.items()} == {"a.py": Lead.CALLER}
+
+
+def test_too_many_files_are_not_parsed(tmp_path: Path) -> None:
+    write(tmp_path, {"pkg/__init__.py": "", "pkg/evaluate.py": VALIDATE})
+    write(tmp_path, {f"m{n}.py": CALLERS["from"].format(context=OFF) for n in range(callers.MAX_FILES)})
+    assert codes(tmp_path, "pkg/evaluate.py") == []
+    write(tmp_path, {"more.py": CALLERS["from"].format(context=OFF)})
+    project = Project(tmp_path)
+    assert [finding.code for finding in check(tmp_path, "pkg/evaluate.py", project)] == ["TML201"]
+    assert project.read == {}
+
+
+def test_too_large_a_project_is_not_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"pkg/__init__.py": "", "pkg/evaluate.py": VALIDATE, "a.py": CALLERS["from"].format(context=OFF)})
+    for name in ("MAX_BYTES", "MAX_FILES"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"torchmemlint.flow.texts.{name}", 2)
+            assert codes(tmp_path, "pkg/evaluate.py") == ["TML201"]
+    assert codes(tmp_path, "pkg/evaluate.py") == []
+
+
+def test_a_caller_that_cannot_be_read_is_unknown(tmp_path: Path) -> None:
+    write(tmp_path, {"pkg/__init__.py": "", "pkg/evaluate.py": VALIDATE, "a.py": CALLERS["from"].format(context=OFF)})
+    write(tmp_path, {"broken.py": "def f(:\n    validate(\n"})
+    assert codes(tmp_path, "pkg/evaluate.py") == ["TML201"]

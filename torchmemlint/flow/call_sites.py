@@ -1,0 +1,299 @@
+"""The places of a file that mention a function's name, each with the gradient mode that its surroundings set.
+
+Works on the standard parser's tree alone: it is asked of files that are not analysed.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from torchmemlint.findings import Lead
+from torchmemlint.flow import gradient_modes
+from torchmemlint.flow.program import ClassInfo, Function, Program, outlined_name
+from torchmemlint.flow.values import Mode
+from torchmemlint.knowledge import gradient_modes as known_modes
+from torchmemlint.syntax.outline import dotted, imports
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """A mention of a function's name."""
+
+    node: ast.Name | ast.Attribute
+    program: Program
+    function: Function | None  # it stands in; None: the module level
+    syntax: ast.FunctionDef | ast.AsyncFunctionDef | None  # of that function
+    mode: Mode | None  # None: that in which the function is called
+    called: bool  # or handed on as a value
+
+    @cached_property
+    def imported(self) -> Mapping[str, str]:
+        """What the function itself imports."""
+        if self.syntax is None:
+            return {}
+        statements = [n for n in ast.walk(self.syntax) if isinstance(n, ast.Import | ast.ImportFrom)]
+        return dict(imports(list(statements)))
+
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """Names that are parameters or variables of the function, and so hide those of the module."""
+        if self.syntax is None:
+            return frozenset()
+        names = {n.arg for n in ast.walk(self.syntax.args) if isinstance(n, ast.arg)}
+        names |= {n.id for n in ast.walk(self.syntax) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        return frozenset(names - self.imported.keys())
+
+
+def find(program: Program, name: str) -> list[CallSite]:
+    """All mentions of a name in the file, but for definitions and imports."""
+    scan = _Scan(program, name)
+    for piece in program.source.pieces:
+        if piece.outline is not None and (name in piece.text or piece.kind == "code"):
+            scan.visit(piece.outline, _Place(scan.module))
+    return scan.found
+
+
+@dataclass(slots=True)
+class _Frame:
+    """The gradient mode as it changes along the statements of a function; None: as it was entered."""
+
+    mode: Mode | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    frame: _Frame
+    function: Function | None = None
+    syntax: ast.FunctionDef | ast.AsyncFunctionDef | None = None
+    cls: ClassInfo | None = None  # whose body it is
+    hidden: bool = False  # in a function or class that the program does not list
+
+
+@dataclass(slots=True)
+class _Scan:
+    program: Program
+    name: str
+    found: list[CallSite] = field(default_factory=list)
+    module: _Frame = field(default_factory=lambda: _Frame(Mode.ON))
+
+    def visit(self, node: ast.AST, place: _Place) -> None:
+        """Look at a node and all inside it, in order."""
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self._function(node, place)
+            case ast.ClassDef():
+                self._class(node, place)
+            case ast.With() | ast.AsyncWith():
+                self._with(node, place)
+            case ast.If() | ast.For() | ast.AsyncFor() | ast.While() | ast.Try():
+                self._at_times(node, place)
+            case ast.Call(func=ast.Name(id=self.name) | ast.Attribute(attr=self.name) as func):
+                self._found(func, place, called=True)
+                for child in (func, *node.args, *node.keywords):
+                    self._inside(child, place)
+            case ast.Name(id=self.name, ctx=ast.Load()) | ast.Attribute(attr=self.name, ctx=ast.Load()):
+                self._found(node, place, called=False)
+                self._inside(node, place)
+            case ast.Expr(value=ast.Call(func=func) as call) if self._sets_mode(func):
+                place.frame.mode = _flag(call)
+            case _:
+                self._inside(node, place)
+
+    def _inside(self, node: ast.AST, place: _Place) -> None:
+        for child in ast.iter_child_nodes(node):
+            self.visit(child, place)
+
+    def _found(self, node: ast.Name | ast.Attribute, place: _Place, *, called: bool) -> None:
+        mode = place.frame.mode
+        if mode is None and place.function is None:
+            mode = Mode.ON
+        self.found.append(CallSite(node, self.program, place.function, place.syntax, mode, called))
+
+    def _at_times(self, node: ast.stmt, place: _Place) -> None:
+        """What is set under a condition holds at times."""
+        before = place.frame.mode
+        self._inside(node, place)
+        if place.frame.mode is not before:
+            place.frame.mode = Mode.UNKNOWN
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, place: _Place) -> None:
+        for decorator in node.decorator_list:
+            self.visit(decorator, place)
+        frame = _Frame(_decorated(self.program, node))
+        if place.function is not None or place.hidden:  # defined within a function: entered as that is
+            inner = _Place(frame, place.function, place.syntax, hidden=place.hidden)
+        else:
+            function = place.cls.methods.get(node.name) if place.cls else self.program.find_function(node.name)
+            if function is not None and gradient_modes.guarded_by_framework(function):
+                frame.mode = Mode.OFF
+            elif function is not None and gradient_modes.trained_by_framework(function):
+                frame.mode = Mode.ON
+            inner = _Place(frame, function, node, hidden=function is None)
+        for statement in node.body:
+            self.visit(statement, inner)
+
+    def _class(self, node: ast.ClassDef, place: _Place) -> None:
+        listed = place.function is None and place.cls is None and not place.hidden
+        cls = self.program.find_class(node.name) if listed else None
+        inside = _Place(place.frame, place.function, place.syntax, cls, hidden=cls is None)
+        for statement in node.body:
+            self.visit(statement, inside)
+
+    def _with(self, node: ast.With | ast.AsyncWith, place: _Place) -> None:
+        frame = place.frame
+        before = frame.mode
+        for item in node.items:
+            self.visit(item.context_expr, place)
+            mode = _context(self.program, item.context_expr)
+            if mode is not None and not (mode is Mode.UNKNOWN and frame.mode is Mode.OFF):
+                frame.mode = mode
+        for statement in node.body:
+            self.visit(statement, place)
+        frame.mode = before
+
+    def _sets_mode(self, func: ast.expr) -> bool:
+        return self.program.qualify(dotted(func)) in known_modes.SETTERS
+
+
+def _flag(call: ast.Call) -> Mode:
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    match given:
+        case [ast.Constant(value=False)]:
+            return Mode.OFF
+        case [ast.Constant(value=True)]:
+            return Mode.ON
+    return Mode.UNKNOWN
+
+
+def _context(program: Program, item: ast.expr) -> Mode | None:
+    """The mode inside `with item:`; None where it stays as it is."""
+    name = outlined_name(item)
+    qualified = program.qualify(name)
+    mode = _of_library(item, qualified)
+    if mode is not None:
+        return mode
+    if known_modes.is_neutral_context(qualified) or name.rpartition(".")[2] in known_modes.NEUTRAL_METHODS:
+        return None
+    return _of_project(program, name, Mode.UNKNOWN)
+
+
+def _decorated(program: Program, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Mode | None:
+    """The mode that a function's decorators set; None where they set none."""
+    for decorator in node.decorator_list:
+        name = outlined_name(decorator)
+        qualified = program.qualify(name)
+        mode = _of_library(decorator, qualified) or _of_project(program, name, None)
+        if mode is not None:
+            return mode
+    return None
+
+
+def _of_library(node: ast.expr, qualified: str) -> Mode | None:
+    """The mode set by `torch.no_grad()` and its kin, called or not."""
+    if isinstance(node, ast.Call) and qualified in known_modes.SETTERS:
+        return _flag(node)
+    mode = gradient_modes.mode_of_external(qualified)
+    if mode is not None and isinstance(node, ast.Call) and (node.args or node.keywords):
+        return Mode.UNKNOWN
+    return mode
+
+
+def _of_project(program: Program, name: str, otherwise: Mode | None) -> Mode | None:
+    """The mode that a context manager or decorator of the project sets, by what it mentions."""
+    found = program.find_function(name) or program.find_class(name) or program.resolve(program.qualify(name))
+    if found is None:
+        return otherwise
+    mentioned = {found.program.qualify(path) for path in found.outline.called}
+    if mentioned & known_modes.OFF:
+        return Mode.OFF
+    if mentioned & (known_modes.SETTERS | known_modes.ON):
+        return Mode.UNKNOWN
+    return None
+
+
+# -- the class of an object ------------------------------------------------------------------------------------------
+
+
+def class_of(owner: ast.expr, site: CallSite) -> ClassInfo | None:
+    """The project's class of what a method is called on; None where it cannot be told."""
+    program = site.program
+    match owner:
+        case ast.Name(id="self" | "cls") if site.function is not None:
+            return site.function.cls
+        case ast.Call(func=ast.Name(id="super")):
+            ancestors = site.function.cls.ancestors() if site.function is not None and site.function.cls else iter(())
+            return next(itertools.islice(ancestors, 1, None), None)
+        case ast.Call(func=func):
+            return _class_named(dotted(func), site)
+        case ast.Name(id=name):
+            statements: list[ast.AST] = [site.syntax] if site.syntax is not None else []
+            found = _class_named(name, site) if name not in site.bound else None
+            if found is None and site.syntax is None:
+                statements = [piece.outline for piece in program.source.pieces if piece.outline and not piece.name]
+            return found or _made(name, statements, site)
+        case ast.Attribute(value=ast.Name(id="self"), attr=_) if site.function is not None and site.function.cls:
+            methods = (method.syntax for cls in site.function.cls.ancestors() for method in cls.methods.values())
+            return _made(dotted(owner), [syntax for syntax in methods if syntax is not None], site)
+        case ast.Attribute():
+            return _class_named(dotted(owner), site)
+    return None
+
+
+def _class_named(path: str, site: CallSite) -> ClassInfo | None:
+    if not path:
+        return None
+    first, dot, rest = path.partition(".")
+    qualified = site.imported.get(first, "")
+    qualified = qualified + dot + rest if qualified else site.program.qualify(path)
+    found = site.program.find_class(path) or site.program.resolve(qualified, Lead.CALLER)
+    return found if isinstance(found, ClassInfo) else None
+
+
+def _made(path: str, within: list[ast.AST], site: CallSite) -> ClassInfo | None:
+    """The class of which a variable or attribute is made, or as which it is annotated; None if of several."""
+    found: set[ClassInfo] = set()
+    for value in (value for root in within for value in _given(path, root)):
+        cls = _class_named(dotted(value.func) if isinstance(value, ast.Call) else _annotated(value), site)
+        if cls is None:
+            return None
+        found.add(cls)
+    return found.pop() if len(found) == 1 else None
+
+
+def _given(path: str, root: ast.AST) -> Iterator[ast.expr]:
+    """The constructors and annotations of a variable, parameter or attribute; names lead to their annotations."""
+    for node in ast.walk(root):
+        match node:
+            case ast.Assign(targets=targets, value=value) if any(dotted(target) == path for target in targets):
+                yield from _unfolded(value, root)
+            case ast.AnnAssign(target=target, annotation=annotation) if dotted(target) == path:
+                yield annotation
+            case ast.arg(arg=name, annotation=ast.expr() as annotation) if name == path:
+                yield annotation
+            case ast.withitem(context_expr=value, optional_vars=ast.expr() as target) if dotted(target) == path:
+                yield value
+
+
+def _unfolded(value: ast.expr, root: ast.AST) -> Iterator[ast.expr]:
+    if isinstance(value, ast.Name):
+        annotations = [n.annotation for n in ast.walk(root) if isinstance(n, ast.arg) and n.arg == value.id]
+        yield from (annotation for annotation in annotations if annotation is not None)
+        if annotations != [None] and annotations:
+            return
+    yield value
+
+
+def _annotated(annotation: ast.expr) -> str:
+    """The class that an annotation names: `Trainer`, `"Trainer"`, `Trainer | None`, `Optional[Trainer]`."""
+    match annotation:
+        case ast.Constant(value=str(text)):
+            return text if text.replace(".", "").isidentifier() else ""
+        case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
+            return dotted(left)
+        case ast.Subscript(value=ast.Name(id="Optional") | ast.Attribute(attr="Optional"), slice=inner):
+            return dotted(inner)
+    return dotted(annotation)

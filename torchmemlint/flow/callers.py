@@ -1,0 +1,178 @@
+"""Who calls a function, in the whole project, and with gradients on or off.
+
+Asked only about functions in which something would be reported. The project's text is searched for the function's name
+first; of the files that mention it at most `MAX_FILES` are parsed, and calls are told by what the name was imported
+from, or by the class of the object: `self`, an annotation, a constructor. What stays unclear counts as today, as a call
+with gradients on.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from torchmemlint.findings import Lead
+from torchmemlint.flow import call_sites
+from torchmemlint.flow.call_sites import CallSite
+from torchmemlint.flow.program import ClassInfo, Function, Program
+from torchmemlint.flow.values import Mode
+from torchmemlint.syntax.outline import dotted
+
+MAX_FILES = 12  # parsed for the callers of one function
+MAX_DEPTH = 4  # callers of callers
+
+# Called by machinery that no name leads to.
+_IMPLICIT = frozenset({"forward", "main"})
+
+
+class Callers:
+    """The callers of the functions of one file."""
+
+    def __init__(self, main: Program) -> None:
+        self._main = main
+        self._modes: dict[tuple[Path, str], Mode] = {}
+
+    def mode(self, function: Function) -> Mode:
+        """The mode in which all that calls the function runs it: on where anything does, or nothing is known to."""
+        return self._mode(function, 0, frozenset()) or Mode.ON
+
+    def _mode(self, function: Function, depth: int, within: frozenset[tuple[Path, str]]) -> Mode | None:
+        """The same; None where the only callers are those asked about (`within`), which so do not decide."""
+        key = (function.program.source.path, function.qualname)
+        if key in within:
+            return None
+        if key in self._modes:
+            return self._modes[key]
+        if depth > MAX_DEPTH or not _is_called_by_name(function):
+            return Mode.ON
+        sites = self._sites(function)
+        modes: set[Mode | None] = set() if sites else {Mode.ON}
+        for site in sites:
+            modes.add(site.mode if site.mode is not None else self._of_caller(site, depth, within | {key}))
+            if Mode.ON in modes:
+                break
+        modes.discard(None)
+        if not modes:
+            return None  # a circle: other ways into it decide
+        found = Mode.ON if not modes or Mode.ON in modes else Mode.UNKNOWN if Mode.UNKNOWN in modes else Mode.OFF
+        self._modes[key] = found
+        return found
+
+    def _of_caller(self, site: CallSite, depth: int, within: frozenset[tuple[Path, str]]) -> Mode | None:
+        return self._mode(site.function, depth + 1, within) if site.function is not None else Mode.ON
+
+    def _sites(self, function: Function) -> list[CallSite]:
+        """The calls of a function; where only calls of its name are known, these."""
+        programs = self._programs(function)
+        if programs is None:
+            return []
+        certain: list[CallSite] = []
+        possible: list[CallSite] = []
+        for program in programs:
+            for site in _mentions(program, function):
+                match self._is_call(site, function):
+                    case True:
+                        certain.append(site)
+                    case None if site.called:
+                        possible.append(site)
+        if function.cls is not None and self._is_only_definition(function):
+            return certain + possible
+        return certain or possible
+
+    def _programs(self, function: Function) -> list[Program] | None:
+        """The files that mention a function, parsed; None where they are too many to."""
+        own = function.program
+        project = self._main.project
+        if project is None:
+            return [own]
+        mentioning = project.texts.mentioning(function.name)
+        if mentioning is None or not project.texts.holds(own.source.path):
+            return None
+        others = [path for path in mentioning if path not in (own.source.path, self._main.source.path)]
+        defining = project.texts.mentioning(f"def {function.name}") or {}
+        # A file that only defines a namesake mentions it as often as it defines it.
+        others = [path for path in others if mentioning[path] > defining.get(path, 0)]
+        if len(others) > MAX_FILES:
+            return None
+        found = [own]
+        if self._main is not own and self._main.source.path in mentioning:
+            found.append(self._main)
+        for path in sorted(others):
+            program = project.program(path, Lead.CALLER, function.name, own.source.path)
+            if program is None:
+                return None
+            if not program.is_test:
+                found.append(program)
+        return found
+
+    def _is_only_definition(self, function: Function) -> bool:
+        project = self._main.project
+        defining = project.texts.mentioning(f"def {function.name}") if project is not None else None
+        return defining is not None and sum(defining.values()) == 1
+
+    def _is_call(self, site: CallSite, function: Function) -> bool | None:
+        """Does a call (or other mention) of a function's name mean the function? None: it may."""
+        program = site.program
+        if site.function is not None and _same(site.function, function):
+            return False  # a call of itself says nothing of how it is entered
+        match site.node:
+            case ast.Name(id=name):
+                if function.cls is not None or name in site.bound:
+                    return False
+                if program.source.path == function.program.source.path:
+                    return True
+                return self._leads_to(site, name, function)
+            case ast.Attribute(value=owner):
+                if function.cls is None:
+                    return self._leads_to(site, dotted(site.node), function)
+                cls = call_sites.class_of(owner, site)
+                return None if cls is None else _runs(cls, function)
+        return False
+
+    def _leads_to(self, site: CallSite, path: str, function: Function) -> bool:
+        program = site.program
+        project = self._main.project
+        first, dot, rest = path.partition(".")
+        if not first or project is None:
+            return False
+        target = function.program.source.path
+        imported = site.imported.get(first) or program.imported.get(first)
+        if imported is not None:
+            return project.leads_to(imported + dot + rest, program.source.path, target, function.name)
+        if dot:
+            return False
+        stars = (f"{module}{'' if module.endswith('.') else '.'}{first}" for module in program.star_imports)
+        return any(project.leads_to(star, program.source.path, target, function.name) for star in stars)
+
+
+def _mentions(program: Program, function: Function) -> Iterator[CallSite]:
+    """The mentions of a function's name, also under the names that the file imports it as."""
+    names = {local for local, imported in program.imported.items() if imported.rpartition(".")[2] == function.name}
+    for name in sorted({function.name, *names}):
+        yield from call_sites.find(program, name)
+
+
+def _is_called_by_name(function: Function) -> bool:
+    """Would a search for its name find the callers?"""
+    return function.parent is None and not function.name.startswith("__") and function.name not in _IMPLICIT
+
+
+def _same(a: Function, b: Function) -> bool:
+    return a.qualname == b.qualname and a.program.source.path == b.program.source.path
+
+
+def _runs(cls: ClassInfo, function: Function) -> bool:
+    """Does a method's name, asked of an object of this class, mean the method?"""
+    owner = function.cls
+    assert owner is not None
+    for ancestor in cls.ancestors():
+        if function.name in ancestor.methods:
+            if _same(ancestor.methods[function.name], function):
+                return True
+            break
+    return any(_is_class(ancestor, cls) for ancestor in owner.ancestors())  # the object may be of a derived class
+
+
+def _is_class(a: ClassInfo, b: ClassInfo) -> bool:
+    return a.name == b.name and a.program.source.path == b.program.source.path
