@@ -314,6 +314,32 @@ class Task(LightningModule):
     assert codes(tmp_path, "evaluate.py") == ["TML201"]
 
 
+@pytest.mark.parametrize(("method", "found"), [("prediction_step", True), ("count_right", False)])
+def test_a_framework_that_calls_the_method_itself(method: str, found: bool, tmp_path: Path) -> None:
+    trainer = f"""
+import torch
+from transformers import Trainer
+
+class Own(Trainer):
+    def {method}(self, model, batches):
+        model.eval()
+        right = 0
+        for x, y in batches:
+            right += (model(x).argmax(1) == y).sum().item()
+        return right
+"""
+    use = f"""
+import torch
+from trainer import Own
+
+def report(trainer: Own, batches):
+    with torch.no_grad():
+        return trainer.{method}(trainer.model, batches)
+"""
+    write(tmp_path, {"trainer.py": trainer, "use.py": use})
+    assert codes(tmp_path, "trainer.py") == ["TML201"] * found
+
+
 def test_what_turns_gradients_on_itself_is_reported(tmp_path: Path) -> None:
     evaluate = VALIDATE.replace("    right = 0\n", "    right = 0\n    torch.set_grad_enabled(True)\n")
     write(tmp_path, {"pkg/__init__.py": "", "pkg/evaluate.py": evaluate, "a.py": CALLERS["from"].format(context=OFF)})

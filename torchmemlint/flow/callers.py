@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from torchmemlint.findings import Lead
-from torchmemlint.flow import call_sites
+from torchmemlint.flow import call_sites, gradient_modes
 from torchmemlint.flow.call_sites import CallSite
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.values import Mode
@@ -154,7 +154,9 @@ def _mentions(program: Program, function: Function) -> Iterator[CallSite]:
 
 
 def _is_called_by_name(function: Function) -> bool:
-    """Would a search for its name find the callers?"""
+    """Would a search for its name find the callers? Frameworks call their own hooks, with gradients on."""
+    if gradient_modes.trained_by_framework(function) or gradient_modes.runs_inference(function):
+        return False
     return function.parent is None and not function.name.startswith("__") and function.name not in _IMPLICIT
 
 
