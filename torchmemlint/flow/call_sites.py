@@ -15,7 +15,6 @@ from torchmemlint.findings import Lead
 from torchmemlint.flow import gradient_modes
 from torchmemlint.flow.program import ClassInfo, Function, Program, outlined_name
 from torchmemlint.flow.values import Mode
-from torchmemlint.knowledge import gradient_modes as known_modes
 from torchmemlint.syntax.outline import dotted, imports
 
 
@@ -156,7 +155,7 @@ class _Scan:
         frame.mode = before
 
     def _sets_mode(self, func: ast.expr) -> bool:
-        return self.program.qualify(dotted(func)) in known_modes.SETTERS
+        return self.program.qualify(dotted(func)) in self.program.contracts.setters
 
 
 def _flag(call: ast.Call) -> Mode:
@@ -173,10 +172,11 @@ def _context(program: Program, item: ast.expr) -> Mode | None:
     """The mode inside `with item:`; None where it stays as it is."""
     name = outlined_name(item)
     qualified = program.qualify(name)
-    mode = _of_library(item, qualified)
+    mode = _of_library(program, item, qualified)
     if mode is not None:
         return mode
-    if known_modes.is_neutral_context(qualified) or name.rpartition(".")[2] in known_modes.NEUTRAL_METHODS:
+    neutral = program.contracts.neutral
+    if qualified in neutral or neutral.has_method(name.rpartition(".")[2]):
         return None
     return _of_project(program, name, Mode.UNKNOWN)
 
@@ -186,17 +186,17 @@ def _decorated(program: Program, node: ast.FunctionDef | ast.AsyncFunctionDef) -
     for decorator in node.decorator_list:
         name = outlined_name(decorator)
         qualified = program.qualify(name)
-        mode = _of_library(decorator, qualified) or _of_project(program, name, None)
+        mode = _of_library(program, decorator, qualified) or _of_project(program, name, None)
         if mode is not None:
             return mode
     return None
 
 
-def _of_library(node: ast.expr, qualified: str) -> Mode | None:
+def _of_library(program: Program, node: ast.expr, qualified: str) -> Mode | None:
     """The mode set by `torch.no_grad()` and its kin, called or not."""
-    if isinstance(node, ast.Call) and qualified in known_modes.SETTERS:
+    if isinstance(node, ast.Call) and qualified in program.contracts.setters:
         return _flag(node)
-    mode = gradient_modes.mode_of_external(qualified)
+    mode = gradient_modes.mode_of_external(program.contracts, qualified)
     if mode is not None and isinstance(node, ast.Call) and (node.args or node.keywords):
         return Mode.UNKNOWN
     return mode
@@ -208,9 +208,10 @@ def _of_project(program: Program, name: str, otherwise: Mode | None) -> Mode | N
     if found is None:
         return otherwise
     mentioned = {found.program.qualify(path) for path in found.outline.called}
-    if mentioned & known_modes.OFF:
+    contracts = program.contracts
+    if any(name in contracts.off for name in mentioned):
         return Mode.OFF
-    if mentioned & (known_modes.SETTERS | known_modes.ON):
+    if any(name in contracts.setters or name in contracts.on for name in mentioned):
         return Mode.UNKNOWN
     return None
 
