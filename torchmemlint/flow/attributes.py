@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import containers, failures, overwriting
+from torchmemlint.flow import checkpoints, containers, failures, overwriting
 from torchmemlint.flow.facts import AttributeStore, Detach, NoOpGradMode, Use
 from torchmemlint.flow.graphs import detached, tensor_from
 from torchmemlint.flow.interpreter import KEPT, Interpreter, class_of
@@ -248,7 +248,9 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
         it.state.heap.pop((owner.oid, "frozen"), None)  # a fresh head on a frozen trunk trains
     path = dotted_text(target)
     if isinstance(value, Unknown) and path:
-        value = it.with_behaviour(value, path, it.site(target))
+        shown = it.with_behaviour(value, path, it.site(target))
+        checkpoints.run(it, value, shown)
+        value = shown
     slot = it.slot(owner, name)
     if slot is not None:
         _kept(it, target, owner, slot, value, node)

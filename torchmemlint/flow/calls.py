@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchmemlint.flow import (
     attributes,
+    checkpoints,
     containers,
     differentiation,
     failures,
@@ -113,6 +114,8 @@ def method(it: Interpreter, node: cst.Call, callee: Method, arguments: Arguments
     name = callee.name
     if name == "backward":
         return differentiation.backward(it, node, callee.owner, arguments, callee.path)
+    if name == "load_state_dict" and checkpoints.copied(it, node, callee.owner, arguments):
+        return Unknown()
     match callee.owner:
         case Tensor() as tensor:
             return tensors.method(it, node, tensor, name, arguments)

@@ -23,6 +23,7 @@ from torchmemlint.flow.values import (
     Mode,
     ModuleValue,
     Origin,
+    Step,
     Tensor,
     Unknown,
     Value,
@@ -46,6 +47,8 @@ class Use(enum.Flag):
     READ = enum.auto()  # as a number: item, float, print, compare, argmax, numpy
     DETACHED = enum.auto()
     COLLECTED = enum.auto()  # put into a container
+    COPIED = enum.auto()  # into tensors that exist already: load_state_dict
+    MODULE = enum.auto()  # it turns out to be a module
     ARRAY = enum.auto()  # handed to numpy as it is: that raises for a tensor with a graph, so it has none
 
 
@@ -314,6 +317,19 @@ class SequentialBuilt:
     complete: bool
 
 
+@dataclass(frozen=True, slots=True)
+class CheckpointLoad:
+    """A file of tensors read: `torch.load(path)`."""
+
+    site: Site
+    scope: Scope
+    qualified: str
+    callee: str  # source text of what is called
+    origin: Origin  # in the past of whatever comes out
+    as_saved: bool  # for certain no `map_location`: everything goes back to the device it was saved from
+    file: str  # source text of what is read
+
+
 @dataclass(slots=True)
 class FileFacts:
     """Everything known about one file."""
@@ -342,6 +358,11 @@ class FileFacts:
     shared_activations: set[Site] = field(default_factory=set)  # activation modules handed to code out of view
     sequentials: list[SequentialBuilt] = field(default_factory=list)
     failures: list[FailureHeld] = field(default_factory=list)
+    checkpoint_loads: list[CheckpointLoad] = field(default_factory=list)
+    loaded: set[Origin] = field(default_factory=set)  # what was read from files
+    saved_files: set[tuple[Function | None, str]] = field(default_factory=set)  # source texts of paths, by function
+    copied_at: dict[Origin, Site] = field(default_factory=dict)  # loaded value -> where it is copied from
+    module_shown: dict[Origin, Step] = field(default_factory=dict)  # loaded value -> what shows that it is a module
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
     uses: dict[Origin, Use] = field(default_factory=dict)
     given_back: set[Origin] = field(default_factory=set)  # by public methods of modules, to whoever calls them
@@ -423,4 +444,5 @@ _LISTS = (
     "hazards",
     "sequentials",
     "failures",
+    "checkpoint_loads",
 )

@@ -377,6 +377,8 @@ class Interpreter:
         qualified = program.imported.get(name)
         if qualified is not None:
             return self.external(qualified, program)
+        if name == "torch" and program.star_imports:
+            return External(name)  # it came with `from utils import *`
         return Unknown(path=name)
 
     def external(self, qualified: str, program: Program | None = None) -> Value:

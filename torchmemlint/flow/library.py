@@ -10,6 +10,7 @@ import libcst as cst
 from torchmemlint.flow import (
     attributes,
     calls,
+    checkpoints,
     containers,
     differentiation,
     gradient_modes,
@@ -39,6 +40,7 @@ from torchmemlint.flow.values import (
     Unknown,
     Value,
 )
+from torchmemlint.knowledge import checkpoints as known_checkpoints
 from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.text import text_of
 
@@ -53,6 +55,8 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
     handler = _HANDLERS.get(qualified)
     if handler is not None:
         return handler(it, node, arguments)
+    if qualified in known_checkpoints.LOADERS:
+        return checkpoints.load(it, node, qualified, arguments)
     if qualified in it.contracts.names("loaders"):
         return loaders.build(it, node, qualified, arguments)
     if it.contracts.is_module_class(qualified) or it.contracts.is_module_factory(qualified):
@@ -397,6 +401,7 @@ _HANDLERS: dict[str, Callable[[Interpreter, cst.Call, Arguments], Value]] = {
     "torch.nn.utils.clip_grad_norm": _clip,
     "torch.nn.functional.one_hot": _one_hot,
     "torch.nn.utils.parameters_to_vector": _parameters_to_vector,
+    "torch.save": checkpoints.save,
     "torch.utils.data.TensorDataset": loaders.dataset,
     "torch.utils.data.dataset.TensorDataset": loaders.dataset,
     "torch.utils.data.Subset": loaders.dataset,
@@ -457,6 +462,9 @@ def object_method(it: Interpreter, node: cst.Call, owner: Known, name: str, argu
             return owner if name in ("to", "cuda", "half", "eval", "float") else Unknown()
         case "loader", _:
             return Unknown()
+        case "state dict", "update":
+            if checkpoints.merged(it, node, owner, arguments):
+                return Constant(None, True)
         case "device" | "context" | "keys", _:
             return Unknown()
     if owner.role in ("iterator", "enumerate", "zip", "items"):
@@ -474,6 +482,10 @@ def unknown_method(it: Interpreter, node: cst.Call, owner: Value, name: str, pat
     if name == "enter_context" and arguments.items:
         gradient_modes.enter(it, arguments.items[0].value, arguments.items[0].node)
         return arguments.items[0].value
+    if name == "update" and checkpoints.merged(it, node, owner, arguments):
+        return Constant(None, True)
+    if isinstance(owner, Unknown) and (loaded := checkpoints.part(it, node, owner, name)) is not None:
+        return loaded
     if name == "step" and isinstance(owner, Unknown) and not arguments.items:
         it.effect("step")
     if name in torch_api.CUTS and isinstance(owner, Unknown):

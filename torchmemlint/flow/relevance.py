@@ -15,7 +15,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 
-from torchmemlint.flow import idle, signs
+from torchmemlint.flow import idle, signs, telling
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.signs import Unit
 from torchmemlint.knowledge import failures
@@ -120,6 +120,7 @@ def _slice(program: Program, units: list[Unit], driven: bool, handing: Set[Piece
             signs.keeps(unit, read, given_tensors=driven or unit.name in called)
             or signs.cuts(unit)
             or trained
+            or (telling.loads(unit, program) and not program.is_test)
             or (unit in measured and signs.measures(unit))
         ):
             graphs.add(unit)
@@ -128,8 +129,8 @@ def _slice(program: Program, units: list[Unit], driven: bool, handing: Set[Piece
         concerned = signs.activation_attributes(unit) if unit.cls is not None else set()
         if concerned:
             chosen.update(u for u in _family(unit, units) if not concerned.isdisjoint(u.outline.names))
-    telling = [unit for unit in units if unit.function.piece not in handing]
-    chosen |= _with_mentioning(graphs, telling, lambda unit: {*unit.attributes, *_mentions(unit)})
+    others = [unit for unit in units if unit.function.piece not in handing]
+    chosen |= _with_mentioning(graphs, others, lambda unit: {*unit.attributes, *_mentions(unit)})
     chosen |= alone
     return chosen | _constructors(chosen, units)
 

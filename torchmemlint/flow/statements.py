@@ -10,6 +10,7 @@ import libcst as cst
 from torchmemlint.flow import (
     attributes,
     calls,
+    checkpoints,
     containers,
     expressions,
     failures,
@@ -114,7 +115,9 @@ def _assign_name(
     if it.frame.handler is not None:
         failures.named(it, name, node, value)
     if isinstance(value, Unknown):
-        value = it.with_behaviour(value, name, it.site(target))
+        shown = it.with_behaviour(value, name, it.site(target))
+        checkpoints.run(it, value, shown)
+        value = shown
         if isinstance(value, Unknown) and value.path:
             value = replace(value, path="")
     if name in it.frame.globals_declared:

@@ -1,0 +1,117 @@
+"""TML504 load-without-map-location."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmemlint.flow.facts import CheckpointLoad, FileFacts, Use
+from torchmemlint.knowledge import checkpoints
+from torchmemlint.rules.arguments import adding, node_of, replacing
+from torchmemlint.rules.base import Rule
+from torchmemlint.rules.findings import Link, is_test, report
+from torchmemlint.syntax.text import shortened
+
+_ON_HOST = 'map_location="cpu"'
+_UNDERSTOOD = Use.COPIED | Use.COLLECTED | Use.READ | Use.ARRAY
+
+
+class LoadWithoutMapLocation(Rule):
+    """A checkpoint is put back on the device that saved it.
+
+    ## What it does
+    Reports `torch.load`, `torch.hub.load_state_dict_from_url` and `torch.utils.model_zoo.load_url` without
+    `map_location` where what they read is then copied into tensors that exist already (`load_state_dict`), or is a
+    whole module. For the last two, which fetch what others published, mostly from the host, it is an advice.
+
+    ## Why it costs memory
+    `torch.load` puts every tensor back on the device that it was saved from. What a training saved on `cuda:0` needs
+    room there again, beside the model and the optimizer that it is copied into, and in every process of a distributed
+    run: all of them put their copy on the GPU that saved the file. A machine without that device cannot read the file
+    at all.
+
+    ## Example
+    ```python
+    checkpoint = torch.load(path)
+    model.load_state_dict(checkpoint["model"])
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    ```
+
+    ## Use instead
+    ```python
+    checkpoint = torch.load(path, map_location="cpu")
+    model.load_state_dict(checkpoint["model"])
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    ```
+
+    ## Fix safety
+    Safe where all that is done with the file's contents is in view, and they are copied to where they belong or read
+    as numbers. Unsafe where a part of them is kept, returned or handed on, or where a whole module is loaded: those
+    stay on the host then, and the program may have to move them itself.
+
+    ## When it stays silent
+    `map_location` is given in any form, also in `**kwargs` that are not known, or is given where the same function
+    loads the same file under another condition; the same function saved the file, from its own devices;
+    `load_state_dict(..., assign=True)` makes the loaded tensors themselves the parameters; what is loaded has a state
+    without tensors (a scheduler, a sampler); what becomes of the file's contents is not in view; the weights are
+    torchvision's, which lie on the host; tests.
+
+    ## References
+    - [torch.load](https://docs.pytorch.org/docs/stable/generated/torch.load.html)
+    - [Saving and loading models across devices](https://docs.pytorch.org/tutorials/recipes/recipes/save_load_across_devices.html)
+    """
+
+    code = "TML504"
+    name = "load-without-map-location"
+    severity = Severity.WARNING
+    fix = Applicability.SAFE
+    why = "every tensor of the file is put back on the device that saved it, beside the copy that the program uses"
+
+    def check(self, facts: FileFacts) -> Iterator[Finding]:
+        """Yield loads whose result is copied, or is a module, and goes to the device it was saved from."""
+        if is_test(facts):
+            return
+        settled = {(load.scope.function, load.file) for load in facts.checkpoint_loads if not load.as_saved}
+        settled |= facts.saved_files
+        for load in facts.checkpoint_loads:
+            if not load.as_saved or (load.scope.function, load.file) in settled:
+                continue
+            published = load.qualified in checkpoints.PUBLISHED
+            if published and checkpoints.PUBLISHED_ON_HOST in facts.source.text:
+                continue
+            uses = facts.use(frozenset({load.origin}))
+            what = "the checkpoint" if Use.COPIED in uses else "the module" if Use.MODULE in uses else ""
+            if not what:
+                continue
+            safe = Use.COPIED in uses and uses in _UNDERSTOOD
+            yield report(
+                self,
+                facts,
+                load.site,
+                f"`{load.callee}({shortened(load.file, 40)})` puts {what} back on the device that saved it",
+                severity=Severity.ADVICE if published else None,
+                evidence=[(load.site, "no `map_location` says where the tensors go"), *_after(facts, load)],
+                fix=Fix(
+                    "Load to the host",
+                    Applicability.SAFE if safe else Applicability.UNSAFE,
+                    _edits(facts, load),
+                ),
+            )
+
+
+def _after(facts: FileFacts, load: CheckpointLoad) -> Iterator[Link]:
+    """Where the loaded value is copied from, or what shows that it is a module."""
+    if load.origin in facts.copied_at:
+        yield facts.copied_at[load.origin], "its tensors are copied here into those that exist already"
+    if load.origin in facts.module_shown:
+        shown = facts.module_shown[load.origin]
+        yield shown.site, shown.text
+
+
+def _edits(facts: FileFacts, load: CheckpointLoad) -> tuple[Edit, ...]:
+    given: cst.BaseExpression | None = node_of(load.site, "map_location", checkpoints.LOADERS[load.qualified])
+    if given is not None:
+        return replacing(load.site, given, '"cpu"')
+    return adding(facts, load.site, _ON_HOST)
