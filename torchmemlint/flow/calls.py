@@ -15,9 +15,11 @@ from torchmemlint.flow import (
     failures,
     gradient_modes,
     library,
+    micro_batches,
     modules,
     overwriting,
     tensors,
+    training,
 )
 from torchmemlint.flow.arguments import Argument, Arguments, evaluate_arguments
 from torchmemlint.flow.facts import Use, WeakCall
@@ -112,10 +114,12 @@ BUILTINS = library.BUILTINS
 def method(it: Interpreter, node: cst.Call, callee: Method, arguments: Arguments) -> Value:
     """A method of a value that the project does not define."""
     name = callee.name
-    if name == "backward":
+    if name in ("backward", "manual_backward"):
         return differentiation.backward(it, node, callee.owner, arguments, callee.path)
     if name == "load_state_dict" and checkpoints.copied(it, node, callee.owner, arguments):
         return Unknown()
+    if name in micro_batches.CUTTING:
+        micro_batches.cut(it, node, arguments, function=False)
     match callee.owner:
         case Tensor() as tensor:
             return tensors.method(it, node, tensor, name, arguments)
@@ -139,6 +143,7 @@ def unknown_call(it: Interpreter, node: cst.Call, callee: Value, arguments: Argu
     for value in arguments.values:
         it.use(value, Use.PASSED)
         overwriting.shared(it, value)
+    training.handed(it, node, arguments.values)
     if it.state.mode is Mode.OFF:
         return Unknown()
     made = it.origin(node)

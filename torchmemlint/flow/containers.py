@@ -179,7 +179,7 @@ def put(
 def marked(it: Interpreter, value: Value, origin: Origin, depth: int = 0) -> Value:
     """The value, with `origin` in the past of its graph-carrying parts: what is done with them later is told apart."""
     if isinstance(value, Tensor) and value.graph >= Graph.UNKNOWN:
-        return replace(value, origins=cap(value.origins | {origin}))
+        return replace(value, origins=cap(value.origins | {origin}), summed=value.summed | {origin})
     if isinstance(value, Container) and depth < MAX_ELEMENT_DEPTH:
         for key, element, _ in list(entries(it, value)):
             it.state.heap[(value.oid, key)] = marked(it, element, origin, depth + 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchmemlint.flow import training
 from torchmemlint.flow.arguments import Argument, Arguments, flag
 from torchmemlint.flow.facts import Backward, Use
 from torchmemlint.flow.interpreter import Interpreter
@@ -31,6 +32,7 @@ def gradients(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     inputs = arguments.get("1", "inputs")
     if inputs is not None:
         it.use(inputs, Use.DIFFERENTIATED)
+        training.asked(it, node, inputs)
     create = flag(arguments, "create_graph", "4")
     graph = Graph.NONE if create is False else Graph.LIVE if create else Graph.UNKNOWN
     made = it.site(node)
@@ -52,6 +54,7 @@ def _differentiate(it: Interpreter, node: cst.Call, value: Value, arguments: Arg
     it.computed += 1
     site = it.site(node)
     it.use(value, Use.DIFFERENTIATED)
+    training.differentiated(it, node, value)
     for part in _parts(it, value):
         it.prove(part, site)
     it.effect("backward")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import calls, containers, overwriting
+from torchmemlint.flow import calls, containers, micro_batches, overwriting
 from torchmemlint.flow.facts import Use
 from torchmemlint.flow.graphs import proven, tensor_from, through
 from torchmemlint.flow.interpreter import Interpreter
@@ -277,7 +277,9 @@ def _generators(it: Interpreter, comp: cst.CompFor | None) -> None:
 
     while comp is not None:
         iterable = it.evaluate(comp.iter)
-        assign(it, comp.target, element_of(it, iterable, comp.iter), comp.iter)
+        element = element_of(it, iterable, comp.iter)
+        micro_batches.entered(it, element, comp.iter)
+        assign(it, comp.target, element, comp.iter)
         for condition in comp.ifs:
             it.use(it.evaluate(condition.test), Use.READ)
         comp = comp.inner_for_in

@@ -132,6 +132,8 @@ class ModuleCall:
     function: Function | None = None  # the project function called, where module is None
     method: str = ""  # "encode" where the call is `module.encode(...)`
     exact: bool = True
+    live_inputs: tuple[LiveInput, ...] = ()
+    made: frozenset[Site] = frozenset()  # identities of the tensors that come out
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +179,32 @@ class Backward:
         if isinstance(self.value, Unknown):
             return self.value.made.site if self.value.made is not None else None
         return self.value.made if isinstance(self.value, Tensor) else None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingEvent:
+    """A backward, an optimizer's step, gradients zeroed, or what could freeze a module or needs a gradient itself.
+
+    Kinds: "backward", "step", "zero"; "handed" (modules given to code that is not understood; None: all of them);
+    "inputs" (gradients are taken with respect to these values).
+    """
+
+    kind: str
+    site: Site
+    root: Function | None  # the function in whose analysis it was seen (it may stand in one that is called from there)
+    order: int  # position in the order of evaluation of `root`
+    loops: Loops
+    tests: tuple[tuple[cst.BaseExpression, bool], ...]  # conditions around it, also around the calls that lead there
+    modules: frozenset[int] | None  # whose parameters are stepped or zeroed, or that are handed over; None: not known
+    origins: frozenset[Origin]  # of what is differentiated, or with respect to what
+
+
+@dataclass(frozen=True, slots=True)
+class LiveInput:
+    """An argument of a module's call that carries a graph."""
+
+    site: Site
+    value: Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +373,7 @@ class FileFacts:
     weak_calls: list[WeakCall] = field(default_factory=list)
     detaches: list[Detach] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
+    training: dict[tuple[object, ...], TrainingEvent] = field(default_factory=dict)
     no_op_modes: list[NoOpGradMode] = field(default_factory=list)
     lambda_hooks: list[Site] = field(default_factory=list)
     hooks: list[Hook] = field(default_factory=list)
@@ -365,7 +394,10 @@ class FileFacts:
     module_shown: dict[Origin, Step] = field(default_factory=dict)  # loaded value -> what shows that it is a module
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
     uses: dict[Origin, Use] = field(default_factory=dict)
+    leaving: set[Site] = field(default_factory=set)  # tensors, by identity, that are themselves kept or given away
     given_back: set[Origin] = field(default_factory=set)  # by public methods of modules, to whoever calls them
+    micro_batches: dict[LoopMark, tuple[Site, str]] = field(default_factory=dict)  # loops over batches; what says so
+    pieces: set[Site] = field(default_factory=set)  # where batches are cut, and what runs over the pieces
     tests: dict[Site, tuple[tuple[cst.BaseExpression, bool], ...]] = field(default_factory=dict)  # `if`s around facts
     spent: dict[Origin, list[tuple[Site, Loops]]] = field(default_factory=dict)  # backwards that free the graph
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 from torchmemlint.flow.interpreter import Interpreter
@@ -19,11 +19,12 @@ from torchmemlint.flow.values import (
     Via,
     cap,
 )
+from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.source_module import Site
 
 
 def tensor_from(
-    values: Iterable[Value],
+    values: Sequence[Value],
     *,
     producer: str,
     made: Site,
@@ -36,6 +37,7 @@ def tensor_from(
     carried: frozenset[Carry] = frozenset()
     cut = False
     part = -1
+    summed: frozenset[Origin] = frozenset()
     devices: set[Device] = set()
     for value in values:
         if isinstance(value, Tensor):
@@ -44,6 +46,7 @@ def tensor_from(
             cut = cut or value.partly_cut
             part = max(part, value.part)
             devices.add(value.device)
+            summed |= value.summed
             if value.graph > graph:
                 graph = value.graph
             if value.graph is Graph.LIVE and not history:
@@ -63,7 +66,24 @@ def tensor_from(
         producer=producer,
         made=made,
         part=-1 if producer.rpartition(".")[2] in _FLOATING or "oss" in producer else part,
+        summed=summed if summed and _is_linear(producer, values) else frozenset(),
     )
+
+
+def _is_linear(producer: str, values: Sequence[Value]) -> bool:
+    """Is the result a sum, mean or multiple of what it is made of?"""
+    if producer in _QUOTIENTS | _PRODUCTS:
+        graphs = [value for value in values if isinstance(value, Tensor) and value.graph is not Graph.NONE]
+        return len(graphs) == 1 and (producer in _PRODUCTS or values[0] is graphs[0])
+    return producer in _SUMS
+
+
+_PRODUCTS = frozenset("Multiply mul multiply mul_".split())
+_QUOTIENTS = frozenset("Divide div divide true_divide div_".split())
+_SUMS = torch_api.COPIES | frozenset(
+    "Add Subtract add sub subtract add_ sub_ neg unary sum mean nanmean stack cat concat hstack getitem "
+    "scale scale_loss".split()
+)
 
 
 # Operations on floating-point tensors only: what they take is no number, index or mask.
@@ -86,6 +106,7 @@ def detached(value: Tensor) -> Tensor:
         exact=True,
         part=-1,
         parameter_of=0,
+        summed=frozenset(),
     )
 
 

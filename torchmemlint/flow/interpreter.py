@@ -55,6 +55,7 @@ MAX_STEPS_OF_FILE = 60_000  # after so many, a function gets a tenth of that: on
 MAX_ELEMENT_DEPTH = 4  # containers within containers
 FOLDED = -2  # index of the origin of a value folded over iterations
 PIPELINE = "diffusers.DiffusionPipeline"
+LEAVING = (Use.RETURNED, Use.STORED, Use.PASSED, Use.COLLECTED)
 KEPT = -3  # index of the origin of a value put where it outlives the iteration or call
 
 
@@ -442,6 +443,9 @@ class Interpreter:
         uses = self.facts.uses
         if self.frame.entrance is not None and Use.ARRAY in use:
             use = (use & ~Use.ARRAY) | Use.READ  # which of several ways a library goes is not known
+        if use in LEAVING:
+            parts = self.elements(value) if isinstance(value, Container) else (value,)
+            self.facts.leaving.update(part.made for part in parts if isinstance(part, Tensor) and part.made is not None)
         for origin in self.deep_origins(value):
             known = uses.get(origin)
             if known is None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
+from torchmemlint.flow import micro_batches
 from torchmemlint.flow.facts import LoaderIteration
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import Interpreter
@@ -51,6 +52,8 @@ TRANSPARENT = frozenset(
 
 def element_of(it: Interpreter, value: Value, node: cst.BaseExpression) -> Value:
     """The value of a loop variable that runs over `value`."""
+    if it.facts.pieces:
+        micro_batches.iterated(it, value, node)
     match value:
         case Container():
             if value.kind in ("dict", "defaultdict"):

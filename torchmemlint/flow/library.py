@@ -16,8 +16,10 @@ from torchmemlint.flow import (
     gradient_modes,
     iteration,
     loaders,
+    micro_batches,
     modules,
     tensors,
+    training,
 )
 from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import NoOpGradMode, Use
@@ -110,6 +112,8 @@ def _computes(qualified: str) -> bool:
 
 def _transparent(arguments: Arguments) -> Value:
     first = arguments.items[0].value
+    if isinstance(first, Known) and first.role == "parameters":
+        return replace(first, arguments=arguments.pairs()[1:])  # chain(a.parameters(), b.parameters())
     return first
 
 
@@ -235,7 +239,10 @@ def _setattr(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
 def _next(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     if not arguments.items:
         return Unknown()
-    return iteration.element_of(it, arguments.items[0].value, arguments.items[0].node)
+    first = arguments.items[0]
+    element = iteration.element_of(it, first.value, first.node)
+    micro_batches.entered(it, element, node)
+    return element
 
 
 def _iter(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
@@ -435,11 +442,17 @@ def object_method(it: Interpreter, node: cst.Call, owner: Known, name: str, argu
     match owner.role, name:
         case "optimizer", "step":
             it.effect("step")
+            training.stepped(it, node, owner)
+            return Unknown()
+        case "optimizer", "zero_grad":
+            training.zeroed(it, node, owner)
             return Unknown()
         case "scaler", "scale":
             return arguments.items[0].value if arguments.items else Unknown()
         case "scaler", "step":
             it.effect("step")
+            if arguments.items:
+                training.stepped(it, node, arguments.items[0].value)
             return Constant(None, True)
         case "exit stack", "enter_context":
             if arguments.items:
@@ -456,6 +469,8 @@ def object_method(it: Interpreter, node: cst.Call, owner: Known, name: str, argu
             return loaders.parsed_arguments(it, node, owner, name)
         case "batch", "to" | "cuda":
             return tensors.moved(it, node, owner, name, arguments)
+        case "batch", "chunk" | "split" | "tensor_split" if it.site(node) in it.facts.pieces:
+            return Known("iterator", element=replace(owner, qualified="piece"))
         case "batch", _:
             return iteration.part(owner) if name in _SAME_STORAGE else replace(owner, qualified="computed")
         case "guarded", _:
@@ -558,7 +573,11 @@ def _unknown_requires_grad(it: Interpreter, node: cst.Call, owner: Unknown, argu
     if isinstance(on, Constant) and on.known and not on.value:
         return owner
     it.effect("input-gradient")
-    return owner
+    it.facts.leaves.add(it.origin(node))
+    result = replace(owner, origins=owner.origins | {it.origin(node)})
+    if isinstance(node.func, cst.Attribute) and isinstance(node.func.value, cst.Name):
+        it.state.vars[node.func.value.value] = result
+    return result
 
 
 __all__ = ["BUILTINS", "Step", "builtin", "call", "call_object", "object_method", "unknown_method"]

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import calls, containers, overwriting, tensors
+from torchmemlint.flow import calls, containers, overwriting, tensors, training
 from torchmemlint.flow.arguments import Arguments, flag
-from torchmemlint.flow.facts import Hook, ModuleCall, SequentialBuilt, Use, WeakCall
+from torchmemlint.flow.facts import Hook, LiveInput, ModuleCall, SequentialBuilt, Use, WeakCall
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import PIPELINE, Interpreter
 from torchmemlint.flow.program import ClassInfo
@@ -223,7 +223,7 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
     if it.state.mode is Mode.OFF:
         return _without_graph(it, result)
     if module.parameters is not False:
-        _record_call(it, node, module, arguments, origin, carries or trains, inputs, method)
+        _record_call(it, node, module, arguments, origin, carries or trains, inputs, method, result)
     return result
 
 
@@ -284,6 +284,9 @@ def _opaque(
 
 
 def _recurrent(module: ModuleValue) -> bool:
+    last = module.children[-1] if module.children else None
+    if module.qualified == "torch.nn.Sequential" and isinstance(last, ModuleValue):
+        return not last.qualified.startswith("torch.nn.") or _recurrent(last)
     return module.qualified.rpartition(".")[2] in ("LSTM", "GRU", "RNN", "LSTMCell", "MultiheadAttention", "Sequential")
 
 
@@ -377,6 +380,7 @@ def _record_call(
     trains: bool,
     inputs: Graph,
     method: str,
+    result: Value,
 ) -> None:
     training = it.heap_value(module, "training")
     evaluating = training.site if isinstance(training, Flag) and not training.on else None
@@ -403,6 +407,12 @@ def _record_call(
             it.frame.statement or it.site(node),
             method=method,
             exact=module.cls is not None or module.qualified != "" or method == "",
+            live_inputs=tuple(
+                LiveInput(it.site(item.node), item.value)
+                for item in arguments.items
+                if isinstance(item.value, Tensor) and item.value.carries_graph
+            ),
+            made=frozenset(v.made for v in _flat(it, [result]) if isinstance(v, Tensor) and v.made is not None),
         )
     )
 
@@ -507,6 +517,13 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
                 element=containers.literal(it, node, "tuple", [(node.func, NUMBER), (node.func, part)], False),
             )
         return Known("iterator", element=part)
+    if name == "toggle_optimizer":
+        training.handed_all(it, node)  # Lightning freezes what the other optimizers hold
+    configured = module.cls.method("configure_optimizers") if name == "optimizers" and module.cls is not None else None
+    if configured is not None:
+        return _configured(it, node, FunctionValue(configured, module))
+    if name == "zero_grad":
+        training.zeroed(it, node, module)
     if name in (
         "state_dict",
         "named_buffers",
@@ -533,6 +550,13 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
     if module.cls is None and _attribute_is_module(it, node):
         return call(it, node, module, arguments, method=name)
     return calls.unknown_call(it, node, Unknown(part_of=module), arguments)
+
+
+def _configured(it: Interpreter, node: cst.Call, configure: FunctionValue) -> Value:
+    """Lightning's `self.optimizers()`: those that `configure_optimizers` returns, with or without schedulers."""
+    value = calls.inline(it, node, configure, [])
+    first = value.items[0] if isinstance(value, Container) and value.items else None
+    return first if isinstance(first, Container) and first.kind in ("list", "tuple") else value
 
 
 def _attribute_is_module(it: Interpreter, node: cst.Call) -> bool:

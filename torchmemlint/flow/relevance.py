@@ -23,7 +23,7 @@ from torchmemlint.syntax.outline import Outline, dotted
 from torchmemlint.syntax.source_module import Piece
 
 # Calls by which a file trains, caches or evaluates. Everything in such a file may matter.
-_TRAINING = frozenset("backward grad lru_cache cache cached cached_property".split())
+_TRAINING = frozenset("backward manual_backward grad lru_cache cache cached cached_property".split())
 _EVALUATING = frozenset("eval set_grad_enabled from_pretrained from_config from_single_file Variable".split())
 _EVALUATING_TEXT = ".train(False"
 

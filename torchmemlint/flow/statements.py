@@ -16,6 +16,7 @@ from torchmemlint.flow import (
     failures,
     gradient_modes,
     iteration,
+    micro_batches,
     overwriting,
 )
 from torchmemlint.flow.arguments import Arguments
@@ -326,7 +327,8 @@ def _fold(
     if not found or key is None:
         return value
     origin = it.origin(node, FOLDED)
-    value = replace(value, origins=cap(value.origins | {origin}))
+    terms = value.summed | {origin} if value.producer in _SUMMING else frozenset()
+    value = replace(value, origins=cap(value.origins | {origin}), summed=terms)
     entrance = it.frame.entrance
     if not it.recording and entrance is None:
         return value
@@ -368,6 +370,7 @@ def _adds(node: cst.CSTNode, value: Tensor) -> bool:
     return not isinstance(right, cst.Call) or value.producer in _FOLDING
 
 
+_SUMMING = frozenset({"Add", "Subtract", "add", "sub", "add_", "sub_"})
 _FOLDING = frozenset("add sub mul lerp addcmul addcdiv maximum minimum where".split())
 
 
@@ -660,6 +663,7 @@ def for_statement(it: Interpreter, node: cst.For) -> None:
     def head() -> None:
         element = iteration.element_of(it, iterable, node.iter)
         overwriting.renewed(it, element)
+        micro_batches.entered(it, element, node.iter)
         assign(it, node.target, element, node.iter)
 
     _loop(it, node, head, node.body, node.orelse)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import attributes, containers, overwriting, statements
+from torchmemlint.flow import attributes, containers, micro_batches, overwriting, statements
 from torchmemlint.flow.arguments import Arguments, flag
 from torchmemlint.flow.facts import Activation, Transfer, Use
 from torchmemlint.flow.graphs import proven, tensor_from, through
@@ -117,6 +117,8 @@ def moved(it: Interpreter, node: cst.Call, owner: Value, name: str, arguments: A
     if isinstance(owner, Known):
         return replace(owner, qualified="computed") if batch else owner
     if not isinstance(owner, Tensor):
+        if isinstance(owner, Unknown) and device is Device.ACCELERATOR:
+            micro_batches.moved(it, owner)
         return Unknown(it.deep_origins(owner), it.origin(node))
     result = tensor_from((owner,), producer=name, made=made)
     return replace(
@@ -325,6 +327,8 @@ def factory(it: Interpreter, node: cst.Call, name: str, arguments: Arguments, de
 def function(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) -> Value:
     """A function of torch that computes on tensors."""
     name = qualified.rpartition(".")[2]
+    if name in micro_batches.CUTTING:
+        micro_batches.cut(it, node, arguments, function=True)
     if name in torch_api.FACTORIES and qualified.count(".") == 1:
         return factory(it, node, name, arguments)
     known = operations.function(qualified)

@@ -150,6 +150,7 @@ class Tensor(Value):
     made: Site | None = None  # the place of that operation: the tensor's identity
     parameter_of: int = 0  # oid of the module whose parameter it is
     entry: Site | None = None  # the expression by which it entered a container
+    summed: frozenset[Origin] = frozenset()  # folded or collected values that it is a sum, mean or multiple of
 
     @property
     def carries_graph(self) -> bool:
@@ -410,6 +411,16 @@ def _join_tensors(a: Tensor, b: Tensor) -> Tensor:
         made=a.made if a.made is b.made else None,
         parameter_of=a.parameter_of if a.parameter_of == b.parameter_of else 0,
         entry=first.entry or a.entry or b.entry,
+        summed=_joined_sums(a, b) if a.summed or b.summed else a.summed,
+    )
+
+
+def _joined_sums(a: Tensor, b: Tensor) -> frozenset[Origin]:
+    """What is a term of the one is a term of the other as well, or has no part in it."""
+    return frozenset(
+        origin
+        for origin in a.summed | b.summed
+        if all(origin in value.summed or origin not in value.origins for value in (a, b))
     )
 
 

@@ -64,7 +64,7 @@ class NeedlessRetainGraph(Rule):
             return
         for backward in facts.backwards:
             kept = backward.retain or backward.create
-            if kept is None or not _is_last(facts, backward):
+            if kept is None or not is_last(facts, backward):
                 continue
             option = "retain_graph" if backward.retain is not None else "create_graph"
             yield report(
@@ -76,12 +76,12 @@ class NeedlessRetainGraph(Rule):
                 fix=Fix(
                     f"Remove `{option}=True`",
                     Applicability.UNSAFE,
-                    _without_argument(backward.site, kept),
+                    without_argument(backward.site, kept),
                 ),
             )
 
 
-def _is_last(facts: FileFacts, backward: Backward) -> bool:
+def is_last(facts: FileFacts, backward: Backward) -> bool:
     """Can nothing differentiate a part of this graph again?"""
     value = backward.value
     if isinstance(value, Container) or not backward.origins:
@@ -150,7 +150,7 @@ def _around(outer: Span, inner: Span) -> bool:
     return outer.start <= inner.start and inner.end <= outer.end
 
 
-def _without_argument(site: Site, argument: cst.Arg) -> tuple[Edit, ...]:
+def without_argument(site: Site, argument: cst.Arg) -> tuple[Edit, ...]:
     """Edits that take one argument out of a call, with its comma."""
     call = site.node
     if not isinstance(call, cst.Call):
