@@ -208,6 +208,15 @@ class LiveInput:
 
 
 @dataclass(frozen=True, slots=True)
+class MicroBatches:
+    """Each iteration of a loop works on a batch of its own."""
+
+    site: Site
+    how: str  # what says so
+    passes: bool  # the loop runs over all batches that there are
+
+
+@dataclass(frozen=True, slots=True)
 class NoOpGradMode:
     """A gradient mode that does nothing where it stands."""
 
@@ -396,7 +405,7 @@ class FileFacts:
     uses: dict[Origin, Use] = field(default_factory=dict)
     leaving: set[Site] = field(default_factory=set)  # tensors, by identity, that are themselves kept or given away
     given_back: set[Origin] = field(default_factory=set)  # by public methods of modules, to whoever calls them
-    micro_batches: dict[LoopMark, tuple[Site, str]] = field(default_factory=dict)  # loops over batches; what says so
+    micro_batches: dict[LoopMark, MicroBatches] = field(default_factory=dict)  # loops over batches
     pieces: set[Site] = field(default_factory=set)  # where batches are cut, and what runs over the pieces
     tests: dict[Site, tuple[tuple[cst.BaseExpression, bool], ...]] = field(default_factory=dict)  # `if`s around facts
     spent: dict[Origin, list[tuple[Site, Loops]]] = field(default_factory=dict)  # backwards that free the graph

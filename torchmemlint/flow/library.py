@@ -241,7 +241,7 @@ def _next(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
         return Unknown()
     first = arguments.items[0]
     element = iteration.element_of(it, first.value, first.node)
-    micro_batches.entered(it, element, node)
+    micro_batches.drawn(it, element, node)
     return element
 
 

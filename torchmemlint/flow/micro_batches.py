@@ -8,8 +8,9 @@ from __future__ import annotations
 import libcst as cst
 
 from torchmemlint.flow.arguments import Arguments
+from torchmemlint.flow.facts import MicroBatches
 from torchmemlint.flow.interpreter import Interpreter
-from torchmemlint.flow.values import Constant, Container, Known, Tensor, Unknown, Value
+from torchmemlint.flow.values import Constant, Container, Known, LoopMark, Tensor, Unknown, Value
 from torchmemlint.syntax.source_module import Site
 
 CUTTING = frozenset("chunk split tensor_split".split())  # methods and functions that give pieces of a tensor
@@ -34,11 +35,14 @@ def iterated(it: Interpreter, value: Value, node: cst.BaseExpression) -> None:
 
 def entered(it: Interpreter, element: Value, node: cst.BaseExpression) -> None:
     """A loop over `node` gives `element` in each iteration: a fact where that is a batch of its own."""
-    if not it.recording or not it.frame.loops:
-        return
-    how = _own_batch(it, element)
-    if how:
-        it.facts.micro_batches[it.frame.loops[-1]] = (it.site(node), how)
+    if it.recording and it.frame.loops:
+        _note(it, it.frame.loops[-1], element, node, passes=True)
+
+
+def drawn(it: Interpreter, element: Value, node: cst.BaseExpression) -> None:
+    """`next(batches)` in a loop."""
+    if it.recording and it.frame.loops:
+        _note(it, it.frame.loops[-1], element, node, passes=False)
 
 
 def moved(it: Interpreter, owner: Unknown) -> None:
@@ -48,10 +52,18 @@ def moved(it: Interpreter, owner: Unknown) -> None:
     for mark in reversed(it.frame.loops):
         over = mark.node.iter if isinstance(mark.node, cst.For) else None
         if over is not None and _is_or_wraps(over, owner.made.site.node):
-            it.facts.micro_batches.setdefault(
-                mark, (it.site(over), "gives a batch that is moved to the device in each iteration")
-            )
+            how = "gives a batch that is moved to the device in each iteration"
+            it.facts.micro_batches.setdefault(mark, MicroBatches(it.site(over), how, True))
             return
+
+
+def _note(it: Interpreter, mark: LoopMark, element: Value, node: cst.BaseExpression, *, passes: bool) -> None:
+    if _is_loaded(element):
+        how = "gives the loader's next batch in each iteration"
+        it.facts.micro_batches[mark] = MicroBatches(it.site(node), how, passes)
+    elif _is_piece(it, element):
+        how = "gives a piece of a larger batch in each iteration"
+        it.facts.micro_batches[mark] = MicroBatches(it.site(node), how, False)
 
 
 def _is_or_wraps(iterable: cst.CSTNode, node: cst.CSTNode) -> bool:
@@ -61,17 +73,22 @@ def _is_or_wraps(iterable: cst.CSTNode, node: cst.CSTNode) -> bool:
     return isinstance(iterable, cst.Call) and any(_is_or_wraps(arg.value, node) for arg in iterable.args)
 
 
-def _own_batch(it: Interpreter, element: Value) -> str:
+def _is_loaded(element: Value) -> bool:
     match element:
         case Known(role="batch", qualified="whole"):
-            return "gives the loader's next batch in each iteration"
+            return True
         case Container(items=items) if items:
-            return next((how for item in items if (how := _own_batch(it, item))), "")
-        case Tensor() | Unknown() if made(element) in it.facts.pieces:
-            return "gives a piece of a larger batch in each iteration"
+            return any(_is_loaded(item) for item in items)
+    return False
+
+
+def _is_piece(it: Interpreter, element: Value) -> bool:
+    match element:
         case Known(role="batch", qualified="piece"):
-            return "gives a piece of a larger batch in each iteration"
-    return ""
+            return True
+        case Container(items=items) if items:
+            return any(_is_piece(it, item) for item in items)
+    return made(element) in it.facts.pieces
 
 
 def made(value: Value) -> Site | None:

@@ -70,8 +70,9 @@ class DeferredMicrobatchBackward(Rule):
     ## When it stays silent
     The iterations share a part of their graph, or one's forward pass needs another's result (layers, heads, time
     steps, recurrent states); what is differentiated is no sum or mean of the losses (a variance over them, a
-    contrastive loss over all outputs); gradients of gradients are wanted; or it cannot be told that each iteration has
-    a batch of its own.
+    contrastive loss over all outputs); gradients of gradients are wanted; the loop passes over all batches of a loader
+    before the one backward, a step on the whole data set; or it cannot be told that each iteration has a batch of its
+    own.
 
     ## References
     - [PyTorch: automatic mixed precision examples, gradient accumulation](https://pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation)
@@ -93,7 +94,7 @@ class DeferredMicrobatchBackward(Rule):
             if backward is None or backward.site in reported or not _independent(facts, gathering):
                 continue
             reported.add(backward.site)
-            batch, how = facts.micro_batches[gathering.loop]
+            batches = facts.micro_batches[gathering.loop]
             verb = "collects" if gathering.collected else "adds up"
             yield report(
                 self,
@@ -102,7 +103,7 @@ class DeferredMicrobatchBackward(Rule):
                 f"`{gathering.target}` {verb} the losses of several batches before this backward: the graphs of all "
                 "of them are alive together",
                 evidence=[
-                    (batch, how),
+                    (batches.site, batches.how),
                     *history(gathering.loss.history),
                     (gathering.site, f"`{gathering.target}` {verb} the loss with its graph"),
                     (backward.site, "backward runs through all of them at once"),
@@ -161,9 +162,9 @@ def _frees(backward: Backward) -> bool:
 
 
 def _waits(facts: FileFacts, backward: Backward, gathering: _Gathering) -> bool:
-    """Does it stand after the loop, or run in some of the iterations only?"""
+    """Does it stand after a loop over some batches, or run in some of the iterations only?"""
     if gathering.loop not in backward.scope.loops:
-        return True
+        return not facts.micro_batches[gathering.loop].passes  # else a step on the whole data set
     around = facts.tests.get(gathering.site, ())
     return any(test not in around for test in facts.tests.get(backward.site, ()))
 
