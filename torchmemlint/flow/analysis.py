@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import annotated, calls, gradient_modes, modules, overwriting, relevance, statements
+from torchmemlint.flow import annotated, calls, gradient_modes, lightning, modules, overwriting, relevance, statements
 from torchmemlint.flow.callers import Callers
 from torchmemlint.flow.dispatch import EVALUATORS, EXECUTORS
 from torchmemlint.flow.facts import CachedResult, FileFacts, Use
@@ -209,6 +209,7 @@ def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
     """What the walked function leaves behind, and where its results go."""
     elsewhere = _called_out_of_view(it, function) or gradient_modes.trained_by_framework(function)
     called_here = function in it.records and function.name != "forward" and not elsewhere
+    lightning.leave(it, function, frame)
     values = [*frame.returns, *frame.yields]
     if function.cls is not None and function.cls.is_module and not function.name.startswith("_"):
         for value in values:

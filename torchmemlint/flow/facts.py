@@ -333,6 +333,17 @@ class Hazard:
 
 
 @dataclass(frozen=True, slots=True)
+class StepOutput:
+    """A graph-carrying value that a Lightning `training_step` returns beside its loss, for the end of the epoch."""
+
+    site: Site  # the expression that carries the graph
+    scope: Scope
+    key: str
+    value: Tensor
+    hook: Function  # what receives the outputs of all steps
+
+
+@dataclass(frozen=True, slots=True)
 class FailureHeld:
     """Work, or a kept exception, while a traceback holds the frames of a step that failed."""
 
@@ -401,6 +412,7 @@ class FileFacts:
     saved_files: set[tuple[Function | None, str]] = field(default_factory=set)  # source texts of paths, by function
     copied_at: dict[Origin, Site] = field(default_factory=dict)  # loaded value -> where it is copied from
     module_shown: dict[Origin, Step] = field(default_factory=dict)  # loaded value -> what shows that it is a module
+    step_outputs: list[StepOutput] = field(default_factory=list)
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
     uses: dict[Origin, Use] = field(default_factory=dict)
     leaving: set[Site] = field(default_factory=set)  # tensors, by identity, that are themselves kept or given away
@@ -486,4 +498,5 @@ _LISTS = (
     "sequentials",
     "failures",
     "checkpoint_loads",
+    "step_outputs",
 )

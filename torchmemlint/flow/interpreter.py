@@ -93,6 +93,7 @@ class Frame:
     statement: Site | None = None  # the statement being executed
     returns: list[Value] = field(default_factory=list)
     return_states: list[State] = field(default_factory=list)
+    return_sites: list[Site] = field(default_factory=list)
     yields: list[Value] = field(default_factory=list)
     breaks: list[list[State]] = field(default_factory=list)
     continues: list[list[State]] = field(default_factory=list)

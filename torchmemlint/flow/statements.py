@@ -447,6 +447,7 @@ def return_statement(it: Interpreter, node: cst.Return) -> None:
     value: Value = Constant(None, True) if node.value is None else it.evaluate(node.value)
     it.frame.returns.append(value)
     it.frame.return_states.append(it.state.copy())
+    it.frame.return_sites.append(it.site(node))
     it.state.dead = True
 
 

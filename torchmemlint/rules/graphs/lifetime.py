@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from torchmemlint.flow import lightning
 from torchmemlint.flow.facts import Collection, FileFacts, ModuleCall, Scope, Use
 from torchmemlint.flow.modules import HOOK_LABEL
 from torchmemlint.flow.values import LoopMark, Origin, Tensor
@@ -63,6 +64,11 @@ def in_module(scope: Scope) -> bool:
 def has_no_graph(facts: FileFacts, origins: Iterable[Origin]) -> bool:
     """Does the program show that there is no graph, by handing the value to numpy as it is?"""
     return bool(facts.use(frozenset(origins)) & Use.ARRAY)
+
+
+def is_kept_by_step(collection: Collection) -> bool:
+    """Does a Lightning `training_step` put it into a container of its module? That is TML701."""
+    return collection.container.startswith("self.") and lightning.runs_in_step(collection.scope.function)
 
 
 def known_maker(facts: FileFacts, origins: Iterable[Origin]) -> bool:

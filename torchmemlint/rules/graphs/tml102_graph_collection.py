@@ -15,6 +15,7 @@ from torchmemlint.rules.graphs.lifetime import (
     has_no_graph,
     in_lambda_hook,
     in_module,
+    is_kept_by_step,
     is_spent,
     known_maker,
     loop_link,
@@ -76,7 +77,7 @@ class GraphCollection(Rule):
         for collection in facts.collections:
             if in_lambda_hook(collection) or collection.scope.function in hooks or collection.slot_overwritten:
                 continue
-            if is_cache(collection) or is_bounded(facts, collection):
+            if is_cache(collection) or is_bounded(facts, collection) or is_kept_by_step(collection):
                 continue
             if collection.value.origins - {collection.kept} <= facts.leaves:
                 continue  # parameters and what is computed from them alone: nothing that grows with the data

@@ -8,7 +8,7 @@ from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import AttributeStore, CachedResult, Collection, FileFacts, Use
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, report
-from torchmemlint.rules.graphs.lifetime import LEAVES_VIEW, has_no_graph, in_module, is_spent
+from torchmemlint.rules.graphs.lifetime import LEAVES_VIEW, has_no_graph, in_module, is_kept_by_step, is_spent
 from torchmemlint.rules.graphs.tml102_graph_collection import is_bounded, is_cache
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
@@ -66,6 +66,8 @@ class GraphOnAttribute(Rule):
             if store.scope.function not in hooks:
                 yield from (found for found in self._stored(facts, store) if not _folds(facts, store.site))
         for collection in facts.collections:
+            if is_kept_by_step(collection):
+                continue
             if collection.scope.function not in hooks and is_cache(collection) and collection.inside is None:
                 yield from (found for found in self._cache(facts, collection) if not _folds(facts, collection.site))
         for cached in facts.cached:

@@ -1,0 +1,80 @@
+"""Lightning's contract: what becomes of the results of `training_step`.
+
+With automatic optimization the returned loss (or the entry "loss" of a returned dict) is differentiated right after the
+step. The other entries are kept until the epoch ends where the class has a `training_epoch_end(self, outputs)`, which
+Lightning had until version 2.
+Source: pytorch_lightning 1.9, loops/optimization/optimizer_loop.py (`ClosureResult`) and loops/epoch/
+training_epoch_loop.py; until 1.5 the extras were detached, with a warning that this would end.
+"""
+
+from __future__ import annotations
+
+from torchmemlint.flow import containers
+from torchmemlint.flow.facts import StepOutput, Use
+from torchmemlint.flow.interpreter import Frame, Interpreter
+from torchmemlint.flow.program import Function
+from torchmemlint.flow.state import State
+from torchmemlint.flow.values import Container, Tensor, Unknown, Value
+from torchmemlint.syntax.source_module import Site
+
+STEP = "training_step"
+EPOCH_END = "training_epoch_end"
+_TAKEN_BY_LIGHTNING = frozenset({"[loss]", "[hiddens]"})
+_MANUAL = frozenset({"automatic_optimization", "manual_backward"})
+
+
+def is_step(function: Function | None) -> bool:
+    """Is it the `training_step` of a LightningModule?"""
+    if function is None or function.cls is None or function.name != STEP:
+        return False
+    return any(base.rpartition(".")[2] == "LightningModule" for base in function.cls.base_names())
+
+
+def runs_in_step(function: Function | None) -> bool:
+    """Is it a `training_step`, or a method that the `training_step` of its class calls on itself?"""
+    if function is None or function.cls is None:
+        return False
+    if is_step(function):
+        return True
+    step = function.cls.method(STEP)
+    return is_step(step) and step is not None and f"self.{function.name}" in step.outline.called
+
+
+def leave(it: Interpreter, function: Function, frame: Frame) -> None:
+    """The walk of a `training_step` has ended: what Lightning does with each of its results."""
+    if not is_step(function):
+        return
+    automatic = not any(_MANUAL & cls.outline.names for cls in function.cls.ancestors()) if function.cls else False
+    state = it.state
+    for value, left, site in zip(frame.returns, frame.return_states, frame.return_sites, strict=True):
+        it.state = left
+        if automatic:
+            _differentiate(it, frame, _loss(it, value), site)
+        _keep(it, function, value, left)
+    it.state = state
+
+
+def _loss(it: Interpreter, value: Value) -> Value | None:
+    if isinstance(value, Container):
+        return it.state.heap.get((value.oid, "[loss]")) if value.kind == "dict" else None
+    return value if isinstance(value, Tensor | Unknown) else None
+
+
+def _differentiate(it: Interpreter, frame: Frame, loss: Value | None, site: Site) -> None:
+    if loss is None:
+        return
+    it.use(loss, Use.DIFFERENTIATED)
+    it.prove(loss, site)
+    for origin in it.deep_origins(loss):
+        it.facts.spent.setdefault(origin, []).append((site, frame.loops))
+
+
+def _keep(it: Interpreter, function: Function, value: Value, state: State) -> None:
+    """The extras beside the loss, for `training_epoch_end`."""
+    hook = function.cls.method(EPOCH_END) if function.cls is not None else None
+    if hook is None or not isinstance(value, Container) or value.kind != "dict":
+        return
+    for key, element, place in list(containers.entries(it, value)):
+        if key not in _TAKEN_BY_LIGHTNING and place is not None:
+            for tensor, site in containers.graph_parts(it, element, place):
+                it.facts.step_outputs.append(StepOutput(site, it.scope, key[1:-1], tensor, hook))

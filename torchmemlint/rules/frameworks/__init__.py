@@ -1,0 +1,1 @@
+"""What frameworks keep, and how code makes them keep too much."""
