@@ -47,7 +47,7 @@ def test_nothing_found() -> None:
 def test_quiet_leaves_the_summary_out() -> None:
     assert render(report(accumulation(), show_summary=False), "concise") == (
         "src/train.py:9:9: TML101 [*] `loss` is added to `total` with its graph,"
-        " which stays alive from one iteration to the next\n"
+        " which stays alive from one iteration to the next (see src/meter.py:3)\n"
     )
     assert render(report(show_summary=False), "full") == ""
 

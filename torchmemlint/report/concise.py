@@ -1,4 +1,4 @@
-"""One line for each finding: `path:row:column: CODE [*] message`."""
+"""One line for each finding: `path:row:column: CODE [*] message`, and where in other files its evidence stands."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from torchmemlint.engine.run import RunReport
+from torchmemlint.findings import Finding
 from torchmemlint.report.columns import show
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import mark, shown_path
+from torchmemlint.report.places import elsewhere, mark, shown_path
+
+_FILES = 2  # other files that are named
 
 
 def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
@@ -23,5 +26,16 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
             paint.severity(finding.severity, finding.code),
             paint.fixable(sign),
             show(" ".join(finding.message.split())).text,
+            paint.faint(_see(finding, root)),
         )
         yield " ".join(part for part in parts if part)
+
+
+def _see(finding: Finding, root: Path) -> str:
+    """`(see meters.py:8)`: where in each other file the evidence begins."""
+    places: dict[Path, str] = {}
+    for evidence in finding.evidence:
+        filename = elsewhere(evidence, finding, root)
+        if filename is not None:
+            places.setdefault(filename, f"{shown_path(filename, root)}:{evidence.span.start.row}")
+    return f"(see {', '.join(list(places.values())[:_FILES])})" if places else ""

@@ -11,7 +11,7 @@ from torchmemlint.report.changes import diff_lines, hunks
 from torchmemlint.report.columns import pad, shorten, show, text_width
 from torchmemlint.report.frame import code_frame, rows_shown
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import absolute_path, mark, shown_path
+from torchmemlint.report.places import elsewhere, mark, shown_path
 
 SOURCE_WIDTH = 44  # columns for the source of a link of the evidence chain
 _TRUST = {
@@ -73,13 +73,11 @@ def _headline(finding: Finding, paint: Paint, *, unsafe: bool) -> str:
 
 def _link(evidence: Evidence, finding: Finding, report: RunReport, root: Path) -> tuple[str, str, str]:
     """Place, source and message of one link of the evidence chain."""
-    elsewhere = evidence.filename is not None and (
-        absolute_path(evidence.filename, root) != absolute_path(finding.filename, root)
-    )
-    filename = evidence.filename if elsewhere and evidence.filename is not None else finding.filename
+    other = elsewhere(evidence, finding, root)
+    filename = other or finding.filename
     row = evidence.span.start.row
     source = report.sources(filename)
-    place = f"{shown_path(filename, root)}:{row}" if elsewhere else str(row)
+    place = f"{shown_path(filename, root)}:{row}" if other is not None else str(row)
     return place, _excerpt(source, evidence) if 1 <= row <= len(source) else "", _one_line(evidence.message)
 
 

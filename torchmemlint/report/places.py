@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TextIO
 
-from torchmemlint.findings import Finding
+from torchmemlint.findings import Evidence, Finding
 from torchmemlint.fixes.eligibility import eligible
 
 DOCUMENTATION = "https://torchmemlint.readthedocs.io/rules/"
@@ -24,6 +24,14 @@ def shown_path(path: Path, root: Path) -> str:
 def absolute_path(path: Path, root: Path) -> Path:
     """The path from the top, links kept; a relative one begins at `root`."""
     return Path(os.path.normpath(root.absolute() / path))
+
+
+def elsewhere(evidence: Evidence, finding: Finding, root: Path) -> Path | None:
+    """The file of a piece of evidence, where that is not the finding's own."""
+    filename = evidence.filename
+    if filename is None or absolute_path(filename, root) == absolute_path(finding.filename, root):
+        return None
+    return filename
 
 
 def rule_url(code: str) -> str:
