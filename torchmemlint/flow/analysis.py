@@ -8,7 +8,17 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import annotated, calls, gradient_modes, lightning, modules, overwriting, relevance, statements
+from torchmemlint.flow import (
+    annotated,
+    calls,
+    gradient_modes,
+    inheritance,
+    lightning,
+    modules,
+    overwriting,
+    relevance,
+    statements,
+)
 from torchmemlint.flow.callers import Callers
 from torchmemlint.flow.dispatch import EVALUATORS, EXECUTORS
 from torchmemlint.flow.facts import CachedResult, FileFacts, Use
@@ -64,6 +74,7 @@ def analyse(source: SourceModule, project: Project | None = None, promised: Cont
         before = it.knowledge(states=relevant.states)
         it.start_pass()
         _walk_module(it)
+        inheritance.construct(it, relevant.functions)
         walked: set[Function] = set()
         for function in _callers_first(relevant.functions):
             _walk_function(it, function)

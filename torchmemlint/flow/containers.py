@@ -44,7 +44,7 @@ CONSTRUCTORS = {
     "easydict.EasyDict": "dict",
     "queue.Queue": "list",
 }
-SHRINKING = frozenset({"pop", "popleft", "clear", "remove", "popitem"})
+TAKING_OUT = frozenset({"pop", "popleft", "popitem", "get_nowait"})  # methods that a bounded container is used with
 
 
 def fresh(it: Interpreter, node: cst.CSTNode, kind: str, *, bounded: bool = False) -> Container:
@@ -150,6 +150,8 @@ def put(
         it.facts.tests[at] = it.frame.tests
         for tensor, element in graph_parts(it, value, place):
             if entrance is not None:
+                if _is_emptied(it, text):
+                    it.shrunk.add(container.oid)
                 argument = entrance.argument(tensor)
                 element, tensor = argument or at, replace(tensor, certain=tensor.certain and argument is not None)
             it.facts.collections.append(
@@ -174,6 +176,17 @@ def put(
         _store(it, container, f"[{key.value}]", value, place)
     else:
         _store(it, container, "[]", value, place)
+
+
+def _is_emptied(it: Interpreter, path: str) -> bool:
+    """Does the running function of another file, or its class, take elements out of what stands under a path?"""
+    function = it.frame.function
+    if function is None:
+        return False
+    methods = function.outline.methods.get(path, set())
+    if function.cls is not None:
+        methods = methods | function.cls.methods_called_on(path)
+    return not methods.isdisjoint(TAKING_OUT)
 
 
 def marked(it: Interpreter, value: Value, origin: Origin, depth: int = 0) -> Value:

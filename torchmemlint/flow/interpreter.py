@@ -351,7 +351,7 @@ class Interpreter:
         """The value of a plain name: local, closure, module level, import."""
         value = _LITERALS.get(name) or self.state.vars.get(name)
         if value is not None:
-            return value
+            return self.external(value.qualified) if isinstance(value, External) else value
         value = self.frame.closure.get(name)
         if value is not None:
             return value
@@ -366,6 +366,8 @@ class Interpreter:
         written = self.global_writes.get(name)
         if written is not None:
             value = written if value is None else join(value, written)
+        if isinstance(value, External):  # imported under a condition
+            return self.external(value.qualified, program)
         return value if value is not None else self._definition(name, program)
 
     def _definition(self, name: str, program: Program) -> Value:
@@ -381,6 +383,12 @@ class Interpreter:
             return self.external(qualified, program)
         if name == "torch" and program.star_imports:
             return External(name)  # it came with `from utils import *`
+        if program.star_imports and self.follows_imports:
+            match program.starred(name):
+                case ClassInfo() as cls:
+                    return ClassValue(cls)
+                case Function() as function:
+                    return FunctionValue(function)
         return Unknown(path=name)
 
     def external(self, qualified: str, program: Program | None = None) -> Value:

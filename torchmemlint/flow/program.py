@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from torchmemlint.syntax.source_module import Piece, SourceModule
 if TYPE_CHECKING:
     from torchmemlint.flow.project import Project
 
+_BUILTINS = frozenset(dir(builtins))
 _MODULE_SELF_METHODS = frozenset(
     {"eval", "parameters", "named_parameters", "modules", "register_buffer", "register_parameter", "named_modules"}
 )
@@ -290,11 +292,23 @@ class Program:
             self._resolved[qualified] = self.project.definition(qualified, self.source.path, lead)
         return self._resolved[qualified]
 
+    def starred(self, name: str, lead: Lead = Lead.IMPORT) -> Function | ClassInfo | None:
+        """The function or class of another file that a plain name stands for by way of `from module import *`."""
+        if self.project is None or not self.star_imports or name in _BUILTINS:
+            return None
+        key = f"*.{name}"
+        if key not in self._resolved:
+            self._resolved[key] = self.project.starred(self, name, lead)
+        return self._resolved[key]
+
     def resolve_class(self, name: str, lead: Lead = Lead.BASE) -> ClassInfo | None:
         """The class of this file or project that a base class's name stands for."""
         found = self.find_class(name)
         if found is None and "." in name:
             elsewhere = self.resolve(name, lead)
+            found = elsewhere if isinstance(elsewhere, ClassInfo) else None
+        elif found is None and self.star_imports:
+            elsewhere = self.starred(name, lead)
             found = elsewhere if isinstance(elsewhere, ClassInfo) else None
         return found
 

@@ -42,6 +42,10 @@ class Project:
         """The function or class of the project that a dotted name, as imported by the file `path`, stands for."""
         return self._definition(qualified, path, lead, 0, itertools.count(1))
 
+    def starred(self, program: Program, name: str, lead: Lead) -> Function | ClassInfo | None:
+        """What a file has under a name by way of its star imports."""
+        return self._starred(program, name, lead, 0, itertools.count(1))
+
     def leads_to(self, qualified: str, path: Path, file: Path, name: str) -> bool:
         """Does a dotted name, as imported by the file `path`, stand for what `file` defines as `name`?
 
@@ -122,6 +126,12 @@ class Project:
         forwarded = _forwarded(program, name)
         if forwarded is not None:
             return self._definition(forwarded, file, lead, hops + 1, looked_at)
+        return self._starred(program, name, lead, hops, looked_at)
+
+    def _starred(
+        self, program: Program, name: str, lead: Lead, hops: int, looked_at: Iterator[int]
+    ) -> Function | ClassInfo | None:
+        file = program.source.path
         for module in program.star_imports:
             if next(looked_at) > MAX_STARS:
                 return None

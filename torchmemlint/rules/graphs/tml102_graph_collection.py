@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Severity
+from torchmemlint.flow.containers import TAKING_OUT
 from torchmemlint.flow.facts import Collection, FileFacts, Use
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, is_test, report
@@ -141,7 +142,7 @@ def is_bounded(facts: FileFacts, collection: Collection) -> bool:
     if store.bounded or store.oid in facts.shrunk:
         return True
     methods = facts.methods.get(collection.container, set())
-    return bool(methods & {"pop", "popleft", "popitem", "get_nowait"})
+    return not methods.isdisjoint(TAKING_OUT)
 
 
 def _live_leak(facts: FileFacts, collection: Collection, use: Use) -> bool:
