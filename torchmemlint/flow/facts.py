@@ -415,7 +415,7 @@ class FileFacts:
     step_outputs: list[StepOutput] = field(default_factory=list)
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
     uses: dict[Origin, Use] = field(default_factory=dict)
-    leaving: set[Site] = field(default_factory=set)  # tensors, by identity, that are themselves kept or given away
+    leaving: set[tuple[Origin, Site]] = field(default_factory=set)  # results of forward passes kept or given away
     given_back: set[Origin] = field(default_factory=set)  # by public methods of modules, to whoever calls them
     micro_batches: dict[LoopMark, MicroBatches] = field(default_factory=dict)  # loops over batches
     pieces: set[Site] = field(default_factory=set)  # where batches are cut, and what runs over the pieces

