@@ -149,14 +149,8 @@ def _step(
     """The discriminator's step that `backward` belongs to, where everything it does to the generator is thrown away."""
     discriminator = _oid(call)
     steps = [event for event in events if event.kind == "step"]
-    taken = next(
-        (
-            s
-            for s in steps
-            if s.root is backward.root and s.order > backward.order and discriminator in (s.modules or ())
-        ),
-        None,
-    )
+    after = (s for s in steps if s.root is backward.root and s.order > backward.order)
+    taken = next((s for s in after if discriminator in (s.modules or ())), None)
     if taken is None or any(_oid(maker) == discriminator for maker in makers):
         return None
     if any(s.modules is None and _beside(s, backward) for s in steps) or _leaf(facts, fake, call):
@@ -172,11 +166,9 @@ def _step(
             return None  # who trains it is not in view
         if module in (taken.modules or ()) or _handed(events, module, backward):
             return None
-        for update in updates:
-            zero = _zero_before(events, module, update, through)
-            if zero is None:
-                return None
-            generated, zeroed = maker, zero
+        generated, zeroed = maker, _thrown_away(events, module, updates, through)
+        if zeroed is None:
+            return None
     if generated is None or zeroed is None:
         return None
     return _Step(call, fake, generated, backward, taken, zeroed)
@@ -223,26 +215,52 @@ def _handed(events: list[TrainingEvent], module: int, backward: TrainingEvent) -
     )
 
 
+def _thrown_away(
+    events: list[TrainingEvent], module: int, updates: list[TrainingEvent], through: list[TrainingEvent]
+) -> TrainingEvent | None:
+    """What zeroes a module's gradients before its optimizer steps, or right after each of these backwards."""
+    before = [_zero_before(events, module, update, through) for update in updates]
+    if None not in before:
+        return before[0]
+    after = [_zero_after(events, module, backward, updates) for backward in through]
+    return after[0] if None not in after else None
+
+
 def _zero_before(
     events: list[TrainingEvent], module: int, update: TrainingEvent, through: list[TrainingEvent]
 ) -> TrainingEvent | None:
     """What zeroes a module's gradients on every way to its optimizer's step, after the discriminator's backward."""
-    found: TrainingEvent | None = None
-    for event in events:
-        if (
-            event.kind == "zero"
-            and module in (event.modules or ())
-            and event.root is update.root
-            and event.order < update.order
-            and event.loops == update.loops
-            and update.tests[: len(event.tests)] == event.tests
-            and (found is None or event.order > found.order)
-        ):
-            found = event
+    zeroing = [event for event in _zeroing(events, module, update) if event.order < update.order]
+    found = max(zeroing, key=lambda event: event.order, default=None)
     if found is None:
         return None
     between = any(b.root is update.root and found.order < b.order < update.order for b in through)
     return None if between else found
+
+
+def _zero_after(
+    events: list[TrainingEvent], module: int, backward: TrainingEvent, updates: list[TrainingEvent]
+) -> TrainingEvent | None:
+    """What zeroes a module's gradients each time that this backward has run, before its optimizer steps."""
+    zeroing = [event for event in _zeroing(events, module, backward) if event.order > backward.order]
+    found = min(zeroing, key=lambda event: event.order, default=None)
+    if found is None:
+        return None
+    between = any(s.root is backward.root and backward.order < s.order < found.order for s in updates)
+    return None if between else found
+
+
+def _zeroing(events: list[TrainingEvent], module: int, around: TrainingEvent) -> Iterator[TrainingEvent]:
+    """What zeroes a module's gradients whenever `around` is reached: in the same loops, under no further condition."""
+    for event in events:
+        if (
+            event.kind == "zero"
+            and module in (event.modules or ())
+            and event.root is around.root
+            and event.loops == around.loops
+            and around.tests[: len(event.tests)] == event.tests
+        ):
+            yield event
 
 
 def _fix(facts: FileFacts, step: _Step) -> Fix | None:
