@@ -137,6 +137,16 @@ class ModuleCall:
 
 
 @dataclass(frozen=True, slots=True)
+class GuardedCall:
+    """A forward pass with gradients off."""
+
+    site: Site
+    scope: Scope
+    callee: str  # source text of what is called
+    module: ModuleValue
+
+
+@dataclass(frozen=True, slots=True)
 class WeakCall:
     """A call of a variable, attribute or project function of which it is not known that it runs a module."""
 
@@ -378,6 +388,41 @@ class CheckpointLoad:
     file: str  # source text of what is read
 
 
+@dataclass(frozen=True, slots=True)
+class HostCreation:
+    """A tensor created on the host and moved at once: `torch.zeros(n).to(device)`."""
+
+    site: Site  # the transfer
+    scope: Scope
+    created: Site  # the factory's call
+    factory: str  # "zeros"
+    callee: str  # source text of the factory
+    device: str  # source text of the device
+    numbers: int | None  # how many it holds, where that is known
+    fractional: bool  # a float is among the factory's arguments
+    per_batch: bool  # a framework or module calls the function for every batch
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceCall:
+    """A call that manages memory, measures it or switches debugging on (`knowledge.services`)."""
+
+    site: Site
+    scope: Scope  # with the loops of the caller, where the function was followed from one
+    qualified: str
+    callee: str  # source text of what is called
+    arguments: tuple[tuple[str, Value], ...]
+    tests: tuple[tuple[cst.BaseExpression, bool], ...]  # `if` conditions around, callers' included
+    handling: bool  # in an `except` clause
+    statement: cst.CSTNode | None  # the simple statement that it stands in, where that was noted
+    per_batch: bool  # a framework or module calls the function for every batch
+
+    def get(self, *names: str) -> Value | None:
+        """The argument given under the first of these names."""
+        given = dict(self.arguments)
+        return next((given[name] for name in names if name in given), None)
+
+
 @dataclass(slots=True)
 class FileFacts:
     """Everything known about one file."""
@@ -390,6 +435,7 @@ class FileFacts:
     collections: list[Collection] = field(default_factory=list)
     attribute_stores: list[AttributeStore] = field(default_factory=list)
     module_calls: list[ModuleCall] = field(default_factory=list)
+    guarded_calls: list[GuardedCall] = field(default_factory=list)
     weak_calls: list[WeakCall] = field(default_factory=list)
     detaches: list[Detach] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
@@ -407,6 +453,8 @@ class FileFacts:
     shared_activations: set[Site] = field(default_factory=set)  # activation modules handed to code out of view
     sequentials: list[SequentialBuilt] = field(default_factory=list)
     failures: list[FailureHeld] = field(default_factory=list)
+    host_creations: list[HostCreation] = field(default_factory=list)
+    services: dict[tuple[Site, Loops], ServiceCall] = field(default_factory=dict)
     checkpoint_loads: list[CheckpointLoad] = field(default_factory=list)
     loaded: set[Origin] = field(default_factory=set)  # what was read from files
     saved_files: set[tuple[Function | None, str]] = field(default_factory=set)  # source texts of paths, by function
@@ -484,6 +532,7 @@ _LISTS = (
     "collections",
     "attribute_stores",
     "module_calls",
+    "guarded_calls",
     "weak_calls",
     "detaches",
     "backwards",
@@ -499,4 +548,5 @@ _LISTS = (
     "failures",
     "checkpoint_loads",
     "step_outputs",
+    "host_creations",
 )

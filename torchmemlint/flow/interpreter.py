@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
@@ -46,6 +46,9 @@ from torchmemlint.flow.values import (
 from torchmemlint.knowledge import behaviour
 from torchmemlint.syntax.outline import Outline
 from torchmemlint.syntax.source_module import Piece, Site
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.arguments import Arguments
 
 MAX_DEPTH = 5  # nested calls that are followed into the project
 MAX_STEPS = 6_000  # statements of callees looked at on behalf of one function
@@ -167,6 +170,7 @@ class Interpreter:
         self.computed = 0  # forward and backward passes so far, in whatever gradient mode
         self.steps_before = 0  # of the functions walked so far
         self.order = 0
+        self.creations: dict[Site, Arguments] = {}  # what factories were given
         self._sites: dict[int, Site] = {}  # by the node's identity: nodes hash slowly, and sites keep them alive
         self._roles: dict[tuple[Function | None, str], str | None] = {}
         self._oids: dict[object, int] = {}

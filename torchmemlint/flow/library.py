@@ -18,6 +18,7 @@ from torchmemlint.flow import (
     loaders,
     micro_batches,
     modules,
+    services,
     tensors,
     training,
 )
@@ -43,6 +44,7 @@ from torchmemlint.flow.values import (
     Value,
 )
 from torchmemlint.knowledge import checkpoints as known_checkpoints
+from torchmemlint.knowledge import services as known_services
 from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.text import text_of
 
@@ -57,6 +59,8 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
     handler = _HANDLERS.get(qualified)
     if handler is not None:
         return handler(it, node, arguments)
+    if qualified in known_services.NOTED:
+        services.note(it, node, qualified, arguments)
     if qualified in known_checkpoints.LOADERS:
         return checkpoints.load(it, node, qualified, arguments)
     if qualified in it.contracts.names("loaders"):

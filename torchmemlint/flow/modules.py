@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchmemlint.flow import calls, containers, overwriting, tensors, training
 from torchmemlint.flow.arguments import Arguments, flag
-from torchmemlint.flow.facts import Hook, LiveInput, ModuleCall, SequentialBuilt, Use, WeakCall
+from torchmemlint.flow.facts import GuardedCall, Hook, LiveInput, ModuleCall, SequentialBuilt, Use, WeakCall
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import PIPELINE, Interpreter
 from torchmemlint.flow.program import ClassInfo
@@ -221,6 +221,8 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
         result = _opaque(it, node, module, arguments, trains, inputs, origin)
     carries = _carries(it, result)
     if it.state.mode is Mode.OFF:
+        if it.recording:
+            it.facts.guarded_calls.append(GuardedCall(made, it.scope, text_of(node.func), module))
         return _without_graph(it, result)
     if module.parameters is not False:
         _record_call(it, node, module, arguments, origin, carries or trains, inputs, method, result)

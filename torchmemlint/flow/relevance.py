@@ -109,9 +109,11 @@ def _slice(program: Program, units: list[Unit], driven: bool, handing: Set[Piece
     overwriting: set[Unit] = set()  # what happens to an activation shows in its own function
     graphs: set[Unit] = set()
     failing = not program.is_test and failures.speaks_of_memory(program.source.text)
-    alone: set[Unit] = set()  # what a handler does shows in its own function
+    alone: set[Unit] = set()  # what a handler or service does shows in its own function
     for unit in units:
         if failing and signs.handles_failures(unit):
+            alone.add(unit)
+        if not program.is_test and (telling.serves(unit) or telling.creates_to_move(unit)):
             alone.add(unit)
         if signs.activates(unit) or signs.overwrites(unit):
             overwriting.add(unit)

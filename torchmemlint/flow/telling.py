@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+
 from torchmemlint.flow.program import Program
 from torchmemlint.flow.signs import Unit
-from torchmemlint.knowledge import checkpoints
+from torchmemlint.knowledge import checkpoints, operations, services
+from torchmemlint.syntax.outline import dotted
 
 _LOADING = frozenset(name.rpartition(".")[2] for name in checkpoints.LOADERS)
+_SERVING = frozenset(name.rpartition(".")[2] for name in services.REPORTED)
+_MOVING = frozenset({"to", "cuda"})
 
 
 def loads(unit: Unit, program: Program) -> bool:
@@ -14,3 +19,22 @@ def loads(unit: Unit, program: Program) -> bool:
     if _LOADING.isdisjoint(unit.outline.calls):
         return False
     return any(program.qualify(path) in checkpoints.LOADERS for path in unit.outline.called)
+
+
+def serves(unit: Unit) -> bool:
+    """Is the allocator's cache emptied, or debugging switched on?"""
+    return not _SERVING.isdisjoint(unit.outline.calls)
+
+
+def creates_to_move(unit: Unit) -> bool:
+    """Is a tensor moved as soon as it is created?"""
+    calls = unit.outline.calls
+    if calls.isdisjoint(_MOVING) or calls.isdisjoint(operations.factories()):
+        return False
+    return any(
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr in _MOVING
+        and isinstance(call.func.value, ast.Call)
+        and dotted(call.func.value.func).rpartition(".")[2] in operations.factories()
+        for call in unit.nodes(ast.Call)
+    )

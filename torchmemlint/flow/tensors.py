@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import attributes, containers, micro_batches, overwriting, statements
+from torchmemlint.flow import attributes, containers, creation, micro_batches, overwriting, statements
 from torchmemlint.flow.arguments import Arguments, flag
 from torchmemlint.flow.facts import Activation, Transfer, Use
 from torchmemlint.flow.graphs import proven, tensor_from, through
@@ -116,6 +116,8 @@ def moved(it: Interpreter, node: cst.Call, owner: Value, name: str, arguments: A
         )
     if isinstance(owner, Known):
         return replace(owner, qualified="computed") if batch else owner
+    if isinstance(owner, Tensor):
+        creation.moved(it, node, owner, name, arguments, device)
     if not isinstance(owner, Tensor):
         if isinstance(owner, Unknown) and device is Device.ACCELERATOR:
             micro_batches.moved(it, owner)
@@ -321,6 +323,8 @@ def factory(it: Interpreter, node: cst.Call, name: str, arguments: Arguments, de
             producer="requires_grad",
             made=made,
         )
+    if it.recording and device is Device.HOST:
+        it.creations[made] = arguments
     return Tensor(Graph.NONE, device=where, kind=kind, producer=name, made=made)
 
 

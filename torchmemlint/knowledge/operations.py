@@ -70,6 +70,13 @@ def several() -> frozenset[str]:
     return frozenset(name for name, found in results.items() if found == {"tensors"})
 
 
+@lru_cache(maxsize=1)
+def factories() -> frozenset[str]:
+    """Functions of `torch` that make a tensor of no other."""
+    functions = _data()["functions"].items()
+    return frozenset(name.removeprefix("torch.") for name, line in functions if line.get("factory"))
+
+
 def _names(chosen: Callable[[dict[str, Any]], bool]) -> frozenset[str]:
     data = _data()
     found = {name for name, line in data["methods"].items() if chosen(line)}

@@ -1,0 +1,91 @@
+"""TML501 host-then-device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
+from torchmemlint.flow.facts import FileFacts, HostCreation
+from torchmemlint.rules.arguments import adding
+from torchmemlint.rules.base import Rule
+from torchmemlint.rules.findings import is_test, report
+from torchmemlint.syntax.text import code_of, shortened
+
+SMALL = 1024  # numbers; less costs next to nothing
+_RANDOM = frozenset({"rand", "randn", "randint", "randperm"})
+_ALIKE = frozenset({"zeros", "ones", "empty", "full", "eye"})  # the same to the bit wherever they are made
+
+
+class HostThenDevice(Rule):
+    """A tensor is created on the host and copied to the device at once.
+
+    ## What it does
+    Reports `torch.zeros(...).to(device)`, `torch.randn(...).cuda()` and the like: a factory without `device=` whose
+    result does nothing but move to an accelerator.
+
+    ## Why it costs memory
+    The tensor exists twice, once on the host, where nobody uses it, and the copy goes over the bus, mostly while the
+    program waits. A kernel on the device fills the same tensor there without either.
+
+    ## Example
+    ```python
+    mask = torch.zeros(batch, length, length).to(device)
+    ```
+
+    ## Use instead
+    ```python
+    mask = torch.zeros(batch, length, length, device=device)
+    ```
+
+    ## Fix safety
+    Safe for factories that fill a tensor with one value or with whole numbers: the same numbers come out. Unsafe for
+    random ones, for which another generator draws, and for fractional steps and windows, which a device may round
+    differently.
+
+    ## When it stays silent
+    The factory is given a device, an `out` or pinned memory; a default device is set in the file; where the tensor goes
+    is not known to be a device, or is the host; the tensor is known to be small (less than 1024 numbers); something
+    else happens before the move; data comes from Python or numpy (`torch.tensor`, `from_numpy`), which starts on the
+    host anyway; tests.
+
+    ## References
+    - [Performance tuning guide: create tensors directly on the target device](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    """
+
+    code = "TML501"
+    name = "host-then-device"
+    severity = Severity.WARNING
+    fix = Applicability.SAFE
+    why = "the tensor is made on the host, where nobody uses it, and copied over the bus"
+
+    def check(self, facts: FileFacts) -> Iterator[Finding]:
+        """Yield tensors that are created on the host only to be moved."""
+        if is_test(facts):
+            return
+        for creation in facts.host_creations:
+            if creation.numbers is not None and creation.numbers < SMALL:
+                continue
+            repeated = creation.per_batch or any(mark.node is not None for mark in creation.scope.loops)
+            yield report(
+                self,
+                facts,
+                creation.site,
+                f"`{creation.callee}(…)` makes a tensor on the host that goes to `{shortened(creation.device, 40)}`",
+                severity=None if repeated else Severity.ADVICE,
+                evidence=[
+                    (creation.created, "created on the host: no `device=` is given"),
+                    (creation.site, "copied to the device at once"),
+                ],
+                fix=_fix(facts, creation),
+            )
+
+
+def _fix(facts: FileFacts, creation: HostCreation) -> Fix:
+    exact = creation.factory in _ALIKE or (creation.factory == "arange" and not creation.fractional)
+    rest = code_of(creation.site.node)[len(code_of(creation.created.node)) :]
+    edits: tuple[Edit, ...] = ()
+    if "#" not in rest:
+        after = Span(creation.created.span.end, creation.site.span.end)
+        edits = (*adding(facts, creation.created, f"device={creation.device}"), Edit(after, ""))
+    applicability = Applicability.SAFE if exact else Applicability.UNSAFE
+    return Fix("Create it on the device", applicability if edits else Applicability.HINT, edits)

@@ -1,0 +1,46 @@
+"""Conditions and loops around a fact: does it happen each time?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.text import text_of
+
+_BACKENDS = ("cuda", "mps", "xpu", "gpu", "npu")
+
+
+def always(tests: Iterable[tuple[cst.BaseExpression, bool]]) -> bool:
+    """Are these conditions met each time, on a machine with an accelerator, in a program that is run?"""
+    return all(_on_an_accelerator(test, met) or _in_a_script(test, met) for test, met in tests)
+
+
+def _on_an_accelerator(test: cst.BaseExpression, met: bool) -> bool:
+    """`torch.cuda.is_available()`, `device.type == "cuda"`, `"cuda" in str(device)`."""
+    match test:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="is_available"))):
+            return met
+        case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.Equal() | cst.In())]):
+            return met and any(f"{quote}{name}" in text_of(test) for quote in "'\"" for name in _BACKENDS)
+        case cst.BooleanOperation(left=left, operator=cst.And(), right=right):
+            return met and _on_an_accelerator(left, met) and _on_an_accelerator(right, met)
+    return False
+
+
+def _in_a_script(test: cst.BaseExpression, met: bool) -> bool:
+    """`__name__ == "__main__"`."""
+    return met and text_of(test).replace("'", '"') in ('__name__ == "__main__"', '"__main__" == __name__')
+
+
+def covers(outer: Site, inner: cst.CSTNode, *, head: bool = False) -> bool:
+    """Does a loop contain a node of the same piece? `head`: in what it runs over, and not in its body."""
+    node: cst.CSTNode = outer.node
+    if head and isinstance(node, cst.For):
+        node = node.iter
+    return _contains(node, inner)
+
+
+def _contains(node: cst.CSTNode, wanted: cst.CSTNode) -> bool:
+    return node is wanted or any(_contains(child, wanted) for child in node.children)

@@ -1,0 +1,1 @@
+"""Rules about the training step and what surrounds it."""
