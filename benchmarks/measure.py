@@ -21,6 +21,7 @@ class Measurement:
     """What one run took."""
 
     seconds: float  # wall time from start to end
+    cpu: float  # seconds of processor time, of all its processes: what a busy machine leaves comparable
     process_peak: int  # bytes resident in the largest of its processes: exact, from the kernel
     total_peak: int  # bytes resident in all of them together, sampled; pages that they share count for each
 
@@ -41,7 +42,7 @@ def measure(command: Sequence[str], statuses: Collection[int]) -> Measurement:
             message = errors.read().decode(errors="replace")[-2000:]
             raise RuntimeError(f"{' '.join(command)} gave {process.returncode}:\n{message}")
     peak = usage.ru_maxrss * 1024
-    return Measurement(seconds, peak, max(total, peak))
+    return Measurement(seconds, usage.ru_utime + usage.ru_stime, peak, max(total, peak))
 
 
 class _Sampler(threading.Thread):
