@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import libcst as cst
-import libcst.matchers as m
 
 from torchmemlint.flow.facts import ModuleCall
 from torchmemlint.flow.gradient_modes import trained_by_framework
@@ -19,7 +18,6 @@ from torchmemlint.syntax.source_module import Site
 
 _TRAINED = frozenset({"model", "model_wrapped"})
 _TELLING = frozenset({"parameters", "named_parameters", "train", "requires_grad_", "state_dict"})
-_SUPER = m.Call(func=m.Attribute(value=m.Call(func=m.Name("super")) | m.Name(), attr=m.Name("__init__")))
 
 
 def handed_over(call: ModuleCall) -> Site | None:
@@ -49,10 +47,12 @@ def _stored(constructor: Function, attribute: str) -> Site | None:
     """`self.ref_model = ref_model`, where the parameter goes to no other constructor."""
     parameters = constructor.node.params
     given = {p.name.value for p in (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)}
-    elsewhere = {name for call in m.findall(constructor.node, _SUPER) for name in _names(call)}
+    nodes = list(_inside(constructor.node))
+    elsewhere = {name for node in nodes if _calls_constructor(node) for name in _names(node)}
     found: Site | None = None
-    for assign in m.findall(constructor.node, m.Assign()):
-        assert isinstance(assign, cst.Assign)
+    for assign in nodes:
+        if not isinstance(assign, cst.Assign):
+            continue
         targets = [dotted_text(target.target) for target in assign.targets]
         if f"self.{attribute}" not in targets or not isinstance(assign.value, cst.Name):
             continue
@@ -61,6 +61,23 @@ def _stored(constructor: Function, attribute: str) -> Site | None:
         if assign.value.value in given:
             found = Site(constructor.piece, assign)
     return found
+
+
+def _inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """A node and all below it. (`libcst.matchers` would do, and takes as long to import as the rest of libcst.)"""
+    yield node
+    for child in node.children:
+        yield from _inside(child)
+
+
+def _calls_constructor(node: cst.CSTNode) -> bool:
+    """`super().__init__(...)`, `Base.__init__(self, ...)`."""
+    match node:
+        case cst.Call(func=cst.Attribute(value=cst.Call(func=cst.Name("super")), attr=cst.Name("__init__"))):
+            return True
+        case cst.Call(func=cst.Attribute(value=cst.Name(), attr=cst.Name("__init__"))):
+            return True
+    return False
 
 
 def _names(call: cst.CSTNode) -> Iterator[str]:
