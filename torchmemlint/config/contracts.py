@@ -88,6 +88,13 @@ VOCABULARY = (
     Term("wrappers", "Calls that return the module that they are given.", "acme.parallel"),
     Term("loaders", "Classes that are built and iterated like `torch.utils.data.DataLoader`.", "acme.Loader"),
     Term("optimizers", "Classes that are optimizers.", "acme.optim.*"),
+    Term("trainers", "Classes that evaluate as transformers' `Trainer` does.", "acme.Tuner"),
+    Term("trainer-arguments", "Classes of the settings that such a trainer is given as `args`.", "acme.TunerSettings"),
+    Term(
+        "wide-outputs",
+        "Models (and trainers of such) that predict something for every token or pixel of an example.",
+        "acme.Translator",
+    ),
     Term("pipelines", "Classes whose objects hold modules in evaluation mode.", "acme.*.[A-Z]*Pipeline"),
     Term("pipeline-modules", "Attributes of pipelines that are such modules.", "unet", words=True),
     Term("pipeline-inference", "Methods by which pipelines run inference.", "__call__", words=True),

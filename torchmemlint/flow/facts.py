@@ -354,6 +354,21 @@ class StepOutput:
 
 
 @dataclass(frozen=True, slots=True)
+class TrainerBuilt:
+    """A transformers `Trainer` (or one that evaluates as it does), all of whose arguments are known."""
+
+    site: Site
+    scope: Scope
+    callee: str  # source text of its class
+    arguments: tuple[tuple[str, Value], ...]
+    options: tuple[tuple[str, Value], ...]  # of its training arguments
+    options_made: Site | None  # None: the trainer has the default ones
+    target: str  # what it is called from here on
+    metrics: bool  # it has a compute_metrics for certain
+    wide: Step | None  # what shows that it predicts something for every token or pixel
+
+
+@dataclass(frozen=True, slots=True)
 class FailureHeld:
     """Work, or a kept exception, while a traceback holds the frames of a step that failed."""
 
@@ -461,6 +476,7 @@ class FileFacts:
     copied_at: dict[Origin, Site] = field(default_factory=dict)  # loaded value -> where it is copied from
     module_shown: dict[Origin, Step] = field(default_factory=dict)  # loaded value -> what shows that it is a module
     step_outputs: list[StepOutput] = field(default_factory=list)
+    trainers: list[TrainerBuilt] = field(default_factory=list)
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
     uses: dict[Origin, Use] = field(default_factory=dict)
     leaving: set[tuple[Origin, Site]] = field(default_factory=set)  # results of forward passes kept or given away
@@ -549,4 +565,5 @@ _LISTS = (
     "checkpoint_loads",
     "step_outputs",
     "host_creations",
+    "trainers",
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import calls, containers, overwriting, tensors, training
+from torchmemlint.flow import calls, containers, overwriting, tensors, trainers, training
 from torchmemlint.flow.arguments import Arguments, flag
 from torchmemlint.flow.facts import GuardedCall, Hook, LiveInput, ModuleCall, SequentialBuilt, Use, WeakCall
 from torchmemlint.flow.graphs import tensor_from
@@ -69,6 +69,7 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
         return Known("optimizer", oid, cls.name, made)
     else:
         value = Instance(oid, cls, it.frame.loops, made)
+        trainers.subclass_built(it, node, cls, arguments)
         if cls.program is not it.main:
             it.foreign_objects.add(oid)
     if isinstance(value, ModuleValue) and not cls.builds_layers:

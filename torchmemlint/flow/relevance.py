@@ -87,6 +87,8 @@ def _drives(outline: Outline, program: Program) -> bool:
         return True
     if any(call.endswith(("Loader", "_hook", "Pipeline")) for call in calls):
         return True
+    if "compute_metrics" in outline.names:
+        return True  # a trainer may be built
     return not outline.names.isdisjoint(("lru_cache", "cache")) and _caches(program, outline.names)
 
 

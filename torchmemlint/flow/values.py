@@ -350,7 +350,7 @@ def _joined_objects(a: Known, b: Known) -> Known:
     """One object or another of one role: what tells them apart is not known."""
     if a.role == "default":
         return replace(a, element=join(a.element or UNKNOWN, b.element or UNKNOWN))
-    if a.role in ("loader", "batch", "dataset", "parts", "device"):
+    if a.role in ("loader", "batch", "dataset", "parts", "device", "training arguments"):
         return replace(a, oid=0, made=None, arguments=(), qualified="", element=None)
     return a
 
