@@ -13,11 +13,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import json
 import os
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -101,6 +103,49 @@ def schema() -> str:
     return "```json\n" + (ROOT / "torchmemlint/report/schema.json").read_text().strip() + "\n```\n"
 
 
+def coverage() -> str:
+    """How much of torch the data file covers, and what it says of that."""
+    data = json.loads((ROOT / "torchmemlint/knowledge/torch.json").read_text(encoding="utf-8"))
+    lines = ["| of the public callables of | covered | of | |", "|---|---:|---:|---:|"]
+    for part, (covered, of) in data["coverage"].items():
+        lines.append(f"| `{part}` | {covered} | {of} | {covered / of:.0%} |")
+    operations = [*data["functions"].values(), *data["methods"].values(), *data["modules"].values()]
+    facts = {
+        "give no tensor, or one without a graph whatever they are given": lambda line: not _carries(line),
+        "give several results, some of which never carry a graph": lambda line: isinstance(line.get("graph"), list),
+        "keep their input for backward": lambda line: "input" in line.get("saves", ()),
+        "keep their output": lambda line: "output" in line.get("saves", ()),
+        "keep nothing": lambda line: _carries(line) and not line["saves"],
+        "have an in-place form": lambda line: "inplace" in line,
+        "make tensors from none": lambda line: line.get("factory", False),
+        "may return a view of their input": lambda line: line.get("view", False),
+        "may move to another device": lambda line: line.get("moves", False),
+    }
+    lines += ["", f"Of these {len(operations)} functions, methods and layers (torch {data['torch']}):", ""]
+    lines += ["| what they do | how many |", "|---|---:|"]
+    lines += [f"| {what} | {sum(map(is_so, operations))} |" for what, is_so in facts.items()]
+    return "\n" + "\n".join(lines) + "\n\n"
+
+
+def _carries(line: dict[str, Any]) -> bool:
+    graph = line.get("graph", False)
+    return any(graph) if isinstance(graph, list) else bool(graph)
+
+
+def retirements() -> str:
+    """The names of torch that were deprecated, with what took their place."""
+    data = json.loads((ROOT / "torchmemlint/knowledge/torch_releases.json").read_text(encoding="utf-8"))
+    lines = [f"Releases compared: {', '.join(data['releases'])}.", ""]
+    lines += ["| name | deprecated | use | which came with |", "|---|---|---|---|"]
+    for name, line in data["names"].items():
+        if "deprecated" in line and "instead" in line:
+            first = "2.0 or before" if line["deprecated"] == data["releases"][0] else line["deprecated"]
+            given = f"({line['with']}, …)" if "with" in line else ""
+            came = data["names"].get(line["instead"], {}).get("since", "2.0 or before")
+            lines.append(f"| `{name}` | {first} | `{line['instead']}{given}` | {came} |")
+    return "\n" + "\n".join(lines) + "\n\n"
+
+
 MAKERS: dict[str, Callable[[], str]] = {
     "example": lambda: shown(EXAMPLE),
     "rules": rules,
@@ -112,6 +157,8 @@ MAKERS: dict[str, Callable[[], str]] = {
     "concise": lambda: shown(EXAMPLE, "--output-format", "concise"),
     "json": lambda: shown(SHORT_EXAMPLE, "--output-format", "json"),
     "schema": schema,
+    "coverage": coverage,
+    "retirements": retirements,
 }
 
 

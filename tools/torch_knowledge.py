@@ -7,7 +7,9 @@
 
 Every operation is run on the CPU: on the samples of torch's own test databases (`op_db`, `module_db`) where they have
 it, on a few plausible arguments otherwise. What autograd keeps is seen by `torch.autograd.graph.saved_tensors_hooks`,
-and told apart by the storage that it lies in. Results of all samples are united: "may carry", "may save".
+and told apart by the storage that it lies in. Results of all samples are united: "may carry", "may save"; what only
+some samples save is `sometimes` saved. Layers with an in-place form are measured between two convolutions, with and
+without it.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import inspect
 import io
 import itertools
 import json
+import logging
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Set
@@ -51,9 +54,11 @@ class Seen:
     graph: list[bool] = field(default_factory=list)  # of each tensor in the result: may it carry a graph?
     tensors: set[str] = field(default_factory=set)  # "one", "several", "none": tensors in the result
     discrete: bool = True  # is every tensor in the result of integers or booleans?
-    saves: set[str] = field(default_factory=set)
+    saves: set[str] = field(default_factory=set)  # by any sample
+    always: set[str] | None = None  # by every one of more than a number
     view: bool = False
     from_tensors: bool = False  # was a tensor among the arguments?
+    unary: bool = True  # was it never more than one?
     runs: int = 0
 
 
@@ -68,17 +73,55 @@ def observe(seen: Seen, call: Callable[..., Any], arguments: tuple[Any, ...], ke
     tensors = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
     seen.runs += 1
     seen.from_tensors |= bool(given)
+    seen.unary &= len(given) < 2
     seen.tensors.add("one" if isinstance(result, torch.Tensor) else "several" if tensors else "none")
     seen.discrete &= all(not (t.is_floating_point() or t.is_complex()) for t in tensors)
     graph = [tensor.requires_grad for tensor in tensors]
     seen.graph = [a or b for a, b in itertools.zip_longest(seen.graph, graph, fillvalue=False)]
-    for tensor in tensors:
+    for index, tensor in enumerate(tensors):
         if _storage(tensor) in roles and _storage(tensor) != 0:
             seen.view = True
-        roles.setdefault(_storage(tensor), "output")
-    for tensor in kept:
-        if tensor.numel() > 1:  # single numbers cost nothing
-            seen.saves.add(roles.get(_storage(tensor)) or ("mask" if _is_small(tensor) else "other"))
+        roles.setdefault(_storage(tensor), "output" if index == 0 or tensor.requires_grad else "other")
+    saved = {
+        roles.get(_storage(tensor)) or ("mask" if _is_small(tensor) else "other")
+        for tensor in kept
+        if tensor.numel() > 1  # single numbers cost nothing
+    }
+    seen.saves |= saved
+    if any(graph) and tensors[0].numel() > 1 and (not given or given[0].numel() > 1):
+        seen.always = saved if seen.always is None else seen.always & saved
+    seen.view |= _gives_back(call, given, result, arguments, keywords)
+
+
+def _gives_back(
+    call: Callable[..., Any],
+    given: list[torch.Tensor],
+    result: Any,
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> bool:
+    """Does it return its input as it is where there is nothing to do: in another type, or out of training?"""
+    if not (given and isinstance(result, torch.Tensor) and arguments and arguments[0] is given[0]):
+        return False
+    tries = []
+    if result.dtype != given[0].dtype:
+        tries.append((given[0].detach().to(result.dtype), keywords))
+    if "training" in _parameters(call):
+        tries.append((given[0].detach(), keywords | {"training": False}))
+    for first, options in tries:
+        with contextlib.suppress(Exception):
+            again = call(first, *arguments[1:], **options)
+            if isinstance(again, torch.Tensor) and _storage(again) == _storage(first) != 0:
+                return True
+    return False
+
+
+def _parameters(call: Callable[..., Any]) -> list[str]:
+    """Names of its parameters; none where that cannot be told."""
+    try:
+        return list(inspect.signature(inspect.unwrap(call)).parameters)
+    except (TypeError, ValueError):  # built in
+        return []
 
 
 def _storage(tensor: torch.Tensor) -> int:
@@ -105,13 +148,17 @@ def entry(seen: Seen, **more: Any) -> dict[str, Any] | None:
         found["graph"] = seen.graph[0] if len(set(seen.graph)) == 1 else seen.graph
         if not seen.from_tensors:
             found["factory"] = True
+        elif seen.unary:
+            found["unary"] = True
         if seen.discrete:
             found["discrete"] = True
         if seen.view:
             found["view"] = True
         if any(seen.graph):
             found["saves"] = sorted(seen.saves)
-    found.update((name, value) for name, value in more.items() if value not in (None, False))
+            if seen.saves - (seen.always or set()):
+                found["sometimes"] = sorted(seen.saves - (seen.always or set()))
+    found.update((name, value) for name, value in more.items() if value is not None and value is not False)
     return found
 
 
@@ -209,10 +256,66 @@ def plausible(method: bool) -> Iterable[tuple[Any, ...]]:
         yield ([_tensor(4, 4), _tensor(4, 4)],)
 
 
-def by_trial(call: Callable[..., Any], *, method: bool) -> Seen:
+def _image(channels: int = 4, size: int = 8) -> torch.Tensor:
+    return _tensor(2, channels, size, size)
+
+
+# Arguments of functions of `torch` and `torch.nn.functional` that take none of the plausible ones.
+ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
+    **dict.fromkeys(
+        "alpha_dropout alpha_dropout_ dropout dropout_ feature_alpha_dropout feature_alpha_dropout_ feature_dropout "
+        "feature_dropout_ native_dropout".split(),
+        lambda: (_image(), 0.5, True),
+    ),
+    **dict.fromkeys(("affine_grid", "affine_grid_generator"), lambda: (_tensor(2, 2, 3), [2, 3, 4, 4], False)),
+    **dict.fromkeys(("as_tensor", "asarray", "prelu"), lambda: (_image(), _tensor(1))),
+    "as_tensor": lambda: ([[1.0, 2.0]],),
+    "asarray": lambda: ([[1.0, 2.0]],),
+    "batch_norm": lambda: (_image(), _tensor(4), _tensor(4), None, None, True, 0.1, 1e-5, False),
+    "bilinear": lambda: (_tensor(4, 6), _tensor(4, 6), _tensor(3, 6, 6), None),
+    "conv_tbc": lambda: (_tensor(5, 2, 4), _tensor(3, 4, 6), _tensor(6)),
+    "cosine_embedding_loss": lambda: (_tensor(4, 6), _tensor(4, 6), torch.ones(4)),
+    "embedding": lambda: (_tensor(6, 4), torch.tensor([0, 2])),
+    "embedding_bag": lambda: (_tensor(6, 4), torch.tensor([0, 2, 3]), torch.tensor([0, 2])),
+    "fake_quantize_per_tensor_affine": lambda: (_image(), 0.1, 0, 0, 255),
+    "fold": lambda: (_tensor(2, 16, 16), (5, 5), (2, 2)),
+    "fractional_max_pool2d_with_indices": lambda: (_image(), 2, (4, 4)),
+    "fractional_max_pool3d_with_indices": lambda: (_tensor(2, 2, 6, 6, 6), 2, (3, 3, 3)),
+    "from_numpy": lambda: (torch.rand(4, 4).numpy(),),
+    "grid_sampler": lambda: (_image(), _tensor(2, 4, 4, 2), 0, 0, False),
+    "gru_cell": lambda: (_tensor(4, 6), _tensor(4, 5), _tensor(15, 6), _tensor(15, 5)),
+    "imag": lambda: (torch.view_as_complex(_tensor(4, 2)),),
+    "instance_norm": lambda: (_image(), None, None, None, None, True, 0.1, 1e-5, False),
+    "istft": lambda: (torch.view_as_complex(_tensor(9, 8, 2)), 16, None, None, torch.ones(16)),
+    "lp_pool1d": lambda: (_tensor(2, 4, 8), 2.0, 2),
+    "lp_pool2d": lambda: (_image(), 2.0, 2),
+    "lp_pool3d": lambda: (_tensor(2, 2, 6, 6, 6), 2.0, 2),
+    "lstm_cell": lambda: (_tensor(4, 6), (_tensor(4, 5), _tensor(4, 5)), _tensor(20, 6), _tensor(20, 5)),
+    "poisson_nll_loss": lambda: (_tensor(4, 4), torch.rand(4, 4), True, False, 1e-8, 1),
+    "prelu": lambda: (_image(), _tensor(1)),
+    "promote_types": lambda: (torch.float32, torch.float64),
+    "can_cast": lambda: (torch.float32, torch.float64),
+    "result_type": lambda: (_tensor(2), 1.0),
+    **dict.fromkeys(
+        ("rnn_relu_cell", "rnn_tanh_cell"), lambda: (_tensor(4, 6), _tensor(4, 5), _tensor(5, 6), _tensor(5, 5))
+    ),
+    **dict.fromkeys(("tril_indices", "triu_indices"), lambda: (4, 4)),
+    **dict.fromkeys(("unsafe_split_with_sizes",), lambda: (_tensor(4, 4), [2, 2])),
+    "upsample": lambda: (_image(), None, 2),
+    "vander": lambda: (_tensor(4),),
+    **dict.fromkeys(("view_as_real", "view_as_real_copy"), lambda: (torch.view_as_complex(_tensor(4, 2)),)),
+    "view_as_complex_copy": lambda: (_tensor(4, 2),),
+}
+
+
+def by_trial(call: Callable[..., Any], *, method: bool, name: str = "") -> Seen:
     """What the operation does with the plausible arguments that it takes."""
     seen = Seen()
     with _quiet():
+        if name in ARGUMENTS:
+            with contextlib.suppress(Exception):
+                observe(seen, call, ARGUMENTS[name](), {})
+            return seen
         for arguments in plausible(method):
             with contextlib.suppress(Exception):
                 observe(seen, call, arguments, {})
@@ -228,30 +331,78 @@ def _makes_tensors(name: str) -> bool:
 # -- modules -----------------------------------------------------------------------------------------------------------
 
 
-def modules() -> dict[str, dict[str, Any]]:
-    """What the layers of torch.nn keep, and whether they have parameters and an in-place form."""
-    from torch.testing._internal.common_modules import module_db
+def _pooled(dimensions: int) -> tuple[Any, ...]:
+    pool = getattr(nn, f"MaxPool{dimensions}d")(2, return_indices=True)
+    return tuple(pool(_tensor(2, 3, *[6] * dimensions)))
 
+
+# Layers that the test database has not: what they are made with, and what they are given.
+LAYERS: dict[str, tuple[tuple[Any, ...], Callable[[], tuple[Any, ...]]]] = {
+    "AdaptiveLogSoftmaxWithLoss": ((6, 8, [4]), lambda: (_tensor(4, 6), torch.tensor([0, 1, 5, 7]))),
+    "ChannelShuffle": ((2,), lambda: (_image(),)),
+    "CosineSimilarity": ((), lambda: (_tensor(4, 6), _tensor(4, 6))),
+    "CrossMapLRN2d": ((2,), lambda: (_image(),)),
+    "EmbeddingBag": ((6, 4), lambda: (torch.tensor([[0, 1], [2, 3]]),)),
+    "Flatten": ((), lambda: (_image(),)),
+    "Fold": (((5, 5), (2, 2)), lambda: (_tensor(2, 16, 16),)),
+    "FractionalMaxPool2d": ((2, (4, 4)), lambda: (_image(),)),
+    "FractionalMaxPool3d": ((2, (3, 3, 3)), lambda: (_tensor(2, 2, 6, 6, 6),)),
+    "Hardsigmoid": ((), lambda: (_image(),)),
+    "Identity": ((), lambda: (_image(),)),
+    "LazyBatchNorm1d": ((), lambda: (_tensor(2, 4, 8),)),
+    "LazyBatchNorm2d": ((), lambda: (_image(),)),
+    "LazyBatchNorm3d": ((), lambda: (_tensor(2, 4, 6, 6, 6),)),
+    "LazyInstanceNorm1d": ((1e-5, 0.1, True), lambda: (_tensor(2, 4, 8),)),
+    "LazyInstanceNorm2d": ((1e-5, 0.1, True), lambda: (_image(),)),
+    "LazyInstanceNorm3d": ((1e-5, 0.1, True), lambda: (_tensor(2, 4, 6, 6, 6),)),
+    "LazyLinear": ((5,), lambda: (_tensor(4, 6),)),
+    **{f"MaxUnpool{n}d": ((2,), lambda n=n: _pooled(n)) for n in (1, 2, 3)},
+    "PairwiseDistance": ((), lambda: (_tensor(4, 6), _tensor(4, 6))),
+    "PixelShuffle": ((2,), lambda: (_image(),)),
+    "PixelUnshuffle": ((2,), lambda: (_image(),)),
+    "RReLU": ((), lambda: (_image() - 0.5,)),
+    "TransformerDecoder": (
+        (nn.TransformerDecoderLayer(8, 2, 16), 1),
+        lambda: (_tensor(3, 2, 8), _tensor(3, 2, 8)),
+    ),
+    "TripletMarginLoss": ((), lambda: (_tensor(4, 6), _tensor(4, 6), _tensor(4, 6))),
+    "TripletMarginWithDistanceLoss": ((), lambda: (_tensor(4, 6), _tensor(4, 6), _tensor(4, 6))),
+    "Unflatten": ((1, (2, 2)), lambda: (_image(),)),
+    "Unfold": ((2,), lambda: (_image(),)),
+    "Upsample": ((None, 2), lambda: (_image(),)),
+    "UpsamplingBilinear2d": ((None, 2), lambda: (_image(),)),
+    "UpsamplingNearest2d": ((None, 2), lambda: (_image(),)),
+    **{name: ((), lambda: (_image(),)) for name in ("AlphaDropout", "Dropout", "Dropout2d", "FeatureAlphaDropout")},
+    "Dropout1d": ((), lambda: (_tensor(2, 4, 8),)),
+    "Dropout3d": ((), lambda: (_tensor(2, 4, 6, 6, 6),)),
+    "NLLLoss2d": ((), lambda: (_image(), torch.zeros(2, 8, 8, dtype=torch.long))),
+    "SyncBatchNorm": ((4,), lambda: (_image(),)),  # on a CPU it refuses to run in training
+}
+
+
+def modules(chosen: Set[str] | None = None) -> dict[str, dict[str, Any]]:
+    """What the layers of torch.nn keep, and whether they have parameters and an in-place form."""
     found: dict[str, dict[str, Any]] = {}
-    for info in module_db:
-        name = info.module_cls.__name__
-        if getattr(nn, name, None) is not info.module_cls:
-            continue
-        seen, without = Seen(), Seen()
+    for name, samples in _samples_of_modules(chosen):
+        cls = getattr(nn, name)
+        seen, without, evaluating = Seen(), Seen(), Seen()
         parameters = False
         with _quiet():
-            for wants_grad, noted in ((True, seen), (False, without)):
-                for sample in info.module_inputs_func(
-                    info, device="cpu", dtype=torch.float32, requires_grad=wants_grad, training=True
-                )[:MOST_SAMPLES]:
-                    with contextlib.suppress(Exception):
-                        made = sample.constructor_input
-                        layer = info.module_cls(*made.args, **made.kwargs)
-                        given = sample.forward_input
-                        observe(noted, layer, given.args, given.kwargs)
-                        parameters |= any(True for _ in layer.parameters())
-        takes = "inplace" in inspect.signature(info.module_cls.__init__).parameters
-        line = entry(seen, parameters=parameters, inplace="argument" if takes else None)
+            for wants_grad, arguments, keywords, given, options in samples:
+                with contextlib.suppress(Exception):
+                    layer = cls(*arguments, **keywords)
+                    if name == "SyncBatchNorm":
+                        layer.eval()
+                    observe(seen if wants_grad else without, layer, given, options)
+                    parameters |= any(True for _ in layer.parameters())
+                    observe(evaluating, layer.eval(), given, options)
+        seen.view |= evaluating.view
+        line = entry(
+            seen,
+            kind=cls.__module__.rpartition(".")[2],
+            parameters=parameters,
+            **(_in_place(name) if "inplace" in _parameters(cls.__init__) else {}),
+        )
         if line is not None:
             if parameters:
                 line["saves_input_for_parameters"] = "input" in without.saves
@@ -259,13 +410,93 @@ def modules() -> dict[str, dict[str, Any]]:
     return found
 
 
+_Sample = tuple[bool, tuple[Any, ...], dict[str, Any], tuple[Any, ...], dict[str, Any]]
+
+
+def _samples_of_modules(chosen: Set[str] | None) -> Iterator[tuple[str, list[_Sample]]]:
+    """Each layer with: does the input want a gradient, what it is made with, what it is given."""
+    from torch.testing._internal.common_modules import module_db
+
+    for info in module_db:
+        name = info.module_cls.__name__
+        if getattr(nn, name, None) is info.module_cls and (chosen is None or name in chosen):
+            samples: list[_Sample] = []
+            for wants_grad in (True, False):
+                with contextlib.suppress(Exception):
+                    for sample in info.module_inputs_func(
+                        info, device="cpu", dtype=torch.float32, requires_grad=wants_grad, training=True
+                    )[:MOST_SAMPLES]:
+                        made, given = sample.constructor_input, sample.forward_input
+                        samples.append((wants_grad, made.args, made.kwargs, given.args, given.kwargs))
+            yield name, samples
+    for name, (made, given) in LAYERS.items():
+        if hasattr(nn, name) and (chosen is None or name in chosen):
+            detached = tuple(leaf.detach() if isinstance(leaf, torch.Tensor) else leaf for leaf in given())
+            yield name, [(True, made, {}, given(), {}), (False, made, {}, detached, {})]
+
+
+def _in_place(name: str) -> dict[str, Any]:
+    """What working in place saves, and where the argument stands among those of the class and of the function."""
+    cls = getattr(nn, name)
+    return {
+        "inplace": "argument",
+        "inplace_effect": _effect_in_place(name),
+        "inplace_position": _parameters(cls.__init__).index("inplace") - 1,
+    }
+
+
+def _effect_in_place(name: str) -> str:
+    """ "saves" a full activation for backward before a convolution, is "transient" (saves a copy while the layer runs),
+    saves "nothing" (what autograd copies is as large), or is "ignored" by the layer.
+    """
+    first, last = nn.Conv2d(3, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1)
+    kept: dict[bool, dict[int, int]] = {}
+    for inplace in (False, True):
+        layer = _activation(name, inplace)
+        held: dict[int, torch.Tensor] = {}
+        image = torch.randn(2, 3, 16, 16)
+
+        def pack(tensor: torch.Tensor, held: dict[int, torch.Tensor] = held) -> torch.Tensor:
+            held[_storage(tensor)] = tensor  # held: its address is not given away again
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            value = first(image)
+            made = layer(value)
+            last(made)
+        foreign = {_storage(p) for p in (image, *first.parameters(), *last.parameters())}
+        kept[inplace] = {a: t.untyped_storage().nbytes() for a, t in held.items() if a not in foreign}
+        if inplace and _storage(made) != _storage(value):
+            return "ignored"
+    unit = value.numel() * value.element_size()
+    if sum(kept[False].values()) - sum(kept[True].values()) >= unit:
+        return "saves"
+    beside = sum(size for address, size in kept[True].items() if address != _storage(value))
+    return "nothing" if beside >= unit else "transient"
+
+
+def _activation(name: str, inplace: bool) -> Callable[[torch.Tensor], torch.Tensor]:
+    arguments = (0.1, 0.0) if name == "Threshold" else ()
+    layer = getattr(nn, name)(*arguments, inplace=inplace)
+    if name == "Dropout1d":
+        return lambda value: layer(value.flatten(2)).view_as(value)
+    return lambda value: layer(value)
+
+
 # -- modes and devices -------------------------------------------------------------------------------------------------
+
+
+_MODE_MODULES = (
+    (torch, "torch"),
+    (torch.autograd, "torch.autograd"),
+    (torch.autograd.grad_mode, "torch.autograd.grad_mode"),
+)
 
 
 def gradient_modes() -> dict[str, str]:
     """Names of torch that turn gradients on or off for what runs within them, or from then on."""
     found: dict[str, str] = {}
-    for module, prefix in ((torch, "torch"), (torch.autograd, "torch.autograd")):
+    for module, prefix in _MODE_MODULES:
         for name in dir(module):
             made = getattr(module, name)
             if name.startswith("_") or not inspect.isclass(made) or not hasattr(made, "__enter__"):
@@ -295,6 +526,7 @@ def movers() -> set[str]:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     found: set[str] = set()
+    logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)  # it tells of all that fails
     with FakeTensorMode(), _quiet():
         for name in sorted(set(dir(torch.Tensor)) - _NOT_TRIED):
             if name.startswith("_") or not callable(getattr(torch.Tensor, name)):
@@ -327,20 +559,18 @@ def derive() -> dict[str, Any]:
     for module in ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special"):
         for name in public(_found(module)):
             made = _found(f"{module}.{name}")
-            tried = id(made) in overridable or (module == "torch" and _makes_tensors(name))
+            tried = id(made) in overridable or name in ARGUMENTS or (module == "torch" and _makes_tensors(name))
             known = functions.get(f"{module}.{name}")
             if tried and not (known and known.runs) and name not in _NOT_TRIED:
-                functions[f"{module}.{name}"] = by_trial(made, method=False)
+                functions[f"{module}.{name}"] = by_trial(made, method=False, name=name)
     for name in public(torch.Tensor):
         known = methods.get(name)
         if name not in _NOT_TRIED and not (known and known.runs):
-            methods[name] = by_trial(getattr(torch.Tensor, name), method=True)
+            methods[name] = by_trial(getattr(torch.Tensor, name), method=True, name=name)
     moving = movers()
-    return {
+    data: dict[str, Any] = {
         "torch": torch.__version__.split("+")[0],
-        "functions": _entries(
-            (name, seen, {"inplace": "argument" if _takes_inplace(name) else None}) for name, seen in functions.items()
-        ),
+        "functions": _entries((name, seen, _takes_in_place(name)) for name, seen in functions.items()),
         "methods": _entries(
             (
                 name,
@@ -356,13 +586,18 @@ def derive() -> dict[str, Any]:
         "modules": dict(sorted(modules().items())),
         "gradient_modes": gradient_modes(),
     }
+    for name in moving - data["methods"].keys():  # to devices that are not here: as `to` does it
+        data["methods"][name] = data["methods"]["to"]
+    data["methods"] = dict(sorted(data["methods"].items()))
+    data["coverage"] = {part: [covered, of] for part, covered, of, _ in coverage(data)}
+    return data
 
 
-def _takes_inplace(qualified: str) -> bool:
-    try:
-        return "inplace" in inspect.signature(_found(qualified)).parameters
-    except (TypeError, ValueError):  # built in, or wrapped
-        return False
+def _takes_in_place(qualified: str) -> dict[str, Any]:
+    parameters = _parameters(_found(qualified))
+    if "inplace" not in parameters:
+        return {}
+    return {"inplace": "argument", "inplace_position": parameters.index("inplace")}
 
 
 def _entries(found: Iterable[tuple[str, Seen, dict[str, Any]]]) -> dict[str, dict[str, Any]]:

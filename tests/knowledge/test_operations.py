@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from torchmemlint.knowledge import operations, saved_tensors
+from torchmemlint.engine.checking import check_text
+from torchmemlint.knowledge import gradient_modes, modules, operations
 
 torch = pytest.importorskip("torch")
 TOOL = Path(__file__).parents[2] / "tools" / "torch_knowledge.py"
@@ -76,10 +77,58 @@ def test_modes_are_those_that_torch_sets(tool: ModuleType) -> None:
     assert tool.gradient_modes() == operations._data()["gradient_modes"]
 
 
-def test_the_hand_written_lists_agree() -> None:
-    functions = {name: operations.function(f"torch.{name}") for name in saved_tensors.OUTPUT_KEPT}
-    disagreeing = [name for name, known in functions.items() if known is not None and "output" not in known.saves]
-    assert not disagreeing
+def test_the_data_names_its_torch(tool: ModuleType) -> None:
+    assert operations.torch_version().count(".") == 2
+    mine = ".".join(torch.__version__.split(".")[:2])
+    if not operations.torch_version().startswith(mine + "."):
+        pytest.skip("derived from another release")
+    shown = {part: [covered, of] for part, covered, of, _ in tool.coverage(operations._data())}
+    assert shown == operations._data()["coverage"]
+
+
+def test_modes_come_from_the_data() -> None:
+    assert {"torch.no_grad", "torch.inference_mode", "torch.autograd.grad_mode.no_grad"} <= gradient_modes.OFF
+    assert "torch.enable_grad" in gradient_modes.ON
+    assert not gradient_modes.OFF & gradient_modes.ON
+    assert "torch.set_grad_enabled" in gradient_modes.SETTERS
+
+
+def test_layers_with_and_without_parameters() -> None:
+    for name in ("Dropout", "PixelShuffle", "CrossEntropyLoss", "Upsample", "Identity"):
+        assert modules.has_parameters(f"torch.nn.{name}") is False
+    for name in ("Linear", "LSTM", "EmbeddingBag", "LazyLinear", "TransformerDecoder", "PReLU"):
+        assert modules.has_parameters(f"torch.nn.{name}") is True
+    assert modules.has_parameters("torch.nn.Sequential") is None
+    assert "NLLLoss" in modules.LOSSES
+
+
+@pytest.mark.parametrize("name", ["Dropout2d", "ReLU", "ELU", "PixelShuffle", "TransformerDecoder"])
+def test_a_sample_of_layers_derived_again(name: str, tool: ModuleType) -> None:
+    pytest.importorskip("expecttest")
+    known, again = operations.layer(name), tool.modules({name})[name]
+    assert known is not None
+    assert known.parameters == again.get("parameters", False)
+    assert known.inplace_effect == again.get("inplace_effect", "")
+    assert known.saves == frozenset(again["saves"])
+    assert known.kind == again["kind"]
+
+
+def test_a_function_that_is_not_covered_is_unknown_to_the_analysis() -> None:
+    text = """
+import torch
+
+def train(model, loader, optimizer):
+    total = 0
+    for x, y in loader:
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += torch.{}(loss)
+    return total
+"""
+    codes = frozenset({"TML101"})
+    assert check_text(text.format("square"), Path("a.py"), codes)
+    assert not check_text(text.format("some_kernel_of_tomorrow"), Path("a.py"), codes)
 
 
 def test_what_is_not_covered_is_unknown() -> None:

@@ -116,7 +116,7 @@ def _computes(qualified: str) -> bool:
         return False
     if last[:1].isupper() and last not in torch_api.FACTORIES:
         return False
-    return qualified.startswith(torch_api.COMPUTING)
+    return qualified.startswith(torch_api.COMPUTING) and torch_api.is_known(qualified)
 
 
 def _transparent(arguments: Arguments) -> Value:

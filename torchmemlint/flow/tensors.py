@@ -345,7 +345,7 @@ def function(it: Interpreter, node: cst.Call, qualified: str, arguments: Argumen
         first = arguments.items[0]
         overwriting.overwritten(it, node, first.value, first.node, f"{name}()", announced=True)
     values = [a.value for a in arguments.items if a.name not in ("dim", "dtype", "device", "reduction")]
-    return operation(it, node, name.rstrip("_"), values, arguments)
+    return operation(it, node, name, values, arguments)  # `torch.log_` keeps a copy of its input, not the input
 
 
 def apply_activation(it: Interpreter, node: cst.Call, kind: str, arguments: Arguments) -> Value:

@@ -1,64 +1,41 @@
 """Activations, and what their in-place forms save.
 
-Measured on torch 2.13 in training mode, after a convolution and after convolution and batch norm, one layer, before a
-convolution and before an addition (`tests/knowledge/test_activations.py` derives it again). For backward, the in-place
-forms of `SAVES_ONE` keep one full activation less per layer where what follows keeps its input (a convolution does, an
-addition does not); those of `TRANSIENT` keep exactly as much and remove one transient copy while the layer runs; those
-of `SAVES_NOTHING` keep as much too: autograd copies their input first. Under `no_grad` each of them removes a transient
-copy.
+Derived from torch (`inplace_effect` in `torch.json`: measured in training mode, between two convolutions;
+`tests/knowledge/test_activations.py` derives it again, after batch norm and before an addition too). For backward, the
+in-place forms of `SAVES_ONE` keep one full activation less per layer where what follows keeps its input (a convolution
+does, an addition does not); those of `TRANSIENT` keep exactly as much and remove one transient copy while the layer
+runs; those of `SAVES_NOTHING` keep as much too: autograd copies their input first. Under `no_grad` each of them removes
+a transient copy.
 """
 
 from __future__ import annotations
 
-SAVES_ONE = frozenset({"LeakyReLU", "ELU", "SELU", "CELU", "RReLU"})
-TRANSIENT = frozenset({"ReLU", "Dropout1d", "Dropout2d", "Dropout3d"})
-SAVES_NOTHING = frozenset({"SiLU", "Mish", "Hardswish", "Hardsigmoid", "ReLU6", "Hardtanh", "Threshold", "Dropout"})
-IGNORES_INPLACE = frozenset({"AlphaDropout", "FeatureAlphaDropout"})  # the modules take `inplace` and do not use it
+from torchmemlint.knowledge import operations
+
+
+def _with_effect(effect: str) -> frozenset[str]:
+    return frozenset(name for name, layer in operations.layers().items() if layer.inplace_effect == effect)
+
+
+SAVES_ONE = _with_effect("saves")
+TRANSIENT = _with_effect("transient")
+SAVES_NOTHING = _with_effect("nothing")
+IGNORES_INPLACE = _with_effect("ignored")  # the modules take `inplace` and do not use it
 WITH_INPLACE = SAVES_ONE | TRANSIENT | SAVES_NOTHING
 
-# Position of `inplace` among the arguments of the module class; of the function it is one more (after the input) but
-# for dropouts, which take `training` before it.
-INPLACE_POSITION = {
-    "ReLU": 0,
-    "ReLU6": 0,
-    "SELU": 0,
-    "SiLU": 0,
-    "Mish": 0,
-    "Hardswish": 0,
-    "Hardsigmoid": 0,
-    "LeakyReLU": 1,
-    "ELU": 1,
-    "CELU": 1,
-    "Dropout": 1,
-    "Dropout1d": 1,
-    "Dropout2d": 1,
-    "Dropout3d": 1,
-    "RReLU": 2,
-    "Hardtanh": 2,
-    "Threshold": 2,
-}
-_FUNCTION_POSITION = {"RReLU": 4, "Hardtanh": 3, "Threshold": 3}  # rrelu(input, lower, upper, training, inplace)
+# Position of `inplace` among the arguments of the module class.
+INPLACE_POSITION = {kind: operations.layers()[kind].inplace_position or 0 for kind in WITH_INPLACE}
 
-_FUNCTIONAL = {
-    "relu": "ReLU",
-    "relu6": "ReLU6",
-    "leaky_relu": "LeakyReLU",
-    "elu": "ELU",
-    "selu": "SELU",
-    "celu": "CELU",
-    "rrelu": "RReLU",
-    "silu": "SiLU",
-    "mish": "Mish",
-    "hardswish": "Hardswish",
-    "hardsigmoid": "Hardsigmoid",
-    "hardtanh": "Hardtanh",
-    "threshold": "Threshold",
-    "dropout": "Dropout",
-    "dropout1d": "Dropout1d",
-    "dropout2d": "Dropout2d",
-    "dropout3d": "Dropout3d",
-}
 
+def _functions() -> dict[str, str]:
+    """The functions of torch.nn.functional that apply one of them: `leaky_relu` is `LeakyReLU`."""
+    kinds = {kind.lower(): kind for kind in WITH_INPLACE}
+    names = {name: name.replace("_", "") for name in operations.functional_names()}
+    return {name: kinds[bare] for name, bare in names.items() if bare in kinds}
+
+
+_FUNCTIONAL = _functions()
+_FUNCTION_OF = {kind: name for name, kind in _FUNCTIONAL.items()}
 FUNCTIONS = frozenset(_FUNCTIONAL)  # the functions that apply one of them, in torch.nn.functional or torch
 
 
@@ -79,4 +56,7 @@ def module_kind(qualified: str) -> str | None:
 
 def function_inplace_position(kind: str) -> int:
     """Position of `inplace` among the arguments of the function that applies activation `kind`."""
-    return _FUNCTION_POSITION.get(kind, INPLACE_POSITION[kind] + (2 if "Dropout" in kind else 1))
+    function = operations.function(f"torch.nn.functional.{_FUNCTION_OF[kind]}")
+    assert function is not None
+    assert function.inplace_position is not None
+    return function.inplace_position

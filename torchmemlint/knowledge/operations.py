@@ -21,6 +21,8 @@ class Operation:
     result: str  # "tensor", "tensors" (several, in whatever structure), "varies" (with the arguments) or "value"
     graph: bool | tuple[bool, ...]  # may the result (each of several) carry a graph?
     saves: frozenset[str]  # what backward may need: "input", "operand", "output", "mask", "other"
+    keeps: frozenset[str]  # what it always needs
+    unary: bool  # it takes one tensor
     discrete: bool  # integers or booleans come out, whatever goes in
     factory: bool  # it takes no tensor
     view: bool  # the result may share the input's storage
@@ -28,6 +30,10 @@ class Operation:
     inplace_saves: frozenset[str]
     moves: bool  # the result may lie on another device
     parameters: bool  # of a layer: has it any?
+    keeps_input_for_parameters: bool  # of a layer: it needs its input as long as its parameters are trained
+    kind: str  # of a layer: "activation", "loss", "conv" and so on, as torch.nn.modules files them; else ""
+    inplace_effect: str  # of a layer with `inplace=True`: "saves", "transient", "nothing" or "ignored"; else ""
+    inplace_position: int | None  # of `inplace` among the arguments
 
 
 @lru_cache(maxsize=1024)
@@ -46,6 +52,48 @@ def method(name: str) -> Operation | None:
 def layer(name: str) -> Operation | None:
     """A module class of `torch.nn`; None where it is not known."""
     return _operation("modules", name)
+
+
+@lru_cache(maxsize=1)
+def layers() -> dict[str, Operation]:
+    """All module classes of `torch.nn` that are known."""
+    return {name: _read(line) for name, line in _data()["modules"].items()}
+
+
+@lru_cache(maxsize=1)
+def by_last_name() -> dict[str, tuple[Operation, ...]]:
+    """Functions and tensor methods by their last names: code calls either form."""
+    found: dict[str, list[Operation]] = {}
+    data = _data()
+    for name, line in data["methods"].items():
+        found.setdefault(name, []).append(_read(line))
+    for name, line in data["functions"].items():
+        owner, _, last = name.rpartition(".")
+        if owner in _OWNERS:
+            found.setdefault(last, []).append(_read(line))
+    return {name: tuple(known) for name, known in found.items() if not name.endswith("_")}
+
+
+_OWNERS = frozenset({"torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special"})
+
+
+def functional_names() -> list[str]:
+    """The names of torch.nn.functional that are known."""
+    prefix = "torch.nn.functional."
+    return [name.removeprefix(prefix) for name in _data()["functions"] if name.startswith(prefix)]
+
+
+@lru_cache(maxsize=1)
+def gradient_modes() -> dict[str, str]:
+    """Names of torch that set the gradient mode, with "off" or "on"; `set_grad_enabled(False)` with its argument."""
+    found: dict[str, str] = _data()["gradient_modes"]
+    return found
+
+
+@lru_cache(maxsize=1)
+def torch_version() -> str:
+    """The release that all this was derived from."""
+    return str(_data()["torch"])
 
 
 @lru_cache(maxsize=1)
@@ -90,11 +138,18 @@ def _operation(kind: str, name: str) -> Operation | None:
     line = _data()[kind].get(name)
     if line is None:
         return None
+    return _read(line)
+
+
+def _read(line: dict[str, Any]) -> Operation:
     graph = line.get("graph", False)
+    saves = frozenset(line.get("saves", ()))
     return Operation(
         line["result"],
         tuple(graph) if isinstance(graph, list) else graph,
-        frozenset(line.get("saves", ())),
+        saves,
+        saves.difference(line.get("sometimes", ())),
+        line.get("unary", False),
         line.get("discrete", False),
         line.get("factory", False),
         line.get("view", False),
@@ -102,6 +157,10 @@ def _operation(kind: str, name: str) -> Operation | None:
         frozenset(line.get("inplace_saves", ())),
         line.get("moves", False),
         line.get("parameters", False),
+        line.get("saves_input_for_parameters", False),
+        line.get("kind", ""),
+        line.get("inplace_effect", ""),
+        line.get("inplace_position"),
     )
 
 

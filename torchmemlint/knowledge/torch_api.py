@@ -1,11 +1,13 @@
 """What PyTorch's own functions and tensor methods do to graphs, as far as the rules need it.
 
 What can be measured is derived from torch itself (`operations`, from `tools/torch_knowledge.py`). The rest is
-hand-written from the documentation of torch 2.13 (`torch`, `torch.Tensor`, `torch.nn.functional`); names not listed
-propagate a graph when they belong to torch, and are unknown when they do not.
+hand-written from the documentation of torch 2.13 (`torch`, `torch.Tensor`, `torch.nn.functional`). Functions of torch
+that neither says anything of are unknown, as other libraries' are.
 """
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 from torchmemlint.knowledge import operations
 
@@ -49,6 +51,19 @@ JOINERS = frozenset(
 SPLITTERS = frozenset(
     "split chunk unbind tensor_split meshgrid broadcast_tensors where_indices hsplit vsplit dsplit".split()
 )
+
+
+@lru_cache(maxsize=2048)
+def is_known(qualified: str) -> bool:
+    """Is it known what this function of torch does, or its form that does not work in place? Others are unknown."""
+    owner, _, last = qualified.rpartition(".")
+    name = last.rstrip("_")
+    if operations.function(qualified) is not None or operations.function(f"{owner}.{name}") is not None:
+        return True
+    return owner == "torch" and (name in _BY_HAND or operations.method(name) is not None)
+
+
+_BY_HAND = DISCRETE | METADATA | FACTORIES | JOINERS | SPLITTERS | COPIES | CUTS | {"is_tensor"}
 
 # Modules of torch whose functions compute on tensors (others, such as torch.utils, are unknown unless listed).
 COMPUTING = ("torch.", "torch.nn.functional.", "torch.linalg.", "torch.fft.", "torch.special.", "torch.sparse.")
