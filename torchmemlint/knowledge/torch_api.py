@@ -18,7 +18,7 @@ DISCRETE = operations.discrete() | frozenset(
     "unique_consecutive".split()
 )
 # (values, indices)
-VALUES_AND_INDICES = frozenset("cummax cummin kthvalue max median min mode nanmedian sort topk".split())
+VALUES_AND_INDICES = operations.pairs()
 # The graph ends here: a number or array comes out.
 READERS = frozenset("item tolist numpy __float__ __int__ __array__ is_nonzero".split())
 # Python values or metadata: no tensor comes out, nothing is kept. `retain_grad` gives None, but has an effect.
@@ -33,13 +33,12 @@ COPIES = frozenset(
     "unflatten squeeze unsqueeze transpose permute t movedim expand expand_as requires_grad_ pin_memory share_memory_ "
     "retain_grad register_hook alias swapaxes ravel".split()
 )
-# Unary random or constructing functions: a fresh tensor without a graph unless requires_grad=True is given.
-FACTORIES = frozenset(
-    "arange as_tensor asarray bernoulli empty empty_like empty_strided eye from_dlpack from_file from_numpy "
-    "frombuffer full full_like linspace logspace normal ones ones_like poisson rand rand_like randint randint_like "
-    "randn randn_like randperm scalar_tensor tensor tril_indices triu_indices zeros zeros_like new_empty new_full "
-    "new_ones new_tensor new_zeros FloatTensor LongTensor Tensor IntTensor BoolTensor DoubleTensor HalfTensor "
-    "ByteTensor hann_window hamming_window".split()
+# Random or constructing functions: a fresh tensor without a graph unless requires_grad=True is given. By hand: those
+# that take a tensor for its shape or its probabilities, memory from outside, and the constructors of old.
+FACTORIES = operations.factories() | frozenset(
+    "bernoulli empty_like from_dlpack from_file frombuffer full_like linspace logspace normal ones_like poisson "
+    "rand_like randint_like randn_like tensor zeros_like new_empty new_full new_ones new_tensor new_zeros FloatTensor "
+    "LongTensor Tensor IntTensor BoolTensor DoubleTensor HalfTensor ByteTensor".split()
 )
 DISCRETE_FACTORIES = frozenset(
     "arange randint randint_like randperm tril_indices triu_indices LongTensor IntTensor BoolTensor ByteTensor".split()
