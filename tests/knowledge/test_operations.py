@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from torchmemlint.engine.checking import check_text
-from torchmemlint.knowledge import gradient_modes, modules, operations
+from torchmemlint.knowledge import modules, operations
+from torchmemlint.knowledge.contracts import contracts
 
 torch = pytest.importorskip("torch")
 TOOL = Path(__file__).parents[2] / "tools" / "torch_knowledge.py"
@@ -86,11 +87,12 @@ def test_the_data_names_its_torch(tool: ModuleType) -> None:
     assert shown == operations._data()["coverage"]
 
 
-def test_modes_come_from_the_data() -> None:
-    assert {"torch.no_grad", "torch.inference_mode", "torch.autograd.grad_mode.no_grad"} <= gradient_modes.OFF
-    assert "torch.enable_grad" in gradient_modes.ON
-    assert not gradient_modes.OFF & gradient_modes.ON
-    assert "torch.set_grad_enabled" in gradient_modes.SETTERS
+def test_the_contract_of_torch_names_all_modes_that_torch_sets() -> None:
+    known = contracts()
+    terms = {"off": known.off, "on": known.on}
+    for name, effect in operations.gradient_modes().items():
+        plain, switch, _ = name.partition("(False)")
+        assert plain in (known.setters if switch else terms[effect]), name
 
 
 def test_layers_with_and_without_parameters() -> None:

@@ -59,7 +59,9 @@ def is_known(qualified: str) -> bool:
     name = last.rstrip("_")
     if operations.function(qualified) is not None or operations.function(f"{owner}.{name}") is not None:
         return True
-    return owner == "torch" and (name in _BY_HAND or operations.method(name) is not None)
+    if owner == "torch.functional":  # where torch has some of its functions from
+        return operations.function(f"torch.{name}") is not None
+    return owner in ("torch", "torch.Tensor") and (name in _BY_HAND or operations.method(name) is not None)
 
 
 _BY_HAND = DISCRETE | METADATA | FACTORIES | JOINERS | SPLITTERS | COPIES | CUTS | {"is_tensor"}
