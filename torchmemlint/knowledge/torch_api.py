@@ -34,11 +34,11 @@ COPIES = frozenset(
     "retain_grad register_hook alias swapaxes ravel".split()
 )
 # Random or constructing functions: a fresh tensor without a graph unless requires_grad=True is given. By hand: those
-# that take a tensor for its shape or its probabilities, memory from outside, and the constructors of old.
+# that take a tensor for its shape or its probabilities, that wrap what is mostly no tensor, and constructors of old.
 FACTORIES = operations.factories() | frozenset(
-    "bernoulli empty_like from_dlpack from_file frombuffer full_like linspace logspace normal ones_like poisson "
-    "rand_like randint_like randn_like tensor zeros_like new_empty new_full new_ones new_tensor new_zeros FloatTensor "
-    "LongTensor Tensor IntTensor BoolTensor DoubleTensor HalfTensor ByteTensor".split()
+    "as_tensor asarray bernoulli empty_like from_dlpack from_file from_numpy frombuffer full_like linspace logspace "
+    "normal ones_like poisson rand_like randint_like randn_like tensor zeros_like new_empty new_full new_ones "
+    "new_tensor new_zeros FloatTensor LongTensor Tensor IntTensor BoolTensor DoubleTensor HalfTensor ByteTensor".split()
 )
 DISCRETE_FACTORIES = frozenset(
     "arange randint randint_like randperm tril_indices triu_indices LongTensor IntTensor BoolTensor ByteTensor".split()
