@@ -1,7 +1,8 @@
 """Contracts of frameworks as tables: the vocabulary, and how a table is read.
 
 The same tables stand in the linter's own data (`knowledge/contracts.toml`) and in a user's configuration
-(`[tool.torchmemlint.contracts.NAME]`)."""
+(`[tool.torchmemlint.contracts.NAME]`). `docs/contracts.md` is written from `VOCABULARY`.
+"""
 
 from __future__ import annotations
 
@@ -78,6 +79,7 @@ VOCABULARY = (
         "Methods that run inference and are called with gradients on: an override has to turn them off itself.",
         "acme.Task.predict",
     ),
+    Term("differentiates", "Calls that run a backward pass from their first argument.", "acme.Engine.descend"),
     Term(
         "keeps", "Calls that keep what they are given, with its graph, as long as the object lives.", "acme.Log.record"
     ),
@@ -85,7 +87,11 @@ VOCABULARY = (
     Term("passes", "Calls that return their first argument, with its graph.", "acme.Engine.reduce"),
     Term("modules", "Classes that are `nn.Module`s.", "acme.Network"),
     Term("factories", "Functions that return an `nn.Module` with parameters.", "acme.build_network"),
-    Term("wrappers", "Calls that return the module that they are given.", "acme.parallel"),
+    Term(
+        "wrappers",
+        "Functions that return their first argument, a module; methods that return their arguments.",
+        "acme.parallel",
+    ),
     Term("loaders", "Classes that are built and iterated like `torch.utils.data.DataLoader`.", "acme.Loader"),
     Term("optimizers", "Classes that are optimizers.", "acme.optim.*"),
     Term("trainers", "Classes that evaluate as transformers' `Trainer` does.", "acme.Tuner"),
@@ -150,7 +156,11 @@ def read_framework(name: str, table: object) -> Framework:
                 if key == VERSION:
                     version = _text(value)
                 elif key == OPERATIONS:
-                    operations = tuple(_operation(written, line) for written, line in _table(value).items())
+                    operations = tuple(
+                        _operation(one, line)
+                        for written, line in _table(value).items()
+                        for one in _expanded(written, TERMS["reads"])
+                    )
                 elif key in TERMS:
                     listed = dict(_entries(value))
                     names.append((key, tuple(n for written in listed for n in _expanded(written, TERMS[key]))))
@@ -186,7 +196,7 @@ def _expanded(written: str, term: Term) -> Iterator[str]:
     """`a.{b,c}` is `a.b` and `a.c`."""
     parts = re.split(r"\{([^{}]*)\}", written)
     for chosen in itertools.product(*(part.split(",") if index % 2 else (part,) for index, part in enumerate(parts))):
-        name = "".join(chosen).replace(" ", "")
+        name = "".join(part.strip() for part in chosen)
         if not (_WORD if term.words else _NAME).fullmatch(name):
             raise ConfigError(f"`{written}` is no dotted name such as `{term.example}`")
         yield name

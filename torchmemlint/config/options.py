@@ -207,9 +207,9 @@ OPTIONS = (
         "table of framework to what it promises",
         "{}",
         "What your own libraries do with gradients, graphs and modules, besides what the linter knows of frameworks. "
-        "Each framework is a table with the keys of `torchmemlint/knowledge/contracts.toml`.",
+        "Each framework is a table with the keys that `docs/contracts.md` lists.",
         '[tool.torchmemlint.contracts.acme]\npackages = ["acme"]\nno-grad = ["acme.frozen"]\n'
-        'modules = ["acme.Network"]',
+        'modules = ["acme.Network"]\ndifferentiates = ["acme.Engine.descend"]',
         read_frameworks,
     ),
 )

@@ -75,4 +75,6 @@ def _named(it: Interpreter, parameter: cst.Param, qualified: str) -> Value | Non
         )
     if it.contracts.is_optimizer(qualified):
         return Known("optimizer", it.oid("annotation", site.node), qualified, site)
+    if qualified in it.contracts.owners:
+        return Known("object", it.oid("annotation", site.node), qualified, site)
     return None

@@ -191,6 +191,8 @@ def _of_known(it: Interpreter, node: cst.Attribute, owner: Container | Known, na
     if value is not None:
         return value
     if isinstance(owner, Known) and not called:
+        if owner.role == "object":
+            return Unknown(made=it.origin(node), path=dotted_text(node))
         if owner.role == "batch":
             return replace(owner, qualified="part" if owner.qualified != "computed" else "computed")
         if owner.role == "optimizer" and name == "param_groups":

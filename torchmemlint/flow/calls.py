@@ -11,7 +11,7 @@ from torchmemlint.flow import (
     attributes,
     checkpoints,
     containers,
-    differentiation,
+    contracted,
     failures,
     gradient_modes,
     library,
@@ -114,8 +114,9 @@ BUILTINS = library.BUILTINS
 def method(it: Interpreter, node: cst.Call, callee: Method, arguments: Arguments) -> Value:
     """A method of a value that the project does not define."""
     name = callee.name
-    if name in ("backward", "manual_backward"):
-        return differentiation.backward(it, node, callee.owner, arguments, callee.path)
+    promised = contracted.method(it, node, callee, arguments)
+    if promised is not None:
+        return promised
     if name == "load_state_dict" and checkpoints.copied(it, node, callee.owner, arguments):
         return Unknown()
     if name in micro_batches.CUTTING:

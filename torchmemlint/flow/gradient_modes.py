@@ -90,6 +90,8 @@ def mode_in_context(it: Interpreter, value: Value, item: cst.BaseExpression) -> 
             return mode_of_class(it, cls)
         case Known(role="context manager"):
             return it.context_modes.get(value.oid, Mode.UNKNOWN)
+        case Known(role="object", qualified=qualified):
+            return None if qualified in it.contracts.neutral else Mode.UNKNOWN
         case Known():
             return None
         case Unknown():

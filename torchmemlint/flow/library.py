@@ -12,6 +12,7 @@ from torchmemlint.flow import (
     calls,
     checkpoints,
     containers,
+    contracted,
     differentiation,
     gradient_modes,
     iteration,
@@ -36,6 +37,7 @@ from torchmemlint.flow.values import (
     GradMode,
     Graph,
     Known,
+    Method,
     Mode,
     ModuleValue,
     Partial,
@@ -64,6 +66,9 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
         services.note(it, node, qualified, arguments)
     if qualified in known_checkpoints.LOADERS:
         return checkpoints.load(it, node, qualified, arguments)
+    promised = contracted.function(it, node, qualified, arguments)
+    if promised is not None:
+        return promised
     if qualified in it.contracts.names("loaders"):
         return loaders.build(it, node, qualified, arguments)
     if qualified in it.contracts.names("trainer-arguments"):
@@ -432,6 +437,9 @@ _HANDLERS: dict[str, Callable[[Interpreter, cst.Call, Arguments], Value]] = {
 
 def call_object(it: Interpreter, node: cst.Call, owner: Known, arguments: Arguments) -> Value:
     """A library object called: `pipe(text)`."""
+    promised = contracted.method(it, node, Method(owner, "__call__"), arguments)
+    if promised is not None:
+        return promised
     if owner.role == "guarded":
         for value in arguments.values:
             it.use(value, Use.READ)
@@ -489,6 +497,10 @@ def object_method(it: Interpreter, node: cst.Call, owner: Known, name: str, argu
         case "state dict", "update":
             if checkpoints.merged(it, node, owner, arguments):
                 return Constant(None, True)
+        case contracted.OBJECT, "to" | "cuda" | "cpu":
+            return owner
+        case contracted.OBJECT, _:
+            return unknown_method(it, node, owner, name, "", arguments)
         case "device" | "context" | "keys", _:
             return Unknown()
     if owner.role in ("iterator", "enumerate", "zip", "items"):

@@ -23,7 +23,7 @@ from torchmemlint.syntax.outline import Outline, dotted
 from torchmemlint.syntax.source_module import Piece
 
 # Calls by which a file trains, caches or evaluates. Everything in such a file may matter.
-_TRAINING = frozenset("backward manual_backward grad lru_cache cache cached cached_property".split())
+_TRAINING = frozenset("grad lru_cache cache cached cached_property".split())
 _EVALUATING = frozenset("eval set_grad_enabled from_pretrained from_config from_single_file Variable".split())
 _EVALUATING_TEXT = ".train(False"
 
@@ -80,7 +80,7 @@ def drives(program: Program) -> bool:
 
 def _drives(outline: Outline, program: Program) -> bool:
     calls = outline.calls
-    if not calls.isdisjoint(_TRAINING):
+    if not calls.isdisjoint(_TRAINING) or not calls.isdisjoint(_backward(program)):
         return True
     guarding = program.contracts.names("runs-without-gradients").methods
     if not program.is_test and not (calls.isdisjoint(_EVALUATING) and calls.isdisjoint(guarding)):
@@ -90,6 +90,11 @@ def _drives(outline: Outline, program: Program) -> bool:
     if "compute_metrics" in outline.names:
         return True  # a trainer may be built
     return not outline.names.isdisjoint(("lru_cache", "cache")) and _caches(program, outline.names)
+
+
+def _backward(program: Program) -> frozenset[str]:
+    """How the calls end that run a backward pass."""
+    return program.contracts.names("differentiates").shown_by
 
 
 def _caches(program: Program, names: Set[str]) -> bool:
@@ -106,7 +111,7 @@ def _slice(program: Program, units: list[Unit], driven: bool, handing: Set[Piece
     measured = set() if program.is_test else _see_modules(program, units)
     read = signs.read_attributes(units)
     called = set().union(*(unit.outline.calls for unit in measured))
-    differentiating = [unit for unit in units if not unit.outline.calls.isdisjoint(_TRAINING)]
+    differentiating = [unit for unit in units if not unit.outline.calls.isdisjoint(_TRAINING | _backward(program))]
     training = _with_mentioning(differentiating, units, _mentions) if driven else set()
     overwriting: set[Unit] = set()  # what happens to an activation shows in its own function
     graphs: set[Unit] = set()

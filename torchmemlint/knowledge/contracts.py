@@ -23,12 +23,15 @@ else:
     import tomli as tomllib
 
 _ANYONE = "*."
+# Terms whose names may be methods of objects that a program makes.
+_OF_CALLS = ("differentiates", "keeps", "reads", "runs-without-gradients", "passes", "wrappers", "neutral")
 
 
 class Names:
     """The names of one term."""
 
-    def __init__(self, patterns: Iterable[str]) -> None:
+    def __init__(self, given: Iterable[str]) -> None:
+        patterns = tuple(given)
         exact: set[str] = set()
         ends: dict[str, list[str]] = {}  # by the last part
         loose: list[str] = []
@@ -49,8 +52,11 @@ class Names:
         self.plain = frozenset(exact)
         self.methods = frozenset(methods)  # of any object
         self.last_parts = frozenset({*(name.rpartition(".")[2] for name in exact), *ends, *methods})
+        self.shown_by = frozenset(  # the names in a program that show one of them: for `__call__`, the class's
+            (name.split(".")[-2] if name.endswith(".__call__") else name.rpartition(".")[2]) for name in patterns
+        )
         self.owners = frozenset(p.split(".")[-2].lstrip("*") for p in patterns if p.count(".") > 1)
-        self._ends = {last: re.compile("|".join(found)) for last, found in ends.items()}
+        self._ends = {last: "|".join(found) for last, found in ends.items()}  # compiled when they are needed
         self._loose = re.compile("|".join(loose)) if loose else None
         self._exceptions = re.compile("|".join(exceptions)) if exceptions else None
         self._known: dict[str, bool] = {}
@@ -72,7 +78,7 @@ class Names:
         if qualified in self.plain:
             return True
         end = self._ends.get(qualified.rpartition(".")[2])
-        if (end is None or not end.fullmatch(qualified)) and (
+        if (end is None or not re.fullmatch(end, qualified)) and (
             self._loose is None or not self._loose.fullmatch(qualified)
         ):
             return False
@@ -179,6 +185,18 @@ class Contracts:
         found = frozenset().union(*(self.names(term).owners for term in terms))
         found |= {name.rpartition(".")[2].lstrip("*") for one in self.frameworks for name in one.of("pipelines")}
         return tuple(sorted(name for name in found if name and not _is_loose(name)))
+
+    @cached_property
+    def methods(self) -> frozenset[str]:
+        """Methods whose calls contracts speak of, by name."""
+        found = frozenset().union(*(self.names(term).last_parts for term in _OF_CALLS))
+        return found | {name.removeprefix(_ANYONE) for name in self._operations if name.startswith(_ANYONE)}
+
+    @cached_property
+    def owners(self) -> Names:
+        """Classes (and functions that make objects) whose objects have such methods."""
+        named = (name.rpartition(".") for one in self.frameworks for term in _OF_CALLS for name in one.of(term))
+        return Names(owner for owner, _, last in named if owner.strip("*!") and not _is_loose(last))
 
     def overrides(self, term: str, method: str, bases: Iterable[str]) -> bool:
         """Has a class of these bases this method from a contract of the term?"""
