@@ -25,7 +25,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-CODES = frozenset(code for code, rule in by_code().items() if rule.on and code.startswith(("TML1", "TML2")))
+CODES = frozenset(code for code, rule in by_code().items() if rule.on and code.startswith(("TML1", "TML2", "TML7")))
 PROGRAMS = sorted((Path(__file__).parent.parent.parent / "fixtures" / "frameworks").glob("*.py"))
 LIBRARIES = frozenset({"python", "libraries", "pyro", "gpytorch", "fairseq", "apex"})  # lists of names only
 AROUND = LIBRARIES | {"sentence_transformers", "tensorboardX"}
@@ -55,6 +55,9 @@ AROUND = LIBRARIES | {"sentence_transformers", "tensorboardX"}
         ("acme.*Model", "acme.BigModel", True),
         ("acme.*Model", "acme.big.Model", False),
         ("*.descend", "acme.descend", False),  # a method, and no function
+        ("*.Task", "acme.core.Task", True),
+        ("*.Task", "Task", True),
+        ("*.Task", "acme.Task.run", False),
     ],
 )
 def test_names(pattern: str, name: str, matches: bool) -> None:

@@ -2,7 +2,8 @@
 
 A name is written as it is imported. In it, a part that is `*` stands for any number of parts, also none
 (`lightning.*.LightningModule`), a `*` within a part for any characters; a name that begins with `!` is an exception to
-the others of its term; and `*.generate` alone means the method of that name of any object.
+the others of its term; `*.generate` alone means the method of that name of any object, and `*.Task` the class of that
+name from anywhere.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Names:
             last = pattern.rpartition(".")[2]
             if pattern.startswith("!"):
                 exceptions.append(_expression(pattern[1:]))
-            elif pattern.startswith(_ANYONE) and pattern.count(".") == 1 and not _is_loose(last):
+            elif pattern.startswith(_ANYONE) and pattern.count(".") == 1 and not _is_loose(last) and not last[:1].isupper():
                 methods.add(last)
             elif not _is_loose(pattern):
                 exact.add(pattern)
