@@ -28,7 +28,7 @@ else:
 CODES = frozenset(code for code, rule in by_code().items() if rule.on and code.startswith(("TML1", "TML2", "TML7")))
 PROGRAMS = sorted((Path(__file__).parent.parent.parent / "fixtures" / "frameworks").glob("*.py"))
 LIBRARIES = frozenset({"python", "libraries", "pyro", "gpytorch", "fairseq", "apex"})  # lists of names only
-AROUND = LIBRARIES | {"sentence_transformers", "tensorboardX"}
+AROUND = LIBRARIES | {"sentence_transformers", "tensorboardX", "trl", "peft"}
 
 
 # -- names -----------------------------------------------------------------------------------------------------------
@@ -86,6 +86,16 @@ def test_alternatives() -> None:
         "acme.Store.put",
         "acme.Store.add",
     )
+
+
+def test_only_what_makes_objects_is_an_owner() -> None:
+    owners = Contracts(
+        (read_framework("acme", {"wrappers": ["acme.*.wrap"], "keeps": ["acme.*.Log.put"], "reads": ["acme.show.*"]}),)
+    ).owners
+    assert "acme.Log" in owners
+    assert "acme.core.Log" in owners
+    assert "acme.wrap" not in owners
+    assert "acme.show" not in owners
 
 
 # -- tables ----------------------------------------------------------------------------------------------------------

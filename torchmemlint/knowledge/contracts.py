@@ -42,7 +42,12 @@ class Names:
             last = pattern.rpartition(".")[2]
             if pattern.startswith("!"):
                 exceptions.append(_expression(pattern[1:]))
-            elif pattern.startswith(_ANYONE) and pattern.count(".") == 1 and not _is_loose(last) and not last[:1].isupper():
+            elif (
+                pattern.startswith(_ANYONE)
+                and pattern.count(".") == 1
+                and not _is_loose(last)
+                and not last[:1].isupper()
+            ):
                 methods.add(last)
             elif not _is_loose(pattern):
                 exact.add(pattern)
@@ -197,7 +202,9 @@ class Contracts:
     def owners(self) -> Names:
         """Classes (and functions that make objects) whose objects have such methods."""
         named = (name.rpartition(".") for one in self.frameworks for term in _OF_CALLS for name in one.of(term))
-        return Names(owner for owner, _, last in named if owner.strip("*!") and not _is_loose(last))
+        return Names(
+            owner for owner, _, last in named if not owner.endswith("*") and owner.strip("!") and not _is_loose(last)
+        )
 
     def overrides(self, term: str, method: str, bases: Iterable[str]) -> bool:
         """Has a class of these bases this method from a contract of the term?"""
