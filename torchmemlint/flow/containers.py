@@ -140,6 +140,8 @@ def put(
         failures.put(it, value, site_node, text)
     it.use(value, Use.COLLECTED)
     mark = it.origin(site_node, KEPT)
+    if isinstance(value, Container):
+        it.kept_whole[mark] = value.oid
     leaves = it.facts.leaves
     if isinstance(value, Tensor) and value.origins:
         leaf = all(o in leaves or o.index in (FOLDED, KEPT) for o in value.origins)

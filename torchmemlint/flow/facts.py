@@ -348,6 +348,7 @@ class StepOutput:
 
     site: Site  # the expression that carries the graph
     scope: Scope
+    returned: Site  # the statement that returns it
     key: str
     value: Tensor
     hook: Function  # what receives the outputs of all steps

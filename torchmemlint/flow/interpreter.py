@@ -167,6 +167,7 @@ class Interpreter:
         self.follows_imports = True  # are the other files of the project looked into (but for base classes)?
         self.steps = 0
         self.steps_abroad = 0  # in functions of other files
+        self.kept_whole: dict[Origin, int] = {}  # a container put into another one, by its identity
         self.computed = 0  # forward and backward passes so far, in whatever gradient mode
         self.steps_before = 0  # of the functions walked so far
         self.order = 0

@@ -9,11 +9,12 @@ training_epoch_loop.py; until 1.5 the extras were detached, with a warning that 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torchmemlint.flow import containers
 from torchmemlint.flow.facts import StepOutput, Use
 from torchmemlint.flow.interpreter import Frame, Interpreter
 from torchmemlint.flow.program import Function
-from torchmemlint.flow.state import State
 from torchmemlint.flow.values import Container, Tensor, Unknown, Value
 from torchmemlint.syntax.source_module import Site
 
@@ -50,13 +51,18 @@ def leave(it: Interpreter, function: Function, frame: Frame) -> None:
         it.state = left
         if automatic:
             _differentiate(it, frame, _loss(it, value), site)
-        _keep(it, function, value, left)
+        _keep(it, function, value, site)
     it.state = state
 
 
 def _loss(it: Interpreter, value: Value) -> Value | None:
     if isinstance(value, Container):
-        return it.state.heap.get((value.oid, "[loss]")) if value.kind == "dict" else None
+        loss = it.state.heap.get((value.oid, "[loss]")) if value.kind == "dict" else None
+        if not isinstance(loss, Tensor | Unknown):
+            return loss
+        # The dict is kept as well as returned: what is differentiated was not taken out of where it is kept.
+        kept = {origin for origin in loss.origins if it.kept_whole.get(origin) == value.oid}
+        return replace(loss, origins=loss.origins - kept) if kept else loss
     return value if isinstance(value, Tensor | Unknown) else None
 
 
@@ -69,7 +75,7 @@ def _differentiate(it: Interpreter, frame: Frame, loss: Value | None, site: Site
         it.facts.spent.setdefault(origin, []).append((site, frame.loops))
 
 
-def _keep(it: Interpreter, function: Function, value: Value, state: State) -> None:
+def _keep(it: Interpreter, function: Function, value: Value, returned: Site) -> None:
     """The extras beside the loss, for `training_epoch_end`."""
     hook = function.cls.method(EPOCH_END) if function.cls is not None else None
     if hook is None or not isinstance(value, Container) or value.kind != "dict":
@@ -77,4 +83,4 @@ def _keep(it: Interpreter, function: Function, value: Value, state: State) -> No
     for key, element, place in list(containers.entries(it, value)):
         if key not in _TAKEN_BY_LIGHTNING and place is not None:
             for tensor, site in containers.graph_parts(it, element, place):
-                it.facts.step_outputs.append(StepOutput(site, it.scope, key[1:-1], tensor, hook))
+                it.facts.step_outputs.append(StepOutput(site, it.scope, returned, key[1:-1], tensor, hook))

@@ -9,7 +9,13 @@ from torchmemlint.flow import lightning
 from torchmemlint.flow.facts import Collection, FileFacts, StepOutput, Use
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, is_test, report
-from torchmemlint.rules.graphs.lifetime import detached_where_spent, has_no_graph, is_kept_by_step, is_spent
+from torchmemlint.rules.graphs.lifetime import (
+    detached_where_spent,
+    has_no_graph,
+    is_kept_by_step,
+    is_spent,
+    only_kept,
+)
 from torchmemlint.rules.graphs.tml102_graph_collection import is_bounded
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
@@ -50,7 +56,8 @@ class LightningStepOutputs(Rule):
     or let Lightning do the averaging: `self.log("train_loss", loss, on_epoch=True)`.
 
     ## Fix safety
-    Safe: the kept value is detached, the returned loss is untouched.
+    Safe: the kept value is detached, the returned loss is untouched. Only values that the appending or returning
+    statement writes itself are changed: a dict made before may have been read, and differentiated, in between.
 
     ## When it stays silent
     The values are numbers or detached, the container is bounded or emptied during the steps, its elements are
@@ -92,6 +99,7 @@ class LightningStepOutputs(Rule):
         if spent is not None and detached_where_spent(facts, collection.value, spent, collection.site):
             return
         value = collection.value
+        is_only_kept = only_kept(collection.site, collection.element)
         links = history(value.history)
         if collection.element.node is not collection.site.node:
             links.append((collection.site, f"goes into `{collection.container}` here, in every training step"))
@@ -108,11 +116,12 @@ class LightningStepOutputs(Rule):
             + (" (spent by the step's backward)" if spent is not None else " (live: no backward frees it)"),
             severity=Severity.WARNING if spent is not None else Severity.ERROR,
             evidence=links,
-            fix=detach_fix(collection.element) if value.certain and value.exact else None,
+            fix=detach_fix(collection.element) if is_only_kept and value.certain and value.exact else None,
         )
 
     def _returned(self, facts: FileFacts, output: StepOutput) -> Finding:
         value = output.value
+        is_only_kept = only_kept(output.returned, output.site)
         name = Site(output.hook.piece, output.hook.node.name)
         return report(
             self,
@@ -122,7 +131,7 @@ class LightningStepOutputs(Rule):
             f" kept for `{lightning.EPOCH_END}`",
             severity=Severity.WARNING,
             evidence=[*history(value.history), (name, "receives the outputs of all steps of the epoch")],
-            fix=detach_fix(output.site) if value.certain and value.exact else None,
+            fix=detach_fix(output.site) if is_only_kept and value.certain and value.exact else None,
         )
 
 

@@ -71,6 +71,20 @@ def is_kept_by_step(collection: Collection) -> bool:
     return collection.container.startswith("self.") and lightning.runs_in_step(collection.scope.function)
 
 
+def only_kept(site: Site, element: Site, backward: Site | None = None) -> bool:
+    """Is the value of the expression `element`, which the statement at `site` keeps, not differentiated from there on?
+
+    That is so where the statement writes it itself, and where it comes after the backward. `stats = {"loss": loss}` may
+    be read, and differentiated, before `history.append(stats)`: a detach there would cut that graph as well.
+    """
+    span = element.span
+    if site.piece.top is element.piece.top:
+        statement = site.piece.statement_span(site.span)
+        if statement.start <= span.start and span.end <= statement.end:
+            return True
+    return backward is not None and backward.piece is element.piece and backward.span.end <= span.start
+
+
 def known_maker(facts: FileFacts, origins: Iterable[Origin]) -> bool:
     """Is the graph of a forward pass in view (and not, say, of what a hook was given)?"""
     return any(origin in facts.makers or origin in facts.weak_makers for origin in origins)

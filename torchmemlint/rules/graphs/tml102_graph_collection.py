@@ -21,6 +21,7 @@ from torchmemlint.rules.graphs.lifetime import (
     known_maker,
     loop_link,
     made_within,
+    only_kept,
     repeats,
     trains,
 )
@@ -54,7 +55,8 @@ class GraphCollection(Rule):
     ```
 
     ## Fix safety
-    Safe: the tensor is detached as it is put in.
+    Safe: the tensor is detached as it is put in. Values of a dict that was made before get no fix: it may have been
+    read, and differentiated, in between.
 
     ## When it stays silent
     The container is bounded (`deque(maxlen=...)`, elements are popped), fresh in every iteration, its elements are
@@ -115,7 +117,8 @@ class GraphCollection(Rule):
             links.append((collection.made, f"`{collection.container}` is made here and keeps all that is put in"))
         links += loop_link(collection.loop, "once for each iteration of this loop")
         value = collection.value
-        fix = detach_fix(collection.element) if value.certain and value.exact else None
+        is_only_kept = only_kept(collection.site, collection.element, backward)
+        fix = detach_fix(collection.element) if is_only_kept and value.certain and value.exact else None
         text = shortened(text_of(collection.element.node), 40)
         return report(
             self,

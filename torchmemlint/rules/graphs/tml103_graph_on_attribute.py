@@ -8,7 +8,14 @@ from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import AttributeStore, CachedResult, Collection, FileFacts, Use
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, report
-from torchmemlint.rules.graphs.lifetime import LEAVES_VIEW, has_no_graph, in_module, is_kept_by_step, is_spent
+from torchmemlint.rules.graphs.lifetime import (
+    LEAVES_VIEW,
+    has_no_graph,
+    in_module,
+    is_kept_by_step,
+    is_spent,
+    only_kept,
+)
 from torchmemlint.rules.graphs.tml102_graph_collection import is_bounded, is_cache
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
@@ -112,7 +119,8 @@ class GraphOnAttribute(Rule):
             links.append((spent, "backward runs here: the saved tensors are freed, the graph's nodes stay"))
         if collection.made is not None:
             links.append((collection.made, f"`{collection.container}` is made here and outlives the call"))
-        fix = detach_fix(collection.element, safe=False) if collection.value.certain else None
+        is_only_kept = only_kept(collection.site, collection.element, spent)
+        fix = detach_fix(collection.element, safe=False) if is_only_kept and collection.value.certain else None
         yield report(
             self,
             facts,
