@@ -30,6 +30,7 @@ from torchmemlint.flow.state import State
 from torchmemlint.flow.values import (
     Carry,
     Constant,
+    Container,
     FunctionValue,
     Graph,
     Instance,
@@ -218,7 +219,9 @@ def _walk_function(it: Interpreter, function: Function) -> None:
 
 def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
     """What the walked function leaves behind, and where its results go."""
-    elsewhere = _called_out_of_view(it, function) or gradient_modes.trained_by_framework(function)
+    elsewhere = (
+        _called_out_of_view(it, function) or gradient_modes.trained_by_framework(function) or _overrides(function)
+    )
     called_here = function in it.records and function.name != "forward" and not elsewhere
     lightning.leave(it, function, frame)
     values = [*frame.returns, *frame.yields]
@@ -238,6 +241,12 @@ def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
 def _called_out_of_view(it: Interpreter, function: Function) -> bool:
     """Is it called by functions that are not walked?"""
     return function.cls is None and function.parent is None and function.name in it.called_out_of_view
+
+
+def _overrides(function: Function) -> bool:
+    """Does it stand for a method of a base class? What that one's callers do with its results is not known of it."""
+    cls = function.cls
+    return cls is not None and any(function.name in base.methods for base in cls.ancestors() if base is not cls)
 
 
 def _cached(it: Interpreter, function: Function, value: Value) -> None:
@@ -278,6 +287,8 @@ def _bind_parameters(it: Interpreter, function: Function, self_value: Value | No
         if isinstance(value, Tensor) and value.carries_graph:
             value = replace(value, origins=value.origins | {it.origin(parameter)})
             it.facts.live_parameters.add(it.origin(parameter))
+        elif isinstance(value, Container):
+            it.facts.given_inside.setdefault(function, set()).update(it.deep_origins(value))
         if value is None or isinstance(value, Unknown):
             declared = annotated.value_of(it, parameter)
             if declared is not None:

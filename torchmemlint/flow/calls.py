@@ -23,7 +23,7 @@ from torchmemlint.flow import (
 )
 from torchmemlint.flow.arguments import Argument, Arguments, evaluate_arguments
 from torchmemlint.flow.facts import Use, WeakCall
-from torchmemlint.flow.interpreter import CallRecord, Entrance, Frame, Interpreter
+from torchmemlint.flow.interpreter import MAX_ELEMENT_DEPTH, CallRecord, Entrance, Frame, Interpreter
 from torchmemlint.flow.program import Function
 from torchmemlint.flow.values import (
     NUMBER,
@@ -312,8 +312,18 @@ def _entrance(it: Interpreter, node: cst.CSTNode, function: Function, given: Arg
         return None
     if it.program is not it.main or not it.recording or not isinstance(node, cst.Call):
         return it.frame.entrance
-    arguments = tuple((it.site(item.node), item.value) for item in given.items) if given is not None else ()
+    items = given.items if given is not None else ()
+    arguments = tuple((it.site(item.node), item.value, _graphs_in(it, item.value)) for item in items)
     return Entrance(it.site(node), it.scope, text_of(node.func), arguments)
+
+
+def _graphs_in(it: Interpreter, value: Value, depth: int = 0) -> frozenset[Origin]:
+    """Origins of a tensor, or of the graphs in a container."""
+    if isinstance(value, Tensor):
+        return value.origins if value.carries_graph or depth == 0 else frozenset()
+    if not isinstance(value, Container) or depth >= MAX_ELEMENT_DEPTH:
+        return frozenset()
+    return frozenset[Origin]().union(*(_graphs_in(it, element, depth + 1) for element in it.elements(value)))
 
 
 def returned(it: Interpreter, frame: Frame, fell_through: bool) -> Value:

@@ -155,7 +155,9 @@ def put(
                 if _is_emptied(it, text):
                     it.shrunk.add(container.oid)
                 argument = entrance.argument(tensor)
-                element, tensor = argument or at, replace(tensor, certain=tensor.certain and argument is not None)
+                if argument is None:
+                    continue  # made in the other file, where it is reported
+                element, tensor = argument[0], replace(tensor, certain=tensor.certain and argument[1])
             it.facts.collections.append(
                 Collection(
                     at,

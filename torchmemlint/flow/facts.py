@@ -494,6 +494,7 @@ class FileFacts:
     call_modes: dict[Function, set[Mode]] = field(default_factory=dict)  # modes that callers in view call it in
     shrunk: set[int] = field(default_factory=set)  # containers that elements are deleted from
     live_parameters: set[Origin] = field(default_factory=set)  # function parameters that callers give a graph to
+    given_inside: dict[Function, set[Origin]] = field(default_factory=dict)  # graphs in containers that callers give
     leaves: set[Origin] = field(default_factory=set)  # parameters and inputs that gradients are wanted for
     cached: list[CachedResult] = field(default_factory=list)
     assigned_on: set[str] = field(default_factory=set)  # dotted paths of which an attribute is assigned, whole file

@@ -69,13 +69,16 @@ class Entrance:
     site: Site
     scope: Scope
     callee: str  # source text of what is called
-    arguments: tuple[tuple[Site, Value], ...]
+    arguments: tuple[tuple[Site, Value, frozenset[Origin]], ...]  # with the origins of all that is in each
 
-    def argument(self, value: Tensor) -> Site | None:
-        """The argument that a value in the callee is, or is computed from."""
-        for site, given in self.arguments:
-            if isinstance(given, Tensor) and given.origins and given.origins <= value.origins:
-                return site
+    def argument(self, value: Tensor) -> tuple[Site, bool] | None:
+        """The argument that a value in the callee is, or is computed from, and whether it is a tensor itself."""
+        for site, given, origins in self.arguments:
+            if isinstance(given, Tensor) and origins and origins <= value.origins:
+                return site, True
+        for site, given, origins in self.arguments:
+            if not isinstance(given, Tensor) and origins & value.origins:
+                return site, False
         return None
 
 

@@ -108,6 +108,9 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
         for value in arguments.values:
             it.use(value, use)
         return NUMBER if qualified.startswith(("numpy.", "math.")) else Unknown()
+    owner, _, last = qualified.rpartition(".")
+    if owner == "torch" and last in torch_api.DESCRIBING:
+        return NUMBER
     if qualified in calls.BUILTINS:
         return builtin(it, node, qualified, arguments)
     return calls.unknown_call(it, node, External(qualified), arguments)

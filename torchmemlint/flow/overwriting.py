@@ -20,13 +20,14 @@ from torchmemlint.syntax.text import text_of
 _EXPANDED = frozenset({"expand", "expand_as", "broadcast_to"})
 _HARMLESS_ON_LEAVES = frozenset(".requires_grad_() .detach_() .share_memory_() .set_() .resize_()".split())
 _LOOKS = torch_api.METADATA | torch_api.METADATA_ATTRIBUTES | {"grad_fn", "grad"}
+_SHARED_PLACES = frozenset({"unpack", "proved", "indices"})  # their place made other tensors too
 _LOOKING = frozenset({"isinstance", "len", "type", "id", "hasattr"})
 
 
 def identity(it: Interpreter, value: Value) -> int | None:
     """A number for the storage that the value is known to lie in; None where it cannot be told from others."""
     match value:
-        case Tensor(made=Site(serial=serial), exact=True, producer=producer) if producer not in ("unpack", "proved"):
+        case Tensor(made=Site(serial=serial), exact=True, producer=producer) if producer not in _SHARED_PLACES:
             key = (serial, -1)
         case Unknown(made=made) if made is not None:
             key = (made.site.serial, made.index)
@@ -200,6 +201,8 @@ def was_read(it: Interpreter, node: cst.CSTNode, value: Value) -> None:
     mark = it.state.heap.get((storage, "overwritten")) if storage in it.marked_storages else None
     if isinstance(mark, Known) and mark.made is not None and mark.made in it.overwrites:
         fact = it.overwrites[mark.made]
+        if isinstance(fact.site.node, cst.AugAssign) and isinstance(node, cst.Name) and node.value == fact.target:
+            return  # `y += x` binds `y` to the new value: its old one has no other name here
         it.facts.hazards.append(Hazard(fact.site, it.scope, "read", it.site(node), "", fact))
 
 

@@ -26,6 +26,7 @@ from torchmemlint.flow.interpreter import FOLDED, KEPT, Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, decorator_name, expression_name
 from torchmemlint.flow.state import State, join_states
 from torchmemlint.flow.values import (
+    MAX_ORIGINS,
     Carry,
     ClassValue,
     Constant,
@@ -335,10 +336,12 @@ def _fold(
     carry = min(found, key=lambda c: it.frame.loops.index(c.loop))
     if value_node is not None:
         added, value_node = _new_part(it, value_node, key, augmented)
-    argument = entrance.argument(value) if entrance is not None else None
     if entrance is not None:
-        given = argument.node if argument is not None else None
-        added, value_node = value, given if isinstance(given, cst.BaseExpression) else None
+        argument = entrance.argument(value)
+        if argument is None:
+            return value  # made in the other file, where it is reported
+        place, whole = argument
+        added, value_node = value, place.node if whole and isinstance(place.node, cst.BaseExpression) else None
     at = it.site(node) if entrance is None else entrance.site
     it.facts.tests[at] = it.frame.tests
     it.facts.folds.append(
@@ -697,7 +700,9 @@ def _loop(
         if len(frame.loops) <= _MAX_ROUNDS_DEPTH + 2:
             again = _carry(entry, end, mark)
             if again is not None:
+                known = len(it.facts.folds)
                 second, more = _round(it, again, head, body)
+                _forget_rebound(it, known, mark, second)
                 breaks += more
                 end = join_states(end, second)
     finally:
@@ -708,6 +713,25 @@ def _loop(
     it.state = exit_state
     if orelse is not None and not it.state.dead:
         execute_body(it, orelse.body)
+
+
+def _forget_rebound(it: Interpreter, known: int, mark: LoopMark, end: State) -> None:
+    """Drop the folds whose target holds something else by the end of the iteration: `x = x + step; x = x.detach()`."""
+    folds = it.facts.folds
+    if end.dead or len(folds) == known:
+        return
+    folds[known:] = [
+        fold
+        for fold in folds[known:]
+        if fold.carry.loop is not mark or fold.scope.function is not it.frame.function or _survives(end, fold)
+    ]
+
+
+def _survives(end: State, fold: Fold) -> bool:
+    left = end.get(fold.key)
+    if not fold.folding or not isinstance(left, Tensor) or len(left.origins) >= MAX_ORIGINS:
+        return True
+    return fold.origin in left.origins
 
 
 def _round(it: Interpreter, state: State, head: Callable[[], None], body: cst.BaseSuite) -> tuple[State, list[State]]:

@@ -247,7 +247,8 @@ def operation(it: Interpreter, node: cst.CSTNode, name: str, values: list[Value]
         kind = Kind.DISCRETE
     result = replace(result, kind=kind)
     result = _in_mode(it, result)
-    if name in torch_api.VALUES_AND_INDICES and (len(values) > 1 or name in operations.several()):
+    paired = name in operations.several() or arguments.get("dim") is not None
+    if name in torch_api.VALUES_AND_INDICES and (len(values) > 1 or paired):
         return _values_and_indices(it, node, result, values)
     if name in torch_api.SPLITTERS or name in operations.several():
         return replace(result, exact=False)

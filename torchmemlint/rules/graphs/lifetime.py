@@ -37,15 +37,16 @@ def evaluating_call(facts: FileFacts, origins: Iterable[Origin]) -> ModuleCall |
     return None
 
 
-def made_within(facts: FileFacts, origins: Iterable[Origin], loop: LoopMark) -> bool:
+def made_within(facts: FileFacts, origins: Iterable[Origin], loop: LoopMark, scope: Scope) -> bool:
     """Is a part of the graph made anew in each iteration (and not only sliced from one that stands outside)?"""
     if loop.site is None:
         return True
     around = loop.site.span
     given = any(origin in facts.live_parameters for origin in origins)
+    inside = facts.given_inside.get(scope.function, set()) if scope.function is not None else set()
     for origin in origins:
         if origin.site.piece.top is not loop.site.piece.top:
-            if given:
+            if given or origin in inside or origin in facts.leaves:
                 continue  # it came in as an argument
             return True
         known = origin in facts.makers or origin in facts.weak_makers or origin in facts.leaves

@@ -98,7 +98,7 @@ class GraphAccumulation(Rule):
             return  # who reads it there is not in view
         if backward is None and not self._live_leak(facts, fold, use, evaluating is not None):
             return
-        if not made_within(facts, origins, fold.loop):
+        if not made_within(facts, origins, fold.loop, fold.scope):
             return
         if backward is None and facts.enters_without_gradients(fold.scope.function):
             return

@@ -102,7 +102,7 @@ class GraphCollection(Rule):
             return None  # who reads it there is not in view
         if backward is None and not _live_leak(facts, collection, use):
             return None
-        if not made_within(facts, origins, collection.loop):
+        if not made_within(facts, origins, collection.loop, collection.scope):
             return None
         if backward is None and facts.enters_without_gradients(collection.scope.function):
             return None

@@ -99,7 +99,7 @@ def is_last(facts: FileFacts, backward: Backward) -> bool:
         return False
     if isinstance(value, Tensor) and (value.carried or not value.carries_graph):
         return False
-    if _others(facts, backward) or _feeds_itself(facts, made):
+    if _others(facts, backward) or _feeds_itself(facts, made) or _handed_on(facts, backward, made):
         return False
     if facts.use(made) & (Use.RETURNED | Use.STORED):
         return False
@@ -118,6 +118,17 @@ def _others(facts: FileFacts, backward: Backward) -> bool:
         and (other.scope.function is not backward.scope.function or other.order > backward.order)
         for other in facts.backwards
         if other.scope.function is backward.scope.function or other.origins & shared
+    )
+
+
+def _handed_on(facts: FileFacts, backward: Backward, made: frozenset[Origin]) -> bool:
+    """Does code out of view get a part of the graph afterwards? `self.critic.step(loss)` may differentiate it."""
+    return any(
+        call.scope.function is backward.scope.function
+        and call.site.piece is backward.site.piece
+        and call.site.span.start > backward.site.span.end
+        and call.input_origins & made
+        for call in facts.weak_calls
     )
 
 
