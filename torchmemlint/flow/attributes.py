@@ -223,6 +223,15 @@ def _of_unknown(it: Interpreter, node: cst.Attribute, owner: Unknown, name: str,
     return Unknown(owner.origins, made, path, owner.part_of)
 
 
+_ONLY_WEIGHT = frozenset({"torch.nn.Embedding", "torch.nn.EmbeddingBag"})  # layers with a single parameter
+
+
+def _freezes(layer: ModuleValue, weight: Value) -> bool:
+    """`self.emb.weight = nn.Parameter(table, requires_grad=False)`: nothing is left that trains."""
+    frozen = isinstance(weight, Tensor) and weight.producer == "parameter" and weight.graph is Graph.NONE
+    return frozen and layer.qualified in _ONLY_WEIGHT
+
+
 # -- assignment ------------------------------------------------------------------------------------------------------
 
 
@@ -248,6 +257,8 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
         return
     if isinstance(owner, ModuleValue) and isinstance(value, ModuleValue):
         it.state.heap.pop((owner.oid, "frozen"), None)  # a fresh head on a frozen trunk trains
+    if isinstance(owner, ModuleValue) and name == "weight" and _freezes(owner, value):
+        it.state.heap[(owner.oid, "frozen")] = Flag(True, it.site(target))
     path = dotted_text(target)
     if isinstance(value, Unknown) and path:
         shown = it.with_behaviour(value, path, it.site(target))

@@ -394,6 +394,7 @@ def _record_call(
     evidence: list[tuple[object, str]] = []
     if module.why is not None:
         evidence.append((module.why.site, module.why.text))
+    it.facts.tests[it.site(node)] = it.frame.tests
     it.facts.module_calls.append(
         ModuleCall(
             it.site(node),
@@ -503,6 +504,8 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
         else:
             it.state.heap[(module.oid, "frozen")] = Flag(True, site)
         return module
+    if name == "freeze":
+        it.state.heap[(module.oid, "frozen")] = Flag(True, site)  # Lightning's, NeMo's and many a project's own
     if name in _SELF_RETURNING:
         return module
     if name in ("parameters", "buffers"):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from torchmemlint.flow.project import Project
 
 _BUILTINS = frozenset(dir(builtins))
+_TESTS_DEPTH = 6  # how far above a file a folder `tests` still says what it is for
 _MODULE_SELF_METHODS = frozenset(
     {"eval", "parameters", "named_parameters", "modules", "register_buffer", "register_parameter", "named_modules"}
 )
@@ -213,8 +214,8 @@ class Program:
     @property
     def is_test(self) -> bool:
         """A module of tests: what it computes is small, and whether it has a graph may be its subject."""
-        name = self.source.path.name
-        if name.startswith("test_") or name == "conftest.py":
+        path = self.source.path
+        if path.name.startswith("test_") or path.name == "conftest.py" or "tests" in path.parts[-_TESTS_DEPTH:-1]:
             return True
         return any(imported.split(".")[0] in ("pytest", "unittest") for imported in self.imported.values())
 

@@ -97,8 +97,15 @@ def _python_files(root: str) -> list[str] | None:
             if name.startswith(".") or name in DEFAULT_EXCLUDED_NAMES or name in _TESTS:
                 continue
             if name.endswith(".py"):
-                if not name.startswith("test_") and entry.is_file():
+                if not name.startswith("test_") and _is_file(entry):
                     found.append(entry.path)
             elif entry.is_dir(follow_symlinks=False):
                 folders.append(entry.path)
     return sorted(found) if len(found) <= MAX_FILES else None
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link that leads back to itself
+        return False

@@ -112,7 +112,7 @@ NOT_OPERATIONS = frozenset(
 # Of these, what gives a number, a size or a description of a type, whatever it is given: no graph comes out.
 DESCRIBING = frozenset(
     "Size finfo iinfo get_default_dtype get_num_threads is_tensor is_storage is_grad_enabled is_inference_mode_enabled "
-    "is_autocast_enabled numel is_floating_point is_complex result_type can_cast promote_types initial_seed seed".split()
+    "is_autocast_enabled numel is_floating_point is_complex result_type can_cast promote_types initial_seed".split()
 )
 
 # Builtins that only look at their arguments.

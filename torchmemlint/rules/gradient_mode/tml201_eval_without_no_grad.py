@@ -14,6 +14,7 @@ from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode.guarding import decorate, innermost_loop, wrap
+from torchmemlint.rules.graphs.lifetime import in_module
 
 _GRADIENT_EFFECTS = frozenset({"backward", "step", "input-gradient", "gradient hook"})
 
@@ -164,9 +165,12 @@ def _is_pass_over_data(facts: FileFacts, call: ModuleCall, effects: set[str]) ->
 
 def _may_be_differentiated(facts: FileFacts, call: ModuleCall, use: Use, effects: set[str]) -> bool:
     """Is what the function returns more than the output of a module in evaluation mode?"""
+    function = call.scope.function
+    if function is not None and function.name == "forward" and in_module(call.scope):
+        return True  # a frozen part of a larger module: gradients may flow through it to its input
     if effects & {"backward", "restores training mode"} or use & Use.PASSED:
         return True
-    return _overrides_unseen(call.scope.function) or _feeds_training(facts, call)
+    return _overrides_unseen(function) or _feeds_training(facts, call)
 
 
 def _overrides_unseen(function: Function | None) -> bool:

@@ -12,6 +12,7 @@ from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode import untrained
+from torchmemlint.rules.gradient_mode.evaluation import evaluates
 from torchmemlint.rules.gradient_mode.guarding import wrap
 from torchmemlint.rules.graphs.lifetime import in_module
 
@@ -76,6 +77,8 @@ class ForwardThenDetach(Rule):
             found = detaches.get(call.origin)
             if not found or call.scope.mode is not Mode.ON or not _only_detached(facts, call):
                 continue
+            if in_module(call.scope) and evaluates(facts.tests.get(call.site, ())):
+                continue  # whoever evaluates the model turns gradients off around it
             if facts.enters_without_gradients(call.scope.function):
                 continue
             functions.add(call.scope.function)
@@ -119,7 +122,7 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
     if Use.DETACHED not in use or use & ~(Use.DETACHED | Use.READ):
         return False
     effects = facts.effects.get(call.scope.function, set())
-    if Use.READ in use and "backward" not in effects and not in_module(call.scope):
+    if Use.READ in use and "backward" not in effects and (_calls_itself(call) or not in_module(call.scope)):
         return False  # evaluation, TML201's business
     if isinstance(call, WeakCall):
         if facts.spent.get(call.origin):
@@ -133,6 +136,12 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
     if call.module is None and call.evaluating is None and use is not Use.DETACHED:
         return False
     return call.evaluating is None or "backward" in effects  # else it is evaluation, TML201's business
+
+
+def _calls_itself(call: ModuleCall | WeakCall) -> bool:
+    """`self.forward(x)` in another method of the module: an entrance, and not a part of a forward pass."""
+    cls = call.scope.function.cls if call.scope.function is not None else None
+    return isinstance(call, ModuleCall) and call.module is not None and cls is not None and call.module.oid == cls.oid
 
 
 def _by_origin(facts: FileFacts) -> dict[Origin, list[Detach]]:

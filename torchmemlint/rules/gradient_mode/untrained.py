@@ -27,6 +27,8 @@ def handed_over(call: ModuleCall) -> Site | None:
     if function is None or function.cls is None or owner != "self" or attribute in _TRAINED:
         return None
     cls = function.cls
+    if cls.is_module:
+        return None  # a Lightning module's attributes are parts of it, and trained with it
     if not (trained_by_framework(function) and _keeps_the_optimizer(cls)):
         return None
     if cls.methods_called_on(call.callee) & _TELLING:

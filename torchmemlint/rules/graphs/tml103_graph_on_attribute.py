@@ -108,7 +108,7 @@ class GraphOnAttribute(Rule):
         spent = is_spent(facts, collection.value.origins - {collection.kept}, collection.loop)
         if (spent is None and in_module(collection.scope)) or has_no_graph(facts, collection.value.origins):
             return
-        if not _outlives_calls(collection):
+        if not _outlives_calls(collection) or _is_list(collection):
             return
         if "clear" in facts.methods.get(collection.container, set()):
             return
@@ -153,6 +153,11 @@ def _folds(facts: FileFacts, site: Site) -> bool:
     """Does the line fold a value over iterations or calls? That is TML101."""
     row = site.span.start.row
     return any(fold.site.span.start.row == row for fold in facts.folds)
+
+
+def _is_list(collection: Collection) -> bool:
+    """`self.keys[layer] = k` replaces what a list held there: it has as many elements as before."""
+    return collection.store is not None and collection.store.kind == "list"
 
 
 def _outlives_calls(collection: Collection) -> bool:

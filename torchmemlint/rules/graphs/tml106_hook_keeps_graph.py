@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst.matchers as m
+
 from torchmemlint.findings import Applicability, Finding, Severity
-from torchmemlint.flow.facts import FileFacts, Hook, Use
+from torchmemlint.flow.facts import Collection, FileFacts, Hook, Use
 from torchmemlint.flow.program import Function
 from torchmemlint.flow.values import Origin, Tensor
 from torchmemlint.rules.base import Rule
@@ -69,7 +71,7 @@ class HookKeepsGraph(Rule):
                 )
         for collection in facts.collections:
             hook = hooks.get(collection.scope.function) if collection.scope.function else None
-            if hook is not None:
+            if hook is not None and not (_made_inside(hook, collection) or _is_returned(hook, collection)):
                 yield from self._stored(
                     facts,
                     hook,
@@ -109,6 +111,24 @@ class HookKeepsGraph(Rule):
             evidence=[*history(value.history), *_registration(hook)],
             fix=detach_fix(element) if value.exact and value.certain else None,
         )
+
+
+def _made_inside(hook: Hook, collection: Collection) -> bool:
+    """Is the container the hook's own, gone when it returns?"""
+    made = collection.made
+    if made is None or made.piece.top is not hook.function.piece.top:
+        return False
+    around, inside = hook.function.piece.span(hook.function.node), made.span
+    return around.start <= inside.start and inside.end <= around.end
+
+
+def _is_returned(hook: Hook, collection: Collection) -> bool:
+    """Does the function that registers the hook return what it fills? Its callers may differentiate that."""
+    function, root = hook.scope.function, collection.container.partition(".")[0].partition("[")[0]
+    if function is None or root == "self":
+        return False
+    returns = m.findall(function.node, m.Return())
+    return any(m.findall(statement, m.Name(root)) for statement in returns)
 
 
 def _registration(hook: Hook | None) -> list[Link]:
