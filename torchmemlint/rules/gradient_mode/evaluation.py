@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import libcst as cst
-import libcst.matchers as m
 
 from torchmemlint.syntax.outline import dotted_text
+from torchmemlint.syntax.text import string_value
+from torchmemlint.syntax.walking import inside
 
 _PHASES = frozenset("dev eval evaluate evaluation test testing val valid validation infer inference predict".split())
 
@@ -30,13 +31,13 @@ def _says_so(test: cst.BaseExpression, holds: bool) -> bool:
         case cst.BooleanOperation(left=left, operator=cst.And(), right=right):
             return holds and (_says_so(left, True) or _says_so(right, True))
         case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.Equal() | cst.In(), comparator=named)]):
-            texts = [_text(found) for found in m.findall(named, m.SimpleString())]
+            texts = [_text(found) for found in inside(named) if isinstance(found, cst.SimpleString)]
             return holds and bool(texts) and all(_is_phase(text) for text in texts)
     return False
 
 
-def _text(node: cst.CSTNode) -> str:
-    value = node.evaluated_value if isinstance(node, cst.SimpleString) else ""
+def _text(node: cst.SimpleString) -> str:
+    value = string_value(node)
     return value if isinstance(value, str) else ""
 
 

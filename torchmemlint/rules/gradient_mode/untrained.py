@@ -15,6 +15,7 @@ from torchmemlint.flow.gradient_modes import trained_by_framework
 from torchmemlint.flow.program import ClassInfo, Function
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.walking import inside
 
 _TRAINED = frozenset({"model", "model_wrapped"})
 _TELLING = frozenset({"parameters", "named_parameters", "train", "requires_grad_", "state_dict"})
@@ -49,7 +50,7 @@ def _stored(constructor: Function, attribute: str) -> Site | None:
     """`self.ref_model = ref_model`, where the parameter goes to no other constructor."""
     parameters = constructor.node.params
     given = {p.name.value for p in (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)}
-    nodes = list(_inside(constructor.node))
+    nodes = list(inside(constructor.node))
     elsewhere = {name for node in nodes if _calls_constructor(node) for name in _names(node)}
     found: Site | None = None
     for assign in nodes:
@@ -63,13 +64,6 @@ def _stored(constructor: Function, attribute: str) -> Site | None:
         if assign.value.value in given:
             found = Site(constructor.piece, assign)
     return found
-
-
-def _inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """A node and all below it. (`libcst.matchers` would do, and takes as long to import as the rest of libcst.)"""
-    yield node
-    for child in node.children:
-        yield from _inside(child)
 
 
 def _calls_constructor(node: cst.CSTNode) -> bool:

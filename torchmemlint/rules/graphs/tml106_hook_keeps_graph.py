@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst.matchers as m
+import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Severity
 from torchmemlint.flow.facts import Collection, FileFacts, Hook, Use
@@ -15,6 +15,7 @@ from torchmemlint.rules.findings import Link, detach_fix, history, report
 from torchmemlint.rules.graphs.lifetime import LEAVES_VIEW, in_lambda_hook
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
+from torchmemlint.syntax.walking import inside
 
 
 class HookKeepsGraph(Rule):
@@ -79,7 +80,7 @@ class HookKeepsGraph(Rule):
                     collection.value,
                     collection.container,
                     collection.kept,
-                    collection.how in ("append", "extend", "add", "+="),
+                    collection.how in _GROWING,
                 )
         for store in facts.attribute_stores:
             hook = hooks.get(store.scope.function) if store.scope.function else None
@@ -122,13 +123,20 @@ def _made_inside(hook: Hook, collection: Collection) -> bool:
     return around.start <= inside.start and inside.end <= around.end
 
 
+_GROWING = ("append", "extend", "add", "+=")
+
+
 def _is_returned(hook: Hook, collection: Collection) -> bool:
-    """Does the function that registers the hook return what it fills? Its callers may differentiate that."""
+    """Does the function that registers the hook return what it fills with one pass? Its callers may differentiate it."""
     function, root = hook.scope.function, collection.container.partition(".")[0].partition("[")[0]
-    if function is None or root == "self":
+    if function is None or collection.how in _GROWING:
         return False
-    returns = m.findall(function.node, m.Return())
-    return any(m.findall(statement, m.Name(root)) for statement in returns)
+    returned = [node.value for node in inside(function.node) if isinstance(node, cst.Return)]
+    for value in returned:
+        parts = [element.value for element in value.elements] if isinstance(value, cst.Tuple) else [value]
+        if any(isinstance(part, cst.Name) and part.value == root for part in parts):
+            return True
+    return False
 
 
 def _registration(hook: Hook | None) -> list[Link]:
