@@ -127,7 +127,7 @@ _GROWING = ("append", "extend", "add", "+=")
 
 
 def _is_returned(hook: Hook, collection: Collection) -> bool:
-    """Does the function that registers the hook return what it fills with one pass? Its callers may differentiate it."""
+    """Does the function that registers the hook return what one pass fills? Its callers may differentiate it."""
     function, root = hook.scope.function, collection.container.partition(".")[0].partition("[")[0]
     if function is None or collection.how in _GROWING:
         return False
