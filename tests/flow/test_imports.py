@@ -10,6 +10,7 @@ import pytest
 
 from torchmemlint.engine.checking import check_text
 from torchmemlint.findings import Finding
+from torchmemlint.flow.program import ClassInfo
 from torchmemlint.flow.project import MAX_STARS, Project
 from torchmemlint.rules.registry import by_code
 
@@ -292,6 +293,19 @@ def test_a_module_three_bases_away(top: str, found: bool, tmp_path: Path) -> Non
     write(tmp_path, {"base.py": base, "low.py": "from base import Base\n\nclass Low(Base):\n    pass\n"})
     write(tmp_path, {"middle.py": "import low\n\nclass Middle(low.Low):\n    pass\n", "net.py": NET})
     assert codes(tmp_path, "net.py") == ["TML201"] * found
+
+
+def test_no_more_bases_are_read_than_needed(tmp_path: Path) -> None:
+    """`Middle` is a module by its own base in the same file's words; what is mixed in need not be read."""
+    base = "from torch import nn\nfrom mixed import Mixed\n\nclass Base(Mixed, nn.Module):\n    pass\n"
+    net = "import torch\nfrom base import Base\nfrom mixed import Other\n\nclass Middle(Base):\n    pass\n\n"
+    net += "class Net(Middle, Other):\n    def forward(self, x):\n        return torch.relu(x)\n"
+    write(tmp_path, {"base.py": base, "net.py": net, "mixed.py": "class Mixed:\n    pass\n\nclass Other:\n    pass\n"})
+    project = Project(tmp_path)
+    net_class = project.definition("net.Net", tmp_path / "main.py")
+    assert isinstance(net_class, ClassInfo)
+    assert net_class.is_module
+    assert {path.name for path in project.read} == {"net.py", "base.py"}
 
 
 TASK = """

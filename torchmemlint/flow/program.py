@@ -115,14 +115,17 @@ class ClassInfo:
     def ancestors(self) -> Iterator[ClassInfo]:
         """This class and its project bases, nearest first."""
         seen: set[ClassInfo] = set()
-        queue = [self]
-        while queue:
-            cls = queue.pop(0)
-            if cls in seen:
-                continue
-            seen.add(cls)
-            yield cls
-            queue += [base for name in cls.bases if (base := cls.program.resolve_class(name))]
+        queue: list[tuple[ClassInfo, str]] = []  # bases by name: who asks for the nearest only reads no file for others
+        cls: ClassInfo | None = self
+        while True:
+            if cls is not None and cls not in seen:
+                seen.add(cls)
+                yield cls
+                queue += [(cls, name) for name in cls.bases]
+            if not queue:
+                return
+            derived, name = queue.pop(0)
+            cls = derived.program.resolve_class(name)
 
     def method(self, name: str) -> Function | None:
         """The method that an attribute of this name means, own or inherited."""
@@ -142,14 +145,38 @@ class ClassInfo:
     @property
     def is_module(self) -> bool:
         """Does it derive from `nn.Module`, visibly or (where a base is out of view) by what it is made of?"""
-        bases = self.external_bases()
-        if any(self.program.contracts.is_module_class(name) for name in bases):
+        if self._derives_from_module():
             return True
+        bases = self.external_bases()
         if "forward" not in self.methods or not any(name.startswith(".") or "." in name for name in bases):
             return False
         if self.outline.methods.get("self", set()) & _MODULE_SELF_METHODS:
             return True
         return any(self.program.contracts.is_module_class(self.program.qualify(path)) for path in self.outline.called)
+
+    def _derives_from_module(self) -> bool:
+        """Is a base known to be a module? Bases in the same file are asked before any other file is read."""
+        seen: set[ClassInfo] = set()
+        near: list[ClassInfo] = [self]
+        far: list[tuple[ClassInfo, str]] = []
+        while near or far:
+            if near:
+                cls: ClassInfo | None = near.pop()
+            else:
+                derived, name = far.pop()
+                cls = derived.program.resolve_class(name)
+            if cls is None or cls in seen:
+                continue
+            seen.add(cls)
+            if any(self.program.contracts.is_module_class(name) for name in cls.bases):
+                return True
+            for name in reversed(cls.bases):
+                base = cls.program.find_class(name)
+                if base is not None:
+                    near.append(base)
+                else:
+                    far.append((cls, name))
+        return False
 
     @property
     def builds_layers(self) -> bool:
