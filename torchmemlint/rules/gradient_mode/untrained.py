@@ -30,7 +30,7 @@ def handed_over(call: ModuleCall) -> Site | None:
     cls = function.cls
     if cls.is_module:
         return None  # a Lightning module's attributes are parts of it, and trained with it
-    if not (trained_by_framework(function) and _keeps_the_optimizer(cls)):
+    if not (trained_by_framework(function) and _is_trainer(cls) and _keeps_the_optimizer(cls)):
         return None
     if cls.methods_called_on(call.callee) & _TELLING:
         return None
@@ -39,6 +39,11 @@ def handed_over(call: ModuleCall) -> Site | None:
         if constructor is not None and (site := _stored(constructor, attribute)) is not None:
             return site
     return None
+
+
+def _is_trainer(cls: ClassInfo) -> bool:
+    """Is it a Trainer, whose `compute_loss` is called (other frameworks choose otherwise what is optimised)?"""
+    return cls.program.contracts.overrides("called-with-gradients", "compute_loss", cls.base_names())
 
 
 def _keeps_the_optimizer(cls: ClassInfo) -> bool:
