@@ -128,7 +128,8 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
         if facts.spent.get(call.origin):
             return False
         plain = call.callee.removeprefix("self.").isidentifier()
-        return plain and "backward" in effects  # in training code, a detach shows that there is a graph
+        # in training code, a detach shows that there is a graph
+        return plain and ("backward" in effects or _is_teacher(facts, call))
     if facts.spent.get(call.origin):
         return False  # differentiated already by the function that returns it
     if call.frozen or call.differentiable_input or call.input_needs_graph:
@@ -136,6 +137,22 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
     if call.module is None and call.evaluating is None and use is not Use.DETACHED:
         return False
     return call.evaluating is None or "backward" in effects  # else it is evaluation, TML201's business
+
+
+def _is_teacher(facts: FileFacts, call: WeakCall) -> bool:
+    """In a module's forward, a part that its constructor was given, beside another whose results are returned."""
+    function, attribute = call.scope.function, call.callee.removeprefix("self.")
+    if function is None or function.cls is None or function.name != "forward" or not in_module(call.scope):
+        return False
+    if attribute == call.callee or untrained.given_to_constructor(function.cls, attribute) is None:
+        return False
+    return any(
+        other.callee.startswith("self.")
+        and other.scope.function is function
+        and other.origin != call.origin
+        and Use.RETURNED in facts.uses.get(other.origin, Use.NOTHING)
+        for other in facts.weak_calls
+    )
 
 
 def _calls_itself(call: ModuleCall | WeakCall) -> bool:

@@ -34,6 +34,11 @@ def handed_over(call: ModuleCall) -> Site | None:
         return None
     if cls.methods_called_on(call.callee) & _TELLING:
         return None
+    return given_to_constructor(cls, attribute)
+
+
+def given_to_constructor(cls: ClassInfo, attribute: str) -> Site | None:
+    """Where a constructor stores an argument of its own under this attribute, and gives it to nobody else."""
     for ancestor in cls.ancestors():
         constructor = ancestor.methods.get("__init__")
         if constructor is not None and (site := _stored(constructor, attribute)) is not None:
