@@ -229,6 +229,8 @@ def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
         for value in values:
             it.facts.given_back |= it.deep_origins(value)
     for value in values:
+        if isinstance(value, Container) and any(_has_graph(item) for item in value.items or ()):
+            it.facts.returns_graphs.add(function)
         if not called_here or _is_closure_result(value):
             it.use(value, Use.RETURNED)
         it.returned.setdefault(function, []).append(value)
@@ -241,6 +243,10 @@ def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
 def _called_out_of_view(it: Interpreter, function: Function) -> bool:
     """Is it called by functions that are not walked?"""
     return function.cls is None and function.parent is None and function.name in it.called_out_of_view
+
+
+def _has_graph(value: Value) -> bool:
+    return isinstance(value, Tensor) and value.carries_graph
 
 
 def _overrides(function: Function) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from torchmemlint.flow import failures
-from torchmemlint.flow.facts import Collection, Use
+from torchmemlint.flow.facts import Collection, OddEntry, Use
 from torchmemlint.flow.graphs import tensor_from, through
 from torchmemlint.flow.interpreter import FOLDED, KEPT, MAX_ELEMENT_DEPTH, Interpreter
 from torchmemlint.flow.values import (
@@ -19,6 +19,7 @@ from torchmemlint.flow.values import (
     Instance,
     Kind,
     Known,
+    Mode,
     ModuleValue,
     Origin,
     Tensor,
@@ -88,7 +89,22 @@ def dictionary(
             _store(it, container, "[]", Unknown(it.deep_origins(value)), it.site(node))
     for name, element_node, value in pairs:
         _store(it, container, "[]" if name == "*" else f"[{name}]", value, it.site(element_node))
+    if it.recording and it.state.mode is Mode.ON and len(pairs) > MANY_DETACHED:
+        _odd_one_out(it, pairs)
     return container
+
+
+MANY_DETACHED = 3  # entries that make an undetached one among them an oversight
+
+
+def _odd_one_out(it: Interpreter, pairs: Sequence[tuple[str, cst.BaseExpression, Value]]) -> None:
+    """`dict(loss=loss.detach(), kl=kl.detach(), clipped=clipped.detach(), ratio=ratio)`."""
+    tensors = [(node, value) for _, node, value in pairs if isinstance(value, Tensor)]
+    live = [(node, value) for node, value in tensors if value.graph is Graph.LIVE]
+    detached = sum(value.graph is Graph.CUT for _, value in tensors)
+    if len(live) == 1 and detached >= MANY_DETACHED and len(live) + detached == len(tensors):
+        node, value = live[0]
+        it.facts.odd_entries.append(OddEntry(it.site(node), it.scope, value, detached))
 
 
 def entries(it: Interpreter, container: Container) -> Iterator[tuple[str, Value, Site | None]]:

@@ -99,6 +99,16 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
+class OddEntry:
+    """The one entry of a dict of results that carries a graph, all others being detached."""
+
+    element: Site
+    scope: Scope
+    value: Tensor
+    detached: int  # how many others
+
+
+@dataclass(frozen=True, slots=True)
 class AttributeStore:
     """A graph-carrying value assigned to an attribute (or module global) and so surviving the call."""
 
@@ -449,6 +459,8 @@ class FileFacts:
     target_torch: str | None = None  # the oldest release of torch that the code supports; None: the newest
     folds: list[Fold] = field(default_factory=list)
     collections: list[Collection] = field(default_factory=list)
+    odd_entries: list[OddEntry] = field(default_factory=list)
+    returns_graphs: set[Function] = field(default_factory=set)  # a tensor with its graph is one of what they return
     attribute_stores: list[AttributeStore] = field(default_factory=list)
     module_calls: list[ModuleCall] = field(default_factory=list)
     guarded_calls: list[GuardedCall] = field(default_factory=list)

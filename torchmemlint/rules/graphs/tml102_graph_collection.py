@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Severity
 from torchmemlint.flow.containers import TAKING_OUT
-from torchmemlint.flow.facts import Collection, FileFacts, Use
+from torchmemlint.flow.facts import Collection, FileFacts, OddEntry, Use
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, is_test, report
 from torchmemlint.rules.graphs.lifetime import (
@@ -87,6 +87,21 @@ class GraphCollection(Rule):
             finding = self._collection(facts, collection)
             if finding is not None:
                 yield finding
+        for entry in facts.odd_entries:
+            if not is_test(facts) and entry.scope.function in facts.returns_graphs:
+                yield self._odd_entry(facts, entry)
+
+    def _odd_entry(self, facts: FileFacts, entry: OddEntry) -> Finding:
+        text = shortened(text_of(entry.element.node), 40)
+        return report(
+            self,
+            facts,
+            entry.element,
+            f"`{text}` carries its autograd graph into a dict whose {entry.detached} other tensors are detached",
+            severity=Severity.WARNING,
+            evidence=history(entry.value.history),
+            fix=detach_fix(entry.element) if entry.value.certain and entry.value.exact else None,
+        )
 
     def _collection(self, facts: FileFacts, collection: Collection) -> Finding | None:
         use = facts.uses.get(collection.kept, Use.NOTHING)
