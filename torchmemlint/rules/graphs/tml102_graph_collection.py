@@ -34,7 +34,8 @@ class GraphCollection(Rule):
     ## What it does
     Reports `losses.append(loss)`, `history["loss"].append(loss)`, `preds += [out]`, `outputs[key] = out` with a key
     that grows, and comprehensions over a loader, where the tensor put in still hangs on its autograd graph. A dict or
-    tuple of statistics counts for each entry that carries a graph.
+    tuple of statistics counts for each entry that carries a graph. In a dict that a function returns beside its loss,
+    one undetached tensor among three or more detached ones is reported whoever keeps the dict.
 
     ## Why it costs memory
     Each element keeps its iteration's graph. Live graphs hold every saved activation: measured, 660,480 bytes per step
