@@ -250,9 +250,11 @@ def _has_graph(value: Value) -> bool:
 
 
 def _overrides(function: Function) -> bool:
-    """Does it stand for a method of a base class? What that one's callers do with its results is not known of it."""
+    """Does it stand for a method that a base class calls? What that one does with the results is not known of it."""
     cls = function.cls
-    return cls is not None and any(function.name in base.methods for base in cls.ancestors() if base is not cls)
+    bases = [base for base in cls.ancestors() if base is not cls] if cls is not None else []
+    own = [base for base in bases if function.name in base.methods]
+    return bool(own) and any(function.name in base.outline.methods.get("self", ()) for base in bases)
 
 
 def _cached(it: Interpreter, function: Function, value: Value) -> None:

@@ -380,14 +380,26 @@ class Program:
 
 def _shows_layers(cls: ClassInfo, depth: int) -> bool:
     for ancestor in cls.ancestors():
+        program = ancestor.program
         for path in ancestor.outline.called:
-            qualified = ancestor.program.qualify(path)
-            if cls.program.contracts.is_module_class(qualified) and modules.has_parameters(qualified):
+            if _is_layer(program, path) or any(_is_layer(program, inner) for inner in _called_by(program, path)):
                 return True
+            qualified = program.qualify(path)
             built = ancestor.program.resolve_class(path) or ancestor.program.resolve_class(qualified)
             if depth > 0 and built is not None and built is not cls and _shows_layers(built, depth - 1):
                 return True
     return False
+
+
+def _is_layer(program: Program, path: str) -> bool:
+    qualified = program.qualify(path)
+    return program.contracts.is_module_class(qualified) and bool(modules.has_parameters(qualified))
+
+
+def _called_by(program: Program, name: str) -> set[str]:
+    """What a function of the file calls: `self.layers = make_layers(settings)`."""
+    piece = program.piece(name)
+    return program.outline_of(piece).called if piece is not None and piece.kind == "def" else set()
 
 
 def _class_outlines(piece: Piece) -> tuple[Outline, dict[str, Outline]]:

@@ -65,7 +65,7 @@ def method(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments:
         return moved(it, node, owner, name, arguments)
     if name == "requires_grad_":
         return _requires_grad(it, node, owner, arguments)
-    if name in torch_api.FACTORIES and name.startswith("new_"):
+    if name == "new" or (name in torch_api.FACTORIES and name.startswith("new_")):
         return factory(it, node, name, arguments, owner.device)
     if name in ("register_hook", "retain_grad", "register_post_accumulate_grad_hook"):
         if name == "retain_grad" or name == "register_hook":
