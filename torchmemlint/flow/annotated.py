@@ -6,7 +6,7 @@ import libcst as cst
 
 from torchmemlint.findings import Lead
 from torchmemlint.flow.interpreter import Interpreter
-from torchmemlint.flow.program import expression_name
+from torchmemlint.flow.program import Program, expression_name
 from torchmemlint.flow.values import NUMBER, Graph, Instance, Known, ModuleValue, Step, Tensor, Value
 from torchmemlint.knowledge import modules as known_modules
 
@@ -24,6 +24,20 @@ def value_of(it: Interpreter, parameter: cst.Param) -> Value | None:
         if value is not None:
             return value
     return None
+
+
+def is_module(program: Program, parameter: cst.Param) -> bool:
+    """Does the annotation say that it is an `nn.Module`, and not a loss?"""
+    if parameter.annotation is None:
+        return False
+    return any(_is_module_class(program, program.qualify(name)) for name in _names(parameter.annotation.annotation))
+
+
+def _is_module_class(program: Program, qualified: str) -> bool:
+    cls = program.resolve_class(qualified, Lead.IMPORT)
+    if cls is not None:
+        return cls.is_module
+    return program.contracts.is_module_class(qualified) and qualified.rpartition(".")[2] not in known_modules.LOSSES
 
 
 def _names(node: cst.BaseExpression) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import checkpoints, containers, failures, overwriting
+from torchmemlint.flow import checkpoints, containers, failures, held, overwriting
 from torchmemlint.flow.facts import AttributeStore, Detach, NoOpGradMode, Use
 from torchmemlint.flow.graphs import detached, tensor_from
 from torchmemlint.flow.interpreter import KEPT, Interpreter, class_of
@@ -109,6 +109,9 @@ def cut(it: Interpreter, node: cst.CSTNode, value: Tensor, how: str) -> Tensor:
 def _of_object(it: Interpreter, node: cst.Attribute, owner: ModuleValue | Instance, name: str, called: bool) -> Value:
     value = it.heap_value(owner, name)
     path = dotted_text(node)
+    untrained = held.read(it, owner, name, value)
+    if untrained is not None:
+        return untrained
     if isinstance(value, Unknown):
         component = _pipeline_component(it, node, owner, name)
         if component is not None:

@@ -14,6 +14,7 @@ from torchmemlint.flow import (
     contracted,
     failures,
     gradient_modes,
+    held,
     library,
     micro_batches,
     modules,
@@ -145,8 +146,8 @@ def unknown_call(it: Interpreter, node: cst.Call, callee: Value, arguments: Argu
         it.use(value, Use.PASSED)
         overwriting.shared(it, value)
     training.handed(it, node, arguments.values)
-    if it.state.mode is Mode.OFF:
-        return Unknown()
+    if it.state.mode is Mode.OFF or arguments.find("return_tensors") is not None:
+        return Unknown()  # tokenizers and processors make tensors out of text and images
     made = it.origin(node)
     it.callees[made] = text_of(node.func)
     _record_weak_call(it, node, callee, made, origins)
@@ -211,8 +212,9 @@ def inline(
         return _not_followed(it, node, given)
     if any(text.endswith("contextmanager") for text in function.decorator_texts()):
         return _context_manager(it, node, callee, bound, mode)
-    before, freed = len(it.forwards), len(it.spent_log)
+    before, freed, held_before = len(it.forwards), len(it.spent_log), len(it.held_calls)
     result = walk(it, node, callee, bound, mode, given)
+    held.handed_on(it, node, held_before, given)
     _spent_inside(it, node, result, it.spent_log[freed:])
     inner = it.forwards[before:]
     evaluating = inner[0] if inner and all(site is not None for site in inner) else None

@@ -157,6 +157,21 @@ class GuardedCall:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldCall:
+    """A forward pass, with gradients on, of a module that a trainer holds and does not train."""
+
+    site: Site  # the call of the module, or of the project function that it is given to and that runs it
+    scope: Scope
+    callee: str  # source text of what is called
+    held: str  # "self.teacher"
+    module: int
+    stored: Site  # where the trainer's constructor puts it into the attribute
+    statement: Site
+    handed: bool  # it is an argument of what is called
+    root: Function | None  # in whose walk it was seen: it may stand in a function that is called from there
+
+
+@dataclass(frozen=True, slots=True)
 class WeakCall:
     """A call of a variable, attribute or project function of which it is not known that it runs a module."""
 
@@ -465,6 +480,7 @@ class FileFacts:
     module_calls: list[ModuleCall] = field(default_factory=list)
     guarded_calls: list[GuardedCall] = field(default_factory=list)
     weak_calls: list[WeakCall] = field(default_factory=list)
+    held_calls: list[HeldCall] = field(default_factory=list)
     detaches: list[Detach] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
     training: dict[tuple[object, ...], TrainingEvent] = field(default_factory=dict)
@@ -525,6 +541,7 @@ class FileFacts:
         for outline in it.main.outlines():
             for path, names in outline.methods.items():
                 self.methods.setdefault(path, set()).update(names)
+        self.held_calls = it.held_calls
         for name in _LISTS:
             items = getattr(self, name)
             last = {_identity(item): item for item in items}

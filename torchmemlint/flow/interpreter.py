@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchmemlint.flow.attempts import Attempt, Handler
-from torchmemlint.flow.facts import FileFacts, InPlace, Scope, Use
+from torchmemlint.flow.facts import FileFacts, HeldCall, InPlace, Scope, Use
 from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.state import State, join_states
@@ -153,6 +153,9 @@ class Interpreter:
         self.callees: dict[Origin, str] = {}  # calls that are not understood: the source text of what is called
         self.spent_log: list[tuple[Origin, Site]] = []  # backwards so far, and what they freed
         self.forwards: list[Site | None] = []  # forward passes so far: where their module was put into evaluation mode
+        self.held: dict[int, tuple[str, Site]] = {}  # modules that a trainer does not train: see flow.held
+        self.held_by: dict[int, dict[str, Any]] = {}  # trainer -> attributes that hold such modules
+        self.held_calls: list[HeldCall] = []
         self.yield_modes: list[list[Mode]] = []  # modes at the yields of context managers being walked
         self.parser_arguments: dict[int, set[str]] = {}
         self.shrunk: set[int] = set()  # containers that elements are deleted from
@@ -266,6 +269,7 @@ class Interpreter:
         """Forget the facts of an earlier pass; keep what it proved and what objects hold between calls."""
         self.facts = FileFacts(self.facts.path, self.facts.source, self.main)
         self.effects = {}
+        self.held_calls = []
         self.steps_abroad = 0
         self.returned = {}
         self.globals = {}

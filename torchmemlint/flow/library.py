@@ -243,7 +243,14 @@ def _getattr(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
         value = it.heap_value(owner, name.value)
         if value is not None:
             return value
+    if isinstance(owner, ModuleValue) and len(node.args) > 1 and _names_backbone(node.args[1].value):
+        return replace(owner, cls=None, qualified="", parameters=None)
     return Unknown()
+
+
+def _names_backbone(node: cst.BaseExpression) -> bool:
+    """`getattr(model, model.base_model_prefix)`: the model without its head (transformers: PreTrainedModel)."""
+    return isinstance(node, cst.Attribute) and node.attr.value == "base_model_prefix"
 
 
 def _setattr(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import calls, containers, overwriting, tensors, trainers, training
+from torchmemlint.flow import calls, containers, held, overwriting, tensors, trainers, training
 from torchmemlint.flow.arguments import Arguments, flag
 from torchmemlint.flow.facts import GuardedCall, Hook, LiveInput, ModuleCall, SequentialBuilt, Use, WeakCall
 from torchmemlint.flow.graphs import tensor_from
@@ -46,6 +46,8 @@ FORWARD_METHODS = frozenset(
     "extract_features "
     "forward_features forward_head get_last_hidden_state get_features predict_noise predict_logits".split()
 )
+# transformers, modeling_utils.py: PreTrainedModel.get_decoder, get_encoder give the backbone (peft: get_base_model).
+_PARTS = frozenset({"get_decoder", "get_encoder", "get_base_model"})
 _OF_TOKENIZERS = frozenset({"encode", "decode"})  # a part of a model that has these may be no module
 _SELF_RETURNING = frozenset("to cuda cpu half float double bfloat16 type compile share_memory to_empty apply".split())
 
@@ -225,6 +227,7 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
         if it.recording:
             it.facts.guarded_calls.append(GuardedCall(made, it.scope, text_of(node.func), module))
         return _without_graph(it, result)
+    held.ran(it, node, module, arguments, inputs)
     if module.parameters is not False:
         _record_call(it, node, module, arguments, origin, carries or trains, inputs, method, result)
     return result
@@ -551,6 +554,8 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
         return Tensor(Graph.NONE, producer=name, made=site)
     if name == "forward":
         return call(it, node, module, arguments)
+    if name in _PARTS and module.cls is None:
+        return replace(module, qualified="", parameters=None)
     if name in FORWARD_METHODS or (module.cls is None and name in FORWARD_METHODS):
         return call(it, node, module, arguments, method=name)
     if module.cls is None and _attribute_is_module(it, node):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.facts import Detach, FileFacts, ModuleCall, Use, WeakCall
+from torchmemlint.flow.facts import Detach, FileFacts, HeldCall, ModuleCall, Use, WeakCall
 from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
@@ -92,24 +92,23 @@ class ForwardThenDetach(Rule):
                 evidence=links,
                 fix=_fix(facts, call, found),
             )
-        for call in facts.module_calls:
-            if call.scope.function not in functions:
-                yield from self._untrained(facts, call)
+        for held in untrained.found(facts):
+            if held.scope.function not in functions:
+                yield self._untrained(facts, held)
 
-    def _untrained(self, facts: FileFacts, call: ModuleCall) -> Iterator[Finding]:
+    def _untrained(self, facts: FileFacts, call: HeldCall) -> Finding:
         """A reference model in a trainer's loss."""
-        if call.scope.mode is not Mode.ON or call.frozen or call.differentiable_input or call.input_needs_graph:
-            return
-        stored = untrained.handed_over(call)
-        if stored is not None and not facts.enters_without_gradients(call.scope.function):
-            yield report(
-                self,
-                facts,
-                call.site,
-                f"`{call.callee}(...)` builds a graph for gradients that nobody uses: the trainer trains `model` only",
-                evidence=[*call.evidence, (stored, "is kept beside the model that is trained")],
-                fix=wrap(facts, call.statement.span, Applicability.UNSAFE),
-            )
+        runs = f"`{call.callee}(...)` builds a graph"
+        if call.handed:
+            runs = f"`{call.callee}(...)` runs `{call.held}` and builds a graph"
+        return report(
+            self,
+            facts,
+            call.site,
+            f"{runs} for gradients that nobody uses: the trainer trains `model` only",
+            evidence=[(call.stored, f"`{call.held}` is kept beside the model that is trained")],
+            fix=wrap(facts, call.statement.span, Applicability.UNSAFE) if _alone(call) else None,
+        )
 
 
 def _calls_project(call: ModuleCall | WeakCall) -> bool:
@@ -194,6 +193,17 @@ def _whole(value: cst.BaseExpression, detach: cst.CSTNode) -> bool:
             case _:
                 return False
     return True
+
+
+def _alone(call: HeldCall) -> bool:
+    """Does the statement assign what this call gives, or an item of it, and compute nothing else?"""
+    statement = call.statement.node
+    if not isinstance(statement, cst.Assign):
+        return False
+    node: cst.CSTNode = statement.value
+    while isinstance(node, cst.Attribute | cst.Subscript):
+        node = node.value
+    return node is call.site.node
 
 
 def _contains(node: cst.CSTNode, wanted: cst.CSTNode) -> bool:

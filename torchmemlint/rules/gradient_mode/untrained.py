@@ -1,8 +1,4 @@
-"""Modules that a trainer holds and does not train: reference policies, teachers, reward models.
-
-Source: transformers' `Trainer.create_optimizer` optimises the parameters of `self.model`, the first argument of its
-constructor; what else a subclass keeps in attributes gets no optimizer.
-"""
+"""Modules that nobody trains: those that a trainer holds (`flow.held`), and what constructors are given."""
 
 from __future__ import annotations
 
@@ -10,31 +6,37 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchmemlint.flow.facts import ModuleCall
+from torchmemlint.flow.facts import FileFacts, HeldCall
 from torchmemlint.flow.gradient_modes import trained_by_framework
 from torchmemlint.flow.program import ClassInfo, Function
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.walking import inside
 
-_TRAINED = frozenset({"model", "model_wrapped"})
-_TELLING = frozenset({"parameters", "named_parameters", "train", "requires_grad_", "state_dict"})
+
+def found(facts: FileFacts) -> Iterator[HeldCall]:
+    """The calls in this file that a training step reaches, each once."""
+    seen: set[object] = set()
+    for call in facts.held_calls:
+        function = call.scope.function
+        if call.root is None or function is None or function.program is not facts.program or call.site in seen:
+            continue
+        if trained_by_framework(call.root):
+            seen.add(call.site)
+            yield call
 
 
-def handed_over(call: ModuleCall) -> Site | None:
-    """Where a trainer's constructor stores the called module, which nobody trains; None where somebody might."""
+def assignment(call: HeldCall) -> Site | None:
+    """The statement that assigns what the call gives, or an item of it, and computes nothing else; None without one."""
     function = call.scope.function
-    owner, _, attribute = call.callee.rpartition(".")
-    if function is None or function.cls is None or owner != "self" or attribute in _TRAINED:
-        return None
-    cls = function.cls
-    if cls.is_module:
-        return None  # a Lightning module's attributes are parts of it, and trained with it
-    if not (trained_by_framework(function) and _is_trainer(cls) and _keeps_the_optimizer(cls)):
-        return None
-    if cls.methods_called_on(call.callee) & _TELLING:
-        return None
-    return given_to_constructor(cls, attribute)
+    for node in inside(function.node) if function is not None else ():
+        if isinstance(node, cst.Assign):
+            value: cst.CSTNode = node.value
+            while isinstance(value, cst.Attribute | cst.Subscript):
+                value = value.value
+            if value is call.site.node:
+                return Site(call.site.piece, node)
+    return None
 
 
 def given_to_constructor(cls: ClassInfo, attribute: str) -> Site | None:
@@ -44,16 +46,6 @@ def given_to_constructor(cls: ClassInfo, attribute: str) -> Site | None:
         if constructor is not None and (site := _stored(constructor, attribute)) is not None:
             return site
     return None
-
-
-def _is_trainer(cls: ClassInfo) -> bool:
-    """Is it a Trainer, whose `compute_loss` is called (other frameworks choose otherwise what is optimised)?"""
-    return cls.program.contracts.overrides("called-with-gradients", "compute_loss", cls.base_names())
-
-
-def _keeps_the_optimizer(cls: ClassInfo) -> bool:
-    """Does the trainer's own choice of what is optimised stand?"""
-    return not any(name in ancestor.methods for ancestor in cls.ancestors() for name in ("create_optimizer", "train"))
 
 
 def _stored(constructor: Function, attribute: str) -> Site | None:

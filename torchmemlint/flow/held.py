@@ -1,0 +1,329 @@
+"""Modules that a trainer holds and does not train: reference policies, teachers, reward models.
+
+Source: transformers' `Trainer.create_optimizer` optimises the parameters of `self.model`, the first argument of its
+constructor; what else a subclass keeps in attributes gets no optimizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchmemlint.flow import annotated, gradient_modes
+from torchmemlint.flow.arguments import Arguments
+from torchmemlint.flow.facts import HeldCall
+from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.program import ClassInfo, Function
+from torchmemlint.flow.values import Constant, Flag, Graph, Instance, Mode, ModuleValue, Step, Unknown, Value
+from torchmemlint.syntax.outline import dotted_text
+from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.text import shortened, text_of
+from torchmemlint.syntax.walking import inside
+
+_TRAINED = frozenset({"model", "model_wrapped"})
+_OPTIMISING = ("create_optimizer", "create_optimizer_and_scheduler", "train")
+# Methods that show that its parameters are frozen, trained or copied.
+_TELLING = frozenset(
+    "parameters named_parameters get_parameter modules named_modules train requires_grad_ state_dict freeze".split()
+)
+_FREEZING = ("requires_grad", "freeze", "unfreeze")
+_ASKING = frozenset({"isinstance", "hasattr", "getattr", "type", "id", "print", "len"})
+# Functions and methods of libraries that give a module back whose parameters train as they did.
+_LEAVING = frozenset(
+    "to cuda cpu half float bfloat16 eval prepare prepare_model unwrap_model compile DataParallel "
+    "DistributedDataParallel FullyShardedDataParallel".split()
+)
+_MAKING = frozenset({"from_pretrained", "deepcopy"})
+_PER_BATCH = 1  # the position of the trained model among the parameters of a trainer's steps, `self` first
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where a constructor puts a module into an attribute, and whether an annotation says that it is one."""
+
+    site: Site
+    annotated: bool
+
+
+def read(it: Interpreter, owner: ModuleValue | Instance, name: str, value: Value | None) -> ModuleValue | None:
+    """The module that `self.name` of a trainer is, where nobody trains it; None for anything else."""
+    if not isinstance(owner, Instance) or not isinstance(value, ModuleValue | Unknown | Constant | None):
+        return None
+    source = _sources(it, owner.cls).get(name)
+    if source is None:
+        return None
+    if not isinstance(value, ModuleValue):
+        if not source.annotated or (isinstance(value, Constant) and value.value is not None):
+            return None
+        why = Step(source.site, f"`{name}` is annotated as an nn.Module")
+        value = ModuleValue(it.oid("held", owner.cls.oid, name), why=why, made=source.site)
+    it.held[value.oid] = (f"self.{name}", source.site)
+    return value
+
+
+def ran(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Arguments, inputs: Graph) -> None:
+    """A forward pass, perhaps of a module that a trainer holds and does not train."""
+    held = it.held.get(module.oid)
+    if held is None or it.state.mode is not Mode.ON or inputs is Graph.LIVE:
+        return
+    if isinstance(it.heap_value(module, "frozen"), Flag) or _may_carry(it, arguments):
+        return
+    _record(it, node, module.oid, handed=False)
+
+
+def handed_on(it: Interpreter, node: cst.CSTNode, before: int, arguments: Arguments) -> None:
+    """A project function has run the held modules that it was given: its call is where gradients are to be off."""
+    inner = it.held_calls[before:]
+    given = {value.oid for value in arguments.values if isinstance(value, ModuleValue)} & it.held.keys()
+    if not inner or not given or not isinstance(node, cst.Call):
+        return
+    it.held_calls[before:] = [call for call in inner if call.module not in given]
+    safe = it.state.mode is Mode.ON and not _may_carry(it, arguments)
+    for oid in sorted(given & {call.module for call in inner}) if safe else ():
+        _record(it, node, oid, handed=True)
+
+
+def _record(it: Interpreter, node: cst.Call, oid: int, *, handed: bool) -> None:
+    path, stored = it.held[oid]
+    statement = it.frame.statement or it.site(node)
+    callee = shortened(text_of(node.func), 40)
+    root = (it.frames[:1] or [it.frame])[0].function
+    it.held_calls.append(HeldCall(it.site(node), it.scope, callee, path, oid, stored, statement, handed, root))
+
+
+# -- what goes into it -----------------------------------------------------------------------------------------------
+
+
+def _may_carry(it: Interpreter, arguments: Arguments) -> bool:
+    """Could an argument hang on what the trained model has computed?"""
+    origins = frozenset(origin for value in arguments.values for origin in it.deep_origins(value))
+    calls = [origin.site.node for origin in origins if isinstance(origin.site.node, cst.Call)]
+    if not calls:
+        return False
+    names = _bound_to_trained(it)
+    return any(_runs(call, names) for call in calls)
+
+
+def _bound_to_trained(it: Interpreter) -> set[str]:
+    """Names and attributes in the running functions that may stand for the trained model, or for what it computed."""
+    names = {f"self.{attribute}" for attribute in _TRAINED}
+    for frame in (*it.frames, it.frame):
+        function = frame.function
+        if function is None:
+            continue
+        parameters = [p.name.value for p in (*function.node.params.posonly_params, *function.node.params.params)]
+        names.update(name for name in parameters if name in function.outline.called)
+        if gradient_modes.trained_by_framework(function):
+            names.update(parameters[_PER_BATCH : _PER_BATCH + 1])
+        assigned = list(_assigned(function))
+        for _ in range(2):
+            for target, value in assigned:
+                if any(isinstance(node, cst.Call) and _runs(node, names) for node in inside(value)):
+                    names.add(target)
+    return names
+
+
+def _assigned(function: Function) -> Iterator[tuple[str, cst.BaseExpression]]:
+    for node in inside(function.node):
+        match node:
+            case cst.Assign(targets=targets, value=value):
+                for target in targets:
+                    yield from ((name.value, value) for name in inside(target.target) if isinstance(name, cst.Name))
+            case cst.WithItem(item=value, asname=cst.AsName(name=cst.Name(value=name))):
+                yield name, value
+
+
+def _runs(call: cst.Call, names: set[str]) -> bool:
+    """Is something of these names called, or handed over as it is?"""
+    callee = dotted_text(call.func)
+    if any(callee == name or callee.startswith(f"{name}.") for name in names):
+        return True
+    return any(dotted_text(argument.value) in names for argument in call.args)
+
+
+# -- which modules ---------------------------------------------------------------------------------------------------
+
+
+def _sources(it: Interpreter, cls: ClassInfo) -> dict[str, _Source]:
+    """The attributes in which a trainer keeps modules that nobody trains."""
+    found = it.held_by.get(cls.oid)
+    if found is None:
+        found = it.held_by[cls.oid] = _find(cls)
+    return found
+
+
+def _find(cls: ClassInfo) -> dict[str, _Source]:
+    if not _is_trainer(cls):
+        return {}
+    lineage = list(cls.ancestors())
+    if any(name in ancestor.methods for ancestor in lineage for name in _OPTIMISING):
+        return {}  # who is trained is its own choice
+    found: dict[str, _Source] = {}
+    for ancestor in reversed(lineage):
+        constructor = ancestor.methods.get("__init__")
+        if constructor is None:
+            continue
+        for attribute in sorted(_attributes(constructor)):
+            source = _source(cls, constructor, attribute)
+            if source is not None:
+                found[attribute] = source
+            else:
+                found.pop(attribute, None)
+    return found
+
+
+def _attributes(constructor: Function) -> set[str]:
+    """The attributes that a constructor assigns, but for the trained model."""
+    targets = (dotted_text(t.target) for n in inside(constructor.node) if isinstance(n, cst.Assign) for t in n.targets)
+    parts = (target.removeprefix("self.") for target in targets if target.startswith("self."))
+    return {part for part in parts if "." not in part} - _TRAINED
+
+
+def _is_trainer(cls: ClassInfo) -> bool:
+    """Is it a Trainer, whose `compute_loss` is called (other frameworks choose otherwise what is optimised)?"""
+    # A Lightning module's attributes are parts of it, and trained with it.
+    return not cls.is_module and cls.program.contracts.overrides(
+        "called-with-gradients", "compute_loss", cls.base_names()
+    )
+
+
+def _source(cls: ClassInfo, constructor: Function, attribute: str) -> _Source | None:
+    """Where the constructor stores a module that it is given or loads, and that nobody freezes or trains."""
+    path = f"self.{attribute}"
+    if cls.methods_called_on(path) & _TELLING or not _assigned_in_constructors_only(cls, path):
+        return None
+    params = constructor.node.params
+    parameters = {p.name.value: p for p in (*params.posonly_params, *params.params, *params.kwonly_params)}
+    given = {
+        assign.value.value
+        for assign in _assignments(constructor, {path})
+        if isinstance(assign.value, cst.Name) and assign.value.value in parameters
+    }
+    names = {path, *given}
+    if any(constructor.outline.methods.get(name, set()) & _TELLING for name in given):
+        return None
+    stored: Site | None = None
+    for assign in _assignments(constructor, names):
+        origin = _kind(constructor, assign.value, names)
+        if origin is None:
+            return None
+        if origin and (stored is None or isinstance(assign.value, cst.Name)):
+            stored = Site(constructor.piece, assign)
+    if stored is None or _given_away(constructor, names):
+        return None
+    shown = any(annotated.is_module(constructor.program, parameters[name]) for name in given)
+    return _Source(stored, shown)
+
+
+def _assigned_in_constructors_only(cls: ClassInfo, path: str) -> bool:
+    attribute = path.removeprefix("self.")
+    methods = [m for ancestor in cls.ancestors() for m in ancestor.methods.values() if m.name != "__init__"]
+    mentioning = (m for m in methods if attribute in m.outline.names)
+    return not any(any(_assignments(method, {path})) for method in mentioning)
+
+
+def _assignments(function: Function, paths: set[str]) -> Iterator[cst.Assign]:
+    for node in inside(function.node):
+        if isinstance(node, cst.Assign) and any(dotted_text(target.target) in paths for target in node.targets):
+            yield node
+
+
+def _kind(constructor: Function, value: cst.BaseExpression, names: set[str]) -> bool | None:
+    """True for a module from elsewhere, False for None and for itself, wrapped; None where it cannot be told."""
+    match value:
+        case cst.Name(value="None"):
+            return False
+        case cst.Name(value=name):
+            return True if name in names else None
+        case cst.IfExp(body=body, orelse=orelse):
+            kinds = [_kind(constructor, part, names) for part in (body, orelse)]
+            return None if None in kinds else any(kinds)
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=method))) if method in _LEAVING:
+            if dotted_text(owner) in names or isinstance(owner, cst.Call):
+                return _kind(constructor, owner, names) if isinstance(owner, cst.Call) else False
+            return False if list(_mentions(value, names)) else None
+        case cst.Call(func=func):
+            if list(_mentions(value, names)):
+                return False  # who is called is asked in `_given_away`
+            if text_of(func).rpartition(".")[2] in _MAKING:
+                return True
+            callee = _callee(constructor, func)
+            return isinstance(callee, Function) or None if callee is not None and not _freezes(callee) else None
+    return None
+
+
+def _given_away(constructor: Function, names: set[str]) -> bool:
+    """Does the constructor hand the module to somebody who may freeze or train it, or give it a second name?"""
+    for node in inside(constructor.node):
+        match node:
+            case cst.Assign(targets=[target], value=value) if dotted_text(target.target) in names:
+                calls = [call for call in _mentions(value, names) if call is not None]
+            case cst.Expr(value=value):
+                calls = [call for call in _mentions(value, names) if call is not None]
+            case cst.Assign(value=value) | cst.AnnAssign(value=cst.BaseExpression() as value):
+                if list(_mentions(value, names)):
+                    return True
+                continue
+            case cst.For(iter=value) | cst.WithItem(item=value) | cst.Return(value=cst.BaseExpression() as value):
+                if list(_mentions(value, names)):
+                    return True
+                continue
+            case _:
+                continue
+        if not all(_leaves_alone(constructor, call) for call in calls):
+            return True
+        if any(isinstance(part, cst.Element | cst.DictElement) and _holds(part, names) for part in inside(value)):
+            return True
+    return False
+
+
+def _holds(element: cst.CSTNode, names: set[str]) -> bool:
+    return any(dotted_text(child) in names for child in element.children)
+
+
+def _mentions(node: cst.CSTNode, names: set[str], call: cst.Call | None = None) -> Iterator[cst.Call | None]:
+    """The calls around each mention of the module itself (None: no call), and not of an attribute of it."""
+    if isinstance(node, cst.Name | cst.Attribute) and dotted_text(node) in names:
+        yield call
+        return
+    match node:
+        case cst.Comparison():
+            return
+        case cst.Call(func=cst.Name(value=name)) if name in _ASKING:
+            return
+        case cst.Call(func=func, args=args):
+            if isinstance(func, cst.Attribute) and not dotted_text(func):
+                yield from _mentions(func.value, names, call)
+            for argument in args:
+                yield from _mentions(argument.value, names, node)
+        case cst.Attribute():
+            if not dotted_text(node):
+                yield from _mentions(node.value, names, call)
+        case _:
+            for child in node.children:
+                yield from _mentions(child, names, call)
+
+
+def _leaves_alone(constructor: Function, call: cst.Call) -> bool:
+    """Does who is called leave it to the module's owner what is trained?"""
+    callee = _callee(constructor, call.func)
+    if callee is not None:
+        return not _freezes(callee)
+    return text_of(call.func).rpartition(".")[2] in _LEAVING
+
+
+def _callee(constructor: Function, func: cst.BaseExpression) -> Function | ClassInfo | None:
+    """The function or class of the project that is called."""
+    path = dotted_text(func)
+    if path.startswith("self.") and constructor.cls is not None:
+        return constructor.cls.method(path.removeprefix("self."))
+    program = constructor.program
+    if not path or path == "super":
+        return None
+    return program.find_function(path) or program.find_class(path) or program.resolve(program.qualify(path))
+
+
+def _freezes(callee: Function | ClassInfo) -> bool:
+    return any(word in name for name in (callee.name, *callee.outline.names) for word in _FREEZING)
