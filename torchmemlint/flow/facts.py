@@ -166,7 +166,6 @@ class HeldCall:
     held: str  # "self.teacher"
     module: int
     stored: Site  # where the trainer's constructor puts it into the attribute
-    statement: Site
     handed: bool  # it is an argument of what is called
     root: Function | None  # in whose walk it was seen: it may stand in a function that is called from there
 

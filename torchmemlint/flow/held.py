@@ -30,10 +30,10 @@ _TELLING = frozenset(
 )
 _FREEZING = ("requires_grad", "freeze", "unfreeze")
 _ASKING = frozenset({"isinstance", "hasattr", "getattr", "type", "id", "print", "len"})
-# Functions and methods of libraries that give a module back whose parameters train as they did.
+# Functions and methods of libraries that leave it as it was what of a module trains.
 _LEAVING = frozenset(
     "to cuda cpu half float bfloat16 eval prepare prepare_model unwrap_model compile DataParallel "
-    "DistributedDataParallel FullyShardedDataParallel".split()
+    "DistributedDataParallel FullyShardedDataParallel add_callback".split()
 )
 _MAKING = frozenset({"from_pretrained", "deepcopy"})
 _PER_BATCH = 1  # the position of the trained model among the parameters of a trainer's steps, `self` first
@@ -87,10 +87,9 @@ def handed_on(it: Interpreter, node: cst.CSTNode, before: int, arguments: Argume
 
 def _record(it: Interpreter, node: cst.Call, oid: int, *, handed: bool) -> None:
     path, stored = it.held[oid]
-    statement = it.frame.statement or it.site(node)
     callee = shortened(text_of(node.func), 40)
     root = (it.frames[:1] or [it.frame])[0].function
-    it.held_calls.append(HeldCall(it.site(node), it.scope, callee, path, oid, stored, statement, handed, root))
+    it.held_calls.append(HeldCall(it.site(node), it.scope, callee, path, oid, stored, handed, root))
 
 
 # -- what goes into it -----------------------------------------------------------------------------------------------
@@ -259,9 +258,9 @@ def _given_away(constructor: Function, names: set[str]) -> bool:
     for node in inside(constructor.node):
         match node:
             case cst.Assign(targets=[target], value=value) if dotted_text(target.target) in names:
-                calls = [call for call in _mentions(value, names) if call is not None]
+                pass
             case cst.Expr(value=value):
-                calls = [call for call in _mentions(value, names) if call is not None]
+                pass
             case cst.Assign(value=value) | cst.AnnAssign(value=cst.BaseExpression() as value):
                 if list(_mentions(value, names)):
                     return True
@@ -272,7 +271,7 @@ def _given_away(constructor: Function, names: set[str]) -> bool:
                 continue
             case _:
                 continue
-        if not all(_leaves_alone(constructor, call) for call in calls):
+        if not all(_leaves_alone(constructor, call) for calls in _mentions(value, names) for call in calls):
             return True
         if any(isinstance(part, cst.Element | cst.DictElement) and _holds(part, names) for part in inside(value)):
             return True
@@ -283,10 +282,10 @@ def _holds(element: cst.CSTNode, names: set[str]) -> bool:
     return any(dotted_text(child) in names for child in element.children)
 
 
-def _mentions(node: cst.CSTNode, names: set[str], call: cst.Call | None = None) -> Iterator[cst.Call | None]:
-    """The calls around each mention of the module itself (None: no call), and not of an attribute of it."""
+def _mentions(node: cst.CSTNode, names: set[str], calls: tuple[cst.Call, ...] = ()) -> Iterator[tuple[cst.Call, ...]]:
+    """The calls around each mention of the module itself, and not of an attribute of it."""
     if isinstance(node, cst.Name | cst.Attribute) and dotted_text(node) in names:
-        yield call
+        yield calls
         return
     match node:
         case cst.Comparison():
@@ -295,15 +294,15 @@ def _mentions(node: cst.CSTNode, names: set[str], call: cst.Call | None = None) 
             return
         case cst.Call(func=func, args=args):
             if isinstance(func, cst.Attribute) and not dotted_text(func):
-                yield from _mentions(func.value, names, call)
+                yield from _mentions(func.value, names, calls)
             for argument in args:
-                yield from _mentions(argument.value, names, node)
+                yield from _mentions(argument.value, names, (*calls, node))
         case cst.Attribute():
             if not dotted_text(node):
-                yield from _mentions(node.value, names, call)
+                yield from _mentions(node.value, names, calls)
         case _:
             for child in node.children:
-                yield from _mentions(child, names, call)
+                yield from _mentions(child, names, calls)
 
 
 def _leaves_alone(constructor: Function, call: cst.Call) -> bool:
@@ -325,5 +324,12 @@ def _callee(constructor: Function, func: cst.BaseExpression) -> Function | Class
     return program.find_function(path) or program.find_class(path) or program.resolve(program.qualify(path))
 
 
-def _freezes(callee: Function | ClassInfo) -> bool:
-    return any(word in name for name in (callee.name, *callee.outline.names) for word in _FREEZING)
+def _freezes(callee: Function | ClassInfo, depth: int = 2) -> bool:
+    """Does it, or a function of the project that it calls, mention what freezes parameters?"""
+    if any(word in name for name in (callee.name, *callee.outline.names) for word in _FREEZING):
+        return True
+    if depth == 0 or isinstance(callee, ClassInfo):
+        return False
+    program = callee.program
+    inner = (program.find_function(path) or program.resolve(program.qualify(path)) for path in callee.outline.called)
+    return any(isinstance(function, Function) and _freezes(function, depth - 1) for function in inner)

@@ -23,8 +23,9 @@ class ForwardThenDetach(Rule):
     ## What it does
     Reports `target_net(x).detach()`, `teacher(x).data`, `critic(s).detach().max(1)` and the like: a module runs with
     gradients on, and everything that comes out of it is detached before it is used. Also a model that a subclass of
-    transformers' `Trainer` is given beside the one to train (a reference policy, a teacher) and that its loss runs with
-    gradients on: the trainer makes an optimizer for `model` only.
+    transformers' `Trainer` is given beside the one to train (a reference policy, a teacher, a reward model) and that
+    its loss runs with gradients on, itself, through a part of it (`get_decoder()`) or in a function of the project: the
+    trainer makes an optimizer for `model` only.
 
     ## Why it costs memory
     The whole graph of the forward pass, with every activation that its layers save, is built and kept until the
@@ -50,8 +51,9 @@ class ForwardThenDetach(Rule):
     ## When it stays silent
     Any output is differentiated, returned, or handed to code out of view; the module is frozen and its inputs need no
     gradient (then there is no graph); gradients are off, here or in every caller in the project. For a trainer's
-    reference model: it is frozen, put into training mode, or asked for its parameters; its inputs carry a graph; the
-    trainer makes its own optimizer.
+    reference model: it is frozen, put into training mode, or asked for its parameters, by the trainer or by a function
+    that its constructor hands it to; its inputs may hang on what the trained model computes; it may be the trained
+    model itself; the trainer makes its own optimizer.
 
     ## References
     - [torch.no_grad](https://pytorch.org/docs/stable/generated/torch.no_grad.html)
@@ -98,8 +100,9 @@ class ForwardThenDetach(Rule):
 
     def _untrained(self, facts: FileFacts, call: HeldCall) -> Finding:
         """A reference model in a trainer's loss."""
+        alone = untrained.assignment(call)
         runs = f"`{call.callee}(...)` builds a graph"
-        if call.handed:
+        if call.handed or not call.callee.startswith(call.held):
             runs = f"`{call.callee}(...)` runs `{call.held}` and builds a graph"
         return report(
             self,
@@ -107,7 +110,7 @@ class ForwardThenDetach(Rule):
             call.site,
             f"{runs} for gradients that nobody uses: the trainer trains `model` only",
             evidence=[(call.stored, f"`{call.held}` is kept beside the model that is trained")],
-            fix=wrap(facts, call.statement.span, Applicability.UNSAFE) if _alone(call) else None,
+            fix=wrap(facts, alone.span, Applicability.UNSAFE) if alone is not None else None,
         )
 
 
@@ -193,17 +196,6 @@ def _whole(value: cst.BaseExpression, detach: cst.CSTNode) -> bool:
             case _:
                 return False
     return True
-
-
-def _alone(call: HeldCall) -> bool:
-    """Does the statement assign what this call gives, or an item of it, and compute nothing else?"""
-    statement = call.statement.node
-    if not isinstance(statement, cst.Assign):
-        return False
-    node: cst.CSTNode = statement.value
-    while isinstance(node, cst.Attribute | cst.Subscript):
-        node = node.value
-    return node is call.site.node
 
 
 def _contains(node: cst.CSTNode, wanted: cst.CSTNode) -> bool:
