@@ -6,6 +6,7 @@ constructor; what else a subclass keeps in attributes gets no optimizer.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ from torchmemlint.flow.facts import HeldCall
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import ClassInfo, Function
 from torchmemlint.flow.values import Constant, Flag, Graph, Instance, Mode, ModuleValue, Step, Unknown, Value
-from torchmemlint.syntax.outline import dotted_text
+from torchmemlint.syntax.outline import dotted, dotted_text
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 from torchmemlint.syntax.walking import inside
@@ -51,7 +52,7 @@ def read(it: Interpreter, owner: ModuleValue | Instance, name: str, value: Value
     """The module that `self.name` of a trainer is, where nobody trains it; None for anything else."""
     if not isinstance(owner, Instance) or not isinstance(value, ModuleValue | Unknown | Constant | None):
         return None
-    source = _sources(it, owner.cls).get(name)
+    source = _found(it, owner.cls, name)
     if source is None:
         return None
     if not isinstance(value, ModuleValue):
@@ -145,39 +146,40 @@ def _runs(call: cst.Call, names: set[str]) -> bool:
 # -- which modules ---------------------------------------------------------------------------------------------------
 
 
-def _sources(it: Interpreter, cls: ClassInfo) -> dict[str, _Source]:
-    """The attributes in which a trainer keeps modules that nobody trains."""
-    found = it.held_by.get(cls.oid)
-    if found is None:
-        found = it.held_by[cls.oid] = _find(cls)
-    return found
+def _found(it: Interpreter, cls: ClassInfo, attribute: str) -> _Source | None:
+    """Where a trainer keeps a module that nobody trains in this attribute."""
+    key = (cls.oid, attribute)
+    if key not in it.held_by:
+        it.held_by[key] = _find(it, cls, attribute) if _chooses_model(it, cls) else None
+    source: _Source | None = it.held_by[key]
+    return source
 
 
-def _find(cls: ClassInfo) -> dict[str, _Source]:
-    if not _is_trainer(cls):
-        return {}
-    lineage = list(cls.ancestors())
-    if any(name in ancestor.methods for ancestor in lineage for name in _OPTIMISING):
-        return {}  # who is trained is its own choice
-    found: dict[str, _Source] = {}
-    for ancestor in reversed(lineage):
+def _chooses_model(it: Interpreter, cls: ClassInfo) -> bool:
+    """Is it a trainer that leaves it to its library that the parameters of `model` are optimised?"""
+    key = (cls.oid, "")
+    if key not in it.held_by:
+        own = any(name in ancestor.methods for ancestor in cls.ancestors() for name in _OPTIMISING)
+        it.held_by[key] = not own and _is_trainer(cls)
+    return bool(it.held_by[key])
+
+
+def _find(it: Interpreter, cls: ClassInfo, attribute: str) -> _Source | None:
+    if attribute in _TRAINED:
+        return None
+    for ancestor in cls.ancestors():
         constructor = ancestor.methods.get("__init__")
-        if constructor is None:
-            continue
-        for attribute in sorted(_attributes(constructor)):
-            source = _source(cls, constructor, attribute)
-            if source is not None:
-                found[attribute] = source
-            else:
-                found.pop(attribute, None)
-    return found
+        if constructor is not None and _assigns(constructor, f"self.{attribute}"):
+            return _source(it, cls, constructor, attribute)
+    return None
 
 
-def _attributes(constructor: Function) -> set[str]:
-    """The attributes that a constructor assigns, but for the trained model."""
-    targets = (dotted_text(t.target) for n in inside(constructor.node) if isinstance(n, cst.Assign) for t in n.targets)
-    parts = (target.removeprefix("self.") for target in targets if target.startswith("self."))
-    return {part for part in parts if "." not in part} - _TRAINED
+def _assigns(function: Function, path: str) -> bool:
+    """Does it assign this attribute? Asked of many, and so of the standard parser's tree."""
+    if path.removeprefix("self.") not in function.outline.names:
+        return False
+    assigned = (node for node in function.outline.nodes if isinstance(node, ast.Assign))
+    return any(dotted(t) == path for node in assigned for t in node.targets if isinstance(t, ast.Attribute))
 
 
 def _is_trainer(cls: ClassInfo) -> bool:
@@ -188,23 +190,26 @@ def _is_trainer(cls: ClassInfo) -> bool:
     )
 
 
-def _source(cls: ClassInfo, constructor: Function, attribute: str) -> _Source | None:
+def _source(it: Interpreter, cls: ClassInfo, constructor: Function, attribute: str) -> _Source | None:
     """Where the constructor stores a module that it is given or loads, and that nobody freezes or trains."""
     path = f"self.{attribute}"
     if cls.methods_called_on(path) & _TELLING or not _assigned_in_constructors_only(cls, path):
         return None
     params = constructor.node.params
     parameters = {p.name.value: p for p in (*params.posonly_params, *params.params, *params.kwonly_params)}
+    if constructor not in it.held_assigns:
+        it.held_assigns[constructor] = [node for node in inside(constructor.node) if isinstance(node, cst.Assign)]
+    assigns = it.held_assigns[constructor]
     given = {
         assign.value.value
-        for assign in _assignments(constructor, {path})
+        for assign in _to(assigns, {path})
         if isinstance(assign.value, cst.Name) and assign.value.value in parameters
     }
     names = {path, *given}
     if any(constructor.outline.methods.get(name, set()) & _TELLING for name in given):
         return None
     stored: Site | None = None
-    for assign in _assignments(constructor, names):
+    for assign in _to(assigns, names):
         origin = _kind(constructor, assign.value, names)
         if origin is None:
             return None
@@ -217,16 +222,14 @@ def _source(cls: ClassInfo, constructor: Function, attribute: str) -> _Source | 
 
 
 def _assigned_in_constructors_only(cls: ClassInfo, path: str) -> bool:
-    attribute = path.removeprefix("self.")
-    methods = [m for ancestor in cls.ancestors() for m in ancestor.methods.values() if m.name != "__init__"]
-    mentioning = (m for m in methods if attribute in m.outline.names)
-    return not any(any(_assignments(method, {path})) for method in mentioning)
+    methods = (method for ancestor in cls.ancestors() for method in ancestor.methods.values())
+    return not any(_assigns(method, path) for method in methods if method.name != "__init__")
 
 
-def _assignments(function: Function, paths: set[str]) -> Iterator[cst.Assign]:
-    for node in inside(function.node):
-        if isinstance(node, cst.Assign) and any(dotted_text(target.target) in paths for target in node.targets):
-            yield node
+def _to(assigns: list[cst.Assign], paths: set[str]) -> Iterator[cst.Assign]:
+    for assign in assigns:
+        if any(dotted_text(target.target) in paths for target in assign.targets):
+            yield assign
 
 
 def _kind(constructor: Function, value: cst.BaseExpression, names: set[str]) -> bool | None:

@@ -154,7 +154,8 @@ class Interpreter:
         self.spent_log: list[tuple[Origin, Site]] = []  # backwards so far, and what they freed
         self.forwards: list[Site | None] = []  # forward passes so far: where their module was put into evaluation mode
         self.held: dict[int, tuple[str, Site]] = {}  # modules that a trainer does not train: see flow.held
-        self.held_by: dict[int, dict[str, Any]] = {}  # trainer -> attributes that hold such modules
+        self.held_by: dict[tuple[int, str], Any] = {}  # trainer and attribute -> where it stores such a module
+        self.held_assigns: dict[Function, list[cst.Assign]] = {}  # of trainers' constructors
         self.held_calls: list[HeldCall] = []
         self.yield_modes: list[list[Mode]] = []  # modes at the yields of context managers being walked
         self.parser_arguments: dict[int, set[str]] = {}
