@@ -318,6 +318,12 @@ def _kept(
             )
 
 
+def _is_checked(it: Interpreter, owner: cst.BaseExpression) -> bool:
+    """`if isinstance(part, nn.Parameter): part.requires_grad = False`: not a module here."""
+    name = text_of(owner)
+    return any(holds and text_of(test).startswith(f"isinstance({name},") for test, holds in it.frame.tests)
+
+
 def _set_requires_grad(it: Interpreter, target: cst.Attribute, owner: Value, value: Value) -> None:
     on = value.value if isinstance(value, Constant) and value.known else None
     if on is False:
@@ -334,7 +340,7 @@ def _set_requires_grad(it: Interpreter, target: cst.Attribute, owner: Value, val
             )
         return
     if isinstance(owner, ModuleValue):
-        if it.recording and on is False:
+        if it.recording and on is False and not _is_checked(it, target.value):
             it.facts.no_op_modes.append(
                 NoOpGradMode(
                     it.site(target),

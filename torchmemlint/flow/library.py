@@ -99,15 +99,13 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
         return tensors.operation(it, node, qualified.rpartition(".")[2], [arguments.items[0].value], arguments)
     if qualified in it.contracts.names("inference-objects"):
         return Known("guarded", it.oid(node, it.frame.path), qualified, it.site(node))
-    if qualified in it.contracts.neutral:
-        for value in arguments.values:
-            it.use(value, Use.READ)
-        return Known("context", it.oid(node, it.frame.path), qualified, it.site(node))
     if qualified in it.contracts.names("reads"):
         use = Use.READ | Use.ARRAY if qualified.startswith("numpy.") else Use.READ
         for value in arguments.values:
             it.use(value, use)
         return NUMBER if qualified.startswith(("numpy.", "math.")) else Unknown()
+    if qualified in it.contracts.neutral and not any(_holds_tensors(it, value) for value in arguments.values):
+        return Known("context", it.oid(node, it.frame.path), qualified, it.site(node))
     owner, _, last = qualified.rpartition(".")
     if owner == "torch" and last in torch_api.DESCRIBING:
         return NUMBER
@@ -132,6 +130,19 @@ def _transparent(arguments: Arguments) -> Value:
     if isinstance(first, Known) and first.role == "parameters":
         return replace(first, arguments=arguments.pairs()[1:])  # chain(a.parameters(), b.parameters())
     return first
+
+
+def _holds_tensors(it: Interpreter, value: Value) -> bool:
+    """No context manager is made from tensors: what takes them computes with them."""
+    if isinstance(value, Container):
+        return any(isinstance(element, Tensor) for element in it.elements(value))
+    return isinstance(value, Tensor)
+
+
+def _cast(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
+    """`typing.cast(Tensor, value)` is the value."""
+    value = arguments.get("1", "val")
+    return value if value is not None else Unknown()
 
 
 def _copied(it: Interpreter, node: cst.Call, first: Value, arguments: Arguments) -> Value:
@@ -421,6 +432,8 @@ _HANDLERS: dict[str, Callable[[Interpreter, cst.Call, Arguments], Value]] = {
     "torch.nn.Parameter": _parameter,
     "torch.nn.parameter.Parameter": _parameter,
     "functools.partial": _partial,
+    "typing.cast": _cast,
+    "typing_extensions.cast": _cast,
     "torch.device": _device,
     "torch.utils.checkpoint.checkpoint": _checkpoint,
     "torch.autograd.grad": _grad,

@@ -644,6 +644,8 @@ def with_statement(it: Interpreter, node: cst.With) -> None:
         value = it.evaluate(item.item)
         it.state.mode = it.state.mode if isinstance(value, GradMode) else mode_unless_set(it, mode)
         gradient_modes.enter(it, value, item.item)
+        if isinstance(value, Unknown):
+            it.use(value, Use.PASSED)  # what entering it does is out of view
         if item.asname is not None:
             entered = value if not isinstance(value, GradMode) else Unknown()
             assign(it, item.asname.name, entered, item.item)

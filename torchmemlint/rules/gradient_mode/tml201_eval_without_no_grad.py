@@ -95,6 +95,8 @@ class EvalWithoutNoGrad(Rule):
         use = facts.uses.get(call.origin, Use.NOTHING)
         if use & (Use.DIFFERENTIATED | Use.ARRAY) or effects & {"input-gradient", "gradient hook"}:
             return None
+        if _only_for_its_hooks(facts, call):
+            return None
         if "backward" in effects and Use.DETACHED in use:
             return None  # training code that drops this graph: TML203
         here = call.evaluating is not None and _within(call)
@@ -153,6 +155,14 @@ class EvalWithoutNoGrad(Rule):
             evidence=links,
             fix=_fix(facts, call, use, effects),
         )
+
+
+def _only_for_its_hooks(facts: FileFacts, call: ModuleCall) -> bool:
+    """A pass whose output is dropped, in a function that registers hooks: what they keep may be differentiated."""
+    statement = call.statement.node
+    dropped = isinstance(statement, cst.Expr) and statement.value is call.site.node
+    function = call.scope.function
+    return dropped and function is not None and "register_forward_hook" in function.outline.calls
 
 
 def _is_pass_over_data(facts: FileFacts, call: ModuleCall, effects: set[str]) -> bool:

@@ -79,6 +79,8 @@ class ForwardThenDetach(Rule):
             found = detaches.get(call.origin)
             if not found or call.scope.mode is not Mode.ON or not _only_detached(facts, call):
                 continue
+            if _needs_gradients(facts, call):
+                continue
             if in_module(call.scope) and evaluates(facts.tests.get(call.site, ())):
                 continue  # whoever evaluates the model turns gradients off around it
             if facts.enters_without_gradients(call.scope.function):
@@ -155,6 +157,16 @@ def _is_teacher(facts: FileFacts, call: WeakCall) -> bool:
         and Use.RETURNED in facts.uses.get(other.origin, Use.NOTHING)
         for other in facts.weak_calls
     )
+
+
+def _needs_gradients(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
+    """Does what is called differentiate something itself (a gradient of a gradient, a penalty)?"""
+    if isinstance(call, WeakCall):
+        return False
+    called = call.function
+    if call.module is not None and call.module.cls is not None:
+        called = call.module.cls.method(call.method or "forward")
+    return called is not None and not facts.effects.get(called, set()).isdisjoint(("backward", "input-gradient"))
 
 
 def _calls_itself(call: ModuleCall | WeakCall) -> bool:

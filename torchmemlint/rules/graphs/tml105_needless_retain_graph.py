@@ -86,6 +86,8 @@ def is_last(facts: FileFacts, backward: Backward) -> bool:
     value = backward.value
     if isinstance(value, Container) or not backward.origins:
         return False
+    if backward.create is not None and backward.scope.function is not None and backward.scope.function.parent:
+        return False  # the gradient that a nested function returns is differentiated by whoever calls it
     loops = [mark for mark in backward.scope.loops if mark.node is not None]
     given = {origin for origin in backward.origins if isinstance(origin.site.node, cst.Param)}
     made = frozenset(

@@ -101,6 +101,8 @@ class HookKeepsGraph(Rule):
         use = facts.uses.get(kept, Use.NOTHING)
         if use & (LEAVES_VIEW | Use.DIFFERENTIATED):
             return
+        if hook is not None and facts.enters_without_gradients(hook.scope.function):
+            return
         if hook is not None and not grows and _gradients_are_hooked(facts, hook):
             return  # attribution: the stored output is one of a pass that is differentiated and then let go
         text = shortened(text_of(element.node), 40)
