@@ -99,13 +99,16 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
         return tensors.operation(it, node, qualified.rpartition(".")[2], [arguments.items[0].value], arguments)
     if qualified in it.contracts.names("inference-objects"):
         return Known("guarded", it.oid(node, it.frame.path), qualified, it.site(node))
-    if qualified in it.contracts.names("reads"):
+    reads = qualified in it.contracts.names("reads")
+    if qualified in it.contracts.neutral and (reads or not any(_holds_tensors(it, v) for v in arguments.values)):
+        for value in arguments.values:
+            it.use(value, Use.READ)
+        return Known("context", it.oid(node, it.frame.path), qualified, it.site(node))
+    if reads:
         use = Use.READ | Use.ARRAY if qualified.startswith("numpy.") else Use.READ
         for value in arguments.values:
             it.use(value, use)
         return NUMBER if qualified.startswith(("numpy.", "math.")) else Unknown()
-    if qualified in it.contracts.neutral and not any(_holds_tensors(it, value) for value in arguments.values):
-        return Known("context", it.oid(node, it.frame.path), qualified, it.site(node))
     owner, _, last = qualified.rpartition(".")
     if owner == "torch" and last in torch_api.DESCRIBING:
         return NUMBER

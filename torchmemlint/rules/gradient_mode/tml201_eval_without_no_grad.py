@@ -15,6 +15,7 @@ from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode.guarding import decorate, innermost_loop, wrap
 from torchmemlint.rules.graphs.lifetime import in_module
+from torchmemlint.syntax.walking import inside
 
 _GRADIENT_EFFECTS = frozenset({"backward", "step", "input-gradient", "gradient hook"})
 
@@ -95,7 +96,7 @@ class EvalWithoutNoGrad(Rule):
         use = facts.uses.get(call.origin, Use.NOTHING)
         if use & (Use.DIFFERENTIATED | Use.ARRAY) or effects & {"input-gradient", "gradient hook"}:
             return None
-        if _only_for_its_hooks(facts, call):
+        if "restores training mode" not in effects and _only_for_its_hooks(facts, call):
             return None
         if "backward" in effects and Use.DETACHED in use:
             return None  # training code that drops this graph: TML203
@@ -162,7 +163,17 @@ def _only_for_its_hooks(facts: FileFacts, call: ModuleCall) -> bool:
     statement = call.statement.node
     dropped = isinstance(statement, cst.Expr) and statement.value is call.site.node
     function = call.scope.function
-    return dropped and function is not None and "register_forward_hook" in function.outline.calls
+    if not dropped or function is None or "register_forward_hook" not in function.outline.calls:
+        return False
+    returned = [node for node in inside(function.node) if isinstance(node, cst.Return) and node.value is not None]
+    return any(_NUMBERS.isdisjoint(_names(node)) for node in returned)
+
+
+_NUMBERS = frozenset({"detach", "numpy", "item", "tolist"})
+
+
+def _names(node: cst.CSTNode) -> set[str]:
+    return {below.value for below in inside(node) if isinstance(below, cst.Name)}
 
 
 def _is_pass_over_data(facts: FileFacts, call: ModuleCall, effects: set[str]) -> bool:
