@@ -79,6 +79,11 @@ VOCABULARY = (
         "Methods that run inference and are called with gradients on: an override has to turn them off itself.",
         "acme.Task.predict",
     ),
+    Term(
+        "called-per-batch",
+        "Methods that the framework calls for every batch or decision, whatever the gradient mode.",
+        "acme.Agent.decide",
+    ),
     Term("differentiates", "Calls that run a backward pass from their first argument.", "acme.Engine.descend"),
     Term(
         "keeps", "Calls that keep what they are given, with its graph, as long as the object lives.", "acme.Log.record"

@@ -232,6 +232,8 @@ def called_per_batch(function: Function) -> bool:
     """Is this a module's forward, or a step that a framework runs for every batch?"""
     if function.name == "forward":
         return function.cls is not None and function.cls.is_module
+    if _overrides(function, "called-per-batch"):
+        return True
     terms = ("called-with-gradients", "called-without-gradients", "inference")
     return function.name.endswith("_step") and any(_overrides(function, term) for term in terms)
 

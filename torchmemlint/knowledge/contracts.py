@@ -187,7 +187,7 @@ class Contracts:
     @cached_property
     def base_classes(self) -> tuple[str, ...]:
         """How the names of base classes end whose methods a framework calls."""
-        terms = ("called-without-gradients", "called-with-gradients", "inference")
+        terms = ("called-without-gradients", "called-with-gradients", "inference", "called-per-batch")
         found = frozenset().union(*(self.names(term).owners for term in terms))
         found |= {name.rpartition(".")[2].lstrip("*") for one in self.frameworks for name in one.of("pipelines")}
         return tuple(sorted(name for name in found if name and not _is_loose(name)))
