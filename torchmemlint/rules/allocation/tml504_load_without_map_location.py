@@ -12,7 +12,7 @@ from torchmemlint.knowledge import checkpoints
 from torchmemlint.rules.arguments import adding, node_of, replacing
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
-from torchmemlint.syntax.text import shortened
+from torchmemlint.syntax.text import shortened, text_of
 
 _ON_HOST = 'map_location="cpu"'
 _UNDERSTOOD = Use.COPIED | Use.COLLECTED | Use.READ | Use.ARRAY
@@ -24,7 +24,8 @@ class LoadWithoutMapLocation(Rule):
     ## What it does
     Reports `torch.load`, `torch.hub.load_state_dict_from_url` and `torch.utils.model_zoo.load_url` without
     `map_location` where what they read is then copied into tensors that exist already (`load_state_dict`), or is a
-    whole module. For the last two, which fetch what others published, mostly from the host, it is an advice.
+    whole module. An advice where the file of code saves nothing itself, as what others publish mostly comes from the
+    host (always for the last two functions), and where only an optimizer copies it.
 
     ## Why it costs memory
     `torch.load` puts every tensor back on the device that it was saved from. What a training saved on `cuda:0` needs
@@ -78,6 +79,8 @@ class LoadWithoutMapLocation(Rule):
         for load in facts.checkpoint_loads:
             if not load.as_saved or (load.scope.function, load.file) in settled:
                 continue
+            if _is_quantized(load):
+                continue
             published = load.qualified in checkpoints.PUBLISHED
             if published and checkpoints.PUBLISHED_ON_HOST in facts.source.text:
                 continue
@@ -91,7 +94,7 @@ class LoadWithoutMapLocation(Rule):
                 facts,
                 load.site,
                 f"`{load.callee}({shortened(load.file, 40)})` puts {what} back on the device that saved it",
-                severity=Severity.ADVICE if published else None,
+                severity=Severity.ADVICE if published or _is_doubtful(facts, load) else None,
                 evidence=[(load.site, "no `map_location` says where the tensors go"), *_after(facts, load)],
                 fix=Fix(
                     "Load to the host",
@@ -99,6 +102,27 @@ class LoadWithoutMapLocation(Rule):
                     _edits(facts, load),
                 ),
             )
+
+
+def _is_doubtful(facts: FileFacts, load: CheckpointLoad) -> bool:
+    return not _saved_here(facts) or _is_optimizers(facts, load)
+
+
+def _saved_here(facts: FileFacts) -> bool:
+    """Does the file save, too? Where files come from elsewhere, their tensors are mostly published from the host."""
+    return "torch.save(" in facts.source.text
+
+
+def _is_optimizers(facts: FileFacts, load: CheckpointLoad) -> bool:
+    """An optimizer takes what is on its parameters' device as it is: a copy only where the devices differ."""
+    copied = facts.copied_at.get(load.origin)
+    return copied is not None and "optim" in text_of(copied.node).partition(".load_state_dict")[0].lower()
+
+
+def _is_quantized(load: CheckpointLoad) -> bool:
+    """Dynamically quantized layers exist on the host only, and so do the files of their weights."""
+    function = load.scope.function
+    return function is not None and "quantize_dynamic" in function.outline.calls
 
 
 def _after(facts: FileFacts, load: CheckpointLoad) -> Iterator[Link]:
