@@ -48,6 +48,10 @@ class Span:
     start: Position
     end: Position
 
+    def contains(self, other: Span) -> bool:
+        """Does all of another stretch of the same file lie in this one?"""
+        return self.start <= other.start and other.end <= self.end
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:

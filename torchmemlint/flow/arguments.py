@@ -11,6 +11,7 @@ from torchmemlint.flow import containers
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.values import Constant, Container, Known, Value
 from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.walking import contains
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +107,7 @@ def _unpack_keywords(it: Interpreter, result: Arguments, value: Value, arg: cst.
 
 def _written_in(display: Site | None, place: Site | None) -> bool:
     """Is the entry written in the dict's own display?"""
-    return display is not None and place is not None and _contains(display.node, place.node)
-
-
-def _contains(node: cst.CSTNode, wanted: cst.CSTNode) -> bool:
-    return node is wanted or any(_contains(child, wanted) for child in node.children)
+    return display is not None and place is not None and contains(display.node, place.node)
 
 
 def flag(arguments: Arguments, *names: str) -> bool | None:

@@ -49,7 +49,6 @@ from torchmemlint.flow.values import (
     cap,
     join,
 )
-from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import string_value, text_of
 
@@ -477,8 +476,3 @@ def argument_graph(values: Sequence[Value], it: Interpreter) -> Graph:
         elif isinstance(value, Unknown):
             graph = max(graph, Graph.UNKNOWN)
     return graph
-
-
-def called_text(node: cst.Call) -> str:
-    """Source text of what is called, if plain."""
-    return dotted_text(node.func)

@@ -518,7 +518,6 @@ class FileFacts:
     training_again: dict[tuple[Function | None, int], list[Site]] = field(default_factory=dict)  # `module.train()`
     makers: set[Origin] = field(default_factory=set)  # forward passes
     weak_makers: set[Origin] = field(default_factory=set)  # calls that may be
-    call_modes: dict[Function, set[Mode]] = field(default_factory=dict)  # modes that callers in view call it in
     shrunk: set[int] = field(default_factory=set)  # containers that elements are deleted from
     live_parameters: set[Origin] = field(default_factory=set)  # function parameters that callers give a graph to
     given_inside: dict[Function, set[Origin]] = field(default_factory=dict)  # graphs in containers that callers give
@@ -532,7 +531,6 @@ class FileFacts:
     def finish(self, it: Interpreter) -> None:
         """Take over what the interpreter knows in the end; a place walked several times counts once, as seen last."""
         self.effects = it.effects
-        self.call_modes = {function: set(record.modes) for function, record in it.records.items()}
         self.shrunk = it.shrunk
         for function, slots in it.writes.items():
             for slot in slots:

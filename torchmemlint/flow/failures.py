@@ -23,6 +23,7 @@ from torchmemlint.knowledge import failures as knowledge
 from torchmemlint.knowledge import operations
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import string_value, text_of
+from torchmemlint.syntax.walking import inside
 
 if TYPE_CHECKING:
     from torchmemlint.flow.arguments import Arguments
@@ -262,10 +263,8 @@ def _tells(it: Interpreter, handler: Handler, test: cst.BaseExpression) -> bool 
 
 def _mentions(node: cst.CSTNode) -> bool:
     """Does a string within the expression speak of memory?"""
-    if isinstance(node, cst.SimpleString):
-        text = string_value(node)
-        return isinstance(text, str) and knowledge.speaks_of_memory(text)
-    return any(_mentions(child) for child in node.children)
+    texts = (string_value(string) for string in inside(node) if isinstance(string, cst.SimpleString))
+    return any(isinstance(text, str) and knowledge.speaks_of_memory(text) for text in texts)
 
 
 def _is_predicate(it: Interpreter, func: cst.BaseExpression) -> bool:

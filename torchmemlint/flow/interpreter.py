@@ -28,7 +28,6 @@ from torchmemlint.flow.values import (
     FunctionValue,
     Graph,
     Instance,
-    Key,
     Known,
     LoopMark,
     Loops,
@@ -607,19 +606,9 @@ def class_of(value: Value) -> ClassInfo | None:
     return value.cls if isinstance(value, ModuleValue | Instance) else None
 
 
-def is_none(value: Value) -> bool:
-    """Is it known to be None?"""
-    return isinstance(value, Constant) and value.known and value.value is None
-
-
 _LITERALS: dict[str, Value] = {
     "None": Constant(None, True),
     "True": Constant(True, True),
     "False": Constant(False, True),
 }
 _NO_PIECE = Piece("", 1, "code", "", None, Path())
-
-
-def key_text(key: Key) -> str:
-    """How a slot is named in the source: "total", "self.total"."""
-    return key if isinstance(key, str) else f"self.{key[1]}"

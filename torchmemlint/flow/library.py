@@ -420,10 +420,6 @@ def _one_hot(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     return tensors.operation(it, node, "one_hot", arguments.values, arguments)
 
 
-def _data_parallel_apply(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
-    return calls.unknown_call(it, node, Unknown(), arguments)
-
-
 def _parameters_to_vector(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     made = it.site(node)
     return Tensor(Graph.LIVE, frozenset({it.origin(node)}), (Step(made, "holds parameters"),), made=made)

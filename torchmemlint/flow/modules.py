@@ -7,7 +7,7 @@ from dataclasses import replace
 import libcst as cst
 
 from torchmemlint.flow import calls, containers, held, overwriting, tensors, trainers, training
-from torchmemlint.flow.arguments import Arguments, flag
+from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import GuardedCall, Hook, LiveInput, ModuleCall, SequentialBuilt, Use, WeakCall
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import PIPELINE, Interpreter
@@ -665,8 +665,3 @@ def hook_tensor(it: Interpreter, parameter: cst.Param) -> Tensor:
         producer="hook",
         made=it.site(parameter),
     )
-
-
-def all_flag(arguments: Arguments, name: str) -> bool | None:
-    """A boolean constructor argument."""
-    return flag(arguments, name)

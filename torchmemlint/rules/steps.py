@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
+from torchmemlint.syntax.walking import contains
 
 _BACKENDS = ("cuda", "mps", "xpu", "gpu", "npu")
 
@@ -39,8 +40,4 @@ def covers(outer: Site, inner: cst.CSTNode, *, head: bool = False) -> bool:
     node: cst.CSTNode = outer.node
     if head and isinstance(node, cst.For):
         node = node.iter
-    return _contains(node, inner)
-
-
-def _contains(node: cst.CSTNode, wanted: cst.CSTNode) -> bool:
-    return node is wanted or any(_contains(child, wanted) for child in node.children)
+    return contains(node, inner)

@@ -96,7 +96,7 @@ class Piece:
             if not isinstance(node, cst.BaseSmallStatement | cst.BaseCompoundStatement):
                 continue
             span = self.span(node)
-            if not (span.start <= inside.start and inside.end <= span.end):
+            if not span.contains(inside):
                 continue
             if isinstance(node, cst.BaseCompoundStatement) and not isinstance(node, cst.Match):
                 body_start = self.span(node.body).start

@@ -168,7 +168,7 @@ def _is_fresh(facts: FileFacts, activation: Activation, value: Tensor) -> bool:
             return False
     elif activation.input_node is not made.node:
         return False
-    if not _within(activation.site.piece.span(function.node), made.span):
+    if not activation.site.piece.span(function.node).contains(made.span):
         return False
     return not isinstance(activation.input_node, cst.Name) or not _repeats_without(activation, made)
 
@@ -176,13 +176,9 @@ def _is_fresh(facts: FileFacts, activation: Activation, value: Tensor) -> bool:
 def _repeats_without(activation: Activation, made: Site) -> bool:
     """Does a loop around the activation run again without making its input anew?"""
     for mark in activation.scope.loops:
-        if mark.node is not None and not _within(made.piece.span(mark.node), made.span):
+        if mark.node is not None and not made.piece.span(mark.node).contains(made.span):
             return True
     return False
-
-
-def _within(outer: Span, inner: Span) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end
 
 
 def _is_kept(facts: FileFacts, activation: Activation) -> bool:

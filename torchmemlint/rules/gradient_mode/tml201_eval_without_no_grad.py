@@ -14,7 +14,7 @@ from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode.guarding import decorate, innermost_loop, wrap
-from torchmemlint.rules.graphs.lifetime import in_module
+from torchmemlint.rules.graphs.lifetime import in_forward
 from torchmemlint.syntax.walking import inside
 
 _GRADIENT_EFFECTS = frozenset({"backward", "step", "input-gradient", "gradient hook"})
@@ -187,7 +187,7 @@ def _is_pass_over_data(facts: FileFacts, call: ModuleCall, effects: set[str]) ->
 def _may_be_differentiated(facts: FileFacts, call: ModuleCall, use: Use, effects: set[str]) -> bool:
     """Is what the function returns more than the output of a module in evaluation mode?"""
     function = call.scope.function
-    if function is not None and function.name == "forward" and in_module(call.scope):
+    if in_forward(call.scope):
         return True  # a frozen part of a larger module: gradients may flow through it to its input
     if effects & {"backward", "restores training mode"} or use & Use.PASSED:
         return True
@@ -220,8 +220,7 @@ def _within(call: ModuleCall) -> bool:
         return site is not None and function is None
     if function is None:
         return True
-    around, inside = function.piece.span(function.node), site.span
-    return around.start <= inside.start and inside.end <= around.end
+    return function.piece.span(function.node).contains(site.span)
 
 
 def _kept(facts: FileFacts, call: ModuleCall) -> Link | None:

@@ -14,7 +14,8 @@ from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode import untrained
 from torchmemlint.rules.gradient_mode.evaluation import evaluates
 from torchmemlint.rules.gradient_mode.guarding import wrap
-from torchmemlint.rules.graphs.lifetime import in_module
+from torchmemlint.rules.graphs.lifetime import in_forward, in_module
+from torchmemlint.syntax.walking import contains
 
 
 class ForwardThenDetach(Rule):
@@ -146,7 +147,7 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
 def _is_teacher(facts: FileFacts, call: WeakCall) -> bool:
     """In a module's forward, a part that its constructor was given, beside another whose results are returned."""
     function, attribute = call.scope.function, call.callee.removeprefix("self.")
-    if function is None or function.cls is None or function.name != "forward" or not in_module(call.scope):
+    if function is None or function.cls is None or not in_forward(call.scope):
         return False
     if attribute == call.callee or untrained.given_to_constructor(function.cls, attribute) is None:
         return False
@@ -190,7 +191,7 @@ def _fix(facts: FileFacts, call: ModuleCall | WeakCall, detaches: list[Detach]) 
         return None
     if statement.node.value is call.site.node:
         return wrap(facts, statement.span, Applicability.SAFE)  # all that is made of its targets is detached
-    inside = [d for d in detaches if _contains(statement.node.value, d.site.node)]
+    inside = [d for d in detaches if contains(statement.node.value, d.site.node)]
     if not inside or not _whole(statement.node.value, inside[0].site.node):
         return None
     return wrap(facts, statement.span, Applicability.SAFE)
@@ -208,7 +209,3 @@ def _whole(value: cst.BaseExpression, detach: cst.CSTNode) -> bool:
             case _:
                 return False
     return True
-
-
-def _contains(node: cst.CSTNode, wanted: cst.CSTNode) -> bool:
-    return node is wanted or any(_contains(child, wanted) for child in node.children)

@@ -50,8 +50,7 @@ def made_within(facts: FileFacts, origins: Iterable[Origin], loop: LoopMark, sco
                 continue  # it came in as an argument
             return True
         known = origin in facts.makers or origin in facts.weak_makers or origin in facts.leaves
-        span = origin.site.span
-        if known and around.start <= span.start and span.end <= around.end:
+        if known and around.contains(origin.site.span):
             return True
     return False
 
@@ -60,6 +59,11 @@ def in_module(scope: Scope) -> bool:
     """A method of an `nn.Module`: whoever runs it decides whether there is a graph, and differentiates its results."""
     function = scope.function
     return function is not None and function.cls is not None and function.cls.is_module
+
+
+def in_forward(scope: Scope) -> bool:
+    """The forward of an `nn.Module`: what it computes with is wanted with its graph by whoever runs it."""
+    return in_module(scope) and scope.function is not None and scope.function.name == "forward"
 
 
 def has_no_graph(facts: FileFacts, origins: Iterable[Origin]) -> bool:
@@ -81,7 +85,7 @@ def only_kept(site: Site, element: Site, backward: Site | None = None) -> bool:
     span = element.span
     if site.piece.top is element.piece.top:
         statement = site.piece.statement_span(site.span)
-        if statement.start <= span.start and span.end <= statement.end:
+        if statement.contains(span):
             return True
     return backward is not None and backward.piece is element.piece and backward.span.end <= span.start
 

@@ -16,6 +16,7 @@ from torchmemlint.rules.graphs.lifetime import (
     detached_where_spent,
     evaluating_call,
     has_no_graph,
+    in_forward,
     in_module,
     is_spent,
     known_maker,
@@ -130,7 +131,7 @@ class GraphAccumulation(Rule):
 
     def _live_leak(self, facts: FileFacts, fold: Fold, use: Use, evaluating: bool) -> bool:
         """Is it certain that nobody differentiates the sum, though no backward was seen?"""
-        if evaluating and not trains(facts, fold.scope) and not _in_forward(fold):
+        if evaluating and not trains(facts, fold.scope) and not in_forward(fold.scope):
             # `x = step(x)` is TML201's alone.
             return fold.augmented or (fold.added is not None and fold.added.carries_graph)
         if fold.carry.via is Via.JOINED and fold.loop.node is None:
@@ -149,12 +150,6 @@ class GraphAccumulation(Rule):
         if trains(facts, fold.scope) and not known_maker(facts, fold.value.origins):
             return False
         return bool(use & (Use.READ | Use.DETACHED)) and not use & LEAVES_VIEW
-
-
-def _in_forward(fold: Fold) -> bool:
-    """A frozen layer in a model's forward: the sum over its branches is what the model computes."""
-    function = fold.scope.function
-    return function is not None and function.name == "forward" and in_module(fold.scope)
 
 
 def _returned_with(facts: FileFacts, fold: Fold) -> bool:

@@ -148,7 +148,7 @@ def _same_function(backward: Backward, origin: Origin) -> bool:
     function = backward.scope.function
     if origin.site.piece.top is not backward.site.piece.top:
         return False
-    return function is None or _around(function.piece.span(function.node), origin.site.span)
+    return function is None or function.piece.span(function.node).contains(origin.site.span)
 
 
 def _inside_loop(backward: Backward, origin: Origin) -> bool:
@@ -156,11 +156,7 @@ def _inside_loop(backward: Backward, origin: Origin) -> bool:
     loops = [mark.site for mark in backward.scope.loops if mark.node is not None and mark.site is not None]
     if not loops or not _same_function(backward, origin):
         return True  # made in a function that is called from here
-    return _around(loops[-1].span, origin.site.span)
-
-
-def _around(outer: Span, inner: Span) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end
+    return loops[-1].span.contains(origin.site.span)
 
 
 def without_argument(site: Site, argument: cst.Arg) -> tuple[Edit, ...]:

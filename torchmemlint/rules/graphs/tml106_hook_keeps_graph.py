@@ -121,8 +121,7 @@ def _made_inside(hook: Hook, collection: Collection) -> bool:
     made = collection.made
     if made is None or made.piece.top is not hook.function.piece.top:
         return False
-    around, inside = hook.function.piece.span(hook.function.node), made.span
-    return around.start <= inside.start and inside.end <= around.end
+    return hook.function.piece.span(hook.function.node).contains(made.span)
 
 
 _GROWING = ("append", "extend", "add", "+=")

@@ -195,5 +195,4 @@ def _within(facts: FileFacts, origin: Origin, loop: LoopMark) -> bool:
         return False
     if origin.site.piece.top is not loop.site.piece.top:
         return True  # in a function that is called from the loop
-    around, span = loop.site.span, origin.site.span
-    return around.start <= span.start and span.end <= around.end
+    return loop.site.span.contains(origin.site.span)

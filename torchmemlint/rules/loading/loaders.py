@@ -12,6 +12,7 @@ from torchmemlint.flow.values import Constant, Device, LoopMark
 from torchmemlint.rules.arguments import known
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
+from torchmemlint.syntax.walking import contains
 
 _DEBUGGING = ("debug", "dev_run", "overfit", "sanity", "dry_run", "smoke", "profile", "win32", "windows")
 
@@ -118,7 +119,7 @@ def repeated(facts: FileFacts, loader: Loader) -> tuple[LoaderIteration, LoopMar
 
 def _iterates_over(loop: cst.CSTNode, iterable: cst.CSTNode) -> bool:
     """Is `iterable` (part of) what the loop runs over, and not in its body?"""
-    return any(_contains(part, iterable) for part in _iterables(loop))
+    return any(contains(part, iterable) for part in _iterables(loop))
 
 
 def _iterables(loop: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -128,10 +129,6 @@ def _iterables(loop: cst.CSTNode) -> Iterator[cst.CSTNode]:
     while isinstance(comp, cst.CompFor):
         yield comp.iter
         comp = comp.inner_for_in
-
-
-def _contains(node: cst.CSTNode, wanted: cst.CSTNode) -> bool:
-    return node is wanted or any(_contains(child, wanted) for child in node.children)
 
 
 def name_of(site: Site) -> str:
