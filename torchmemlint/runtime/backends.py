@@ -1,0 +1,133 @@
+"""On what memory is measured: backends behind one interface, named in every report.
+
+`cuda` reads the caching allocator of a real GPU; `cpu` counts the tensors of the program's own run on the host.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+from collections.abc import Iterator
+
+import torch
+
+from torchmemlint.runtime.ledger import Ledger
+from torchmemlint.runtime.tracker import StorageTracker
+
+HOST = "cpu"
+NAMES = ("auto", "cuda", "cpu")
+
+
+class Backend(abc.ABC):
+    """A way to measure. `tracker` is entered by `running`, which is used once."""
+
+    name: str
+    tracker: StorageTracker
+
+    @abc.abstractmethod
+    def running(self) -> contextlib.AbstractContextManager[None]:
+        """While entered, what the program does is measured."""
+
+    def device(self) -> str:
+        """The device that a report is about: the accelerator if the program used one, else the host."""
+        used = [device for device in self.ledger.devices if device != HOST and self.ledger.peaks.get(device)]
+        return max(used, key=lambda device: self.ledger.peaks[device]) if used else HOST
+
+    @property
+    def ledger(self) -> Ledger:
+        """What the tracker wrote down."""
+        return self.tracker.ledger
+
+    def peak_allocated(self, device: str) -> int:
+        """The most bytes that were allocated at once on a device, above those before the measurement."""
+        return self.ledger.peaks.get(device, 0)
+
+    def peak_reserved(self, device: str) -> int | None:
+        """The most bytes that the allocator took from the device; None where there is no such allocator."""
+        return None
+
+    def describe(self) -> str:
+        """The backend in words, for a report's first line."""
+        return self.name
+
+
+class Cpu(Backend):
+    """The program as it runs on the host, each tensor storage counted."""
+
+    name = "cpu"
+
+    def __init__(self) -> None:
+        self.tracker = StorageTracker()
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Enter the tracker."""
+        with self.tracker:
+            yield
+
+    def describe(self) -> str:
+        """Counted, not sampled."""
+        return "cpu (every tensor storage counted)"
+
+
+class Cuda(Backend):
+    """A real GPU: the allocator's own figures, with the tracker for the lines they belong to."""
+
+    name = "cuda"
+
+    def __init__(self) -> None:
+        if not torch.cuda.is_available():
+            raise RuntimeError("no CUDA device is available; use the backend `simulated` or `cpu`")
+        self.tracker = StorageTracker()
+        self._before: dict[str, tuple[int, int]] = {}
+        self._peaks: dict[str, tuple[int, int]] = {}
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Enter the tracker, with the allocator's peak counters set back first and read at the end."""
+        devices = {f"cuda:{number}": number for number in range(torch.cuda.device_count())}
+        for device, number in devices.items():
+            torch.cuda.synchronize(number)
+            torch.cuda.reset_peak_memory_stats(number)
+            self._before[device] = torch.cuda.memory_allocated(number), torch.cuda.memory_reserved(number)
+        try:
+            with self.tracker:
+                yield
+        finally:
+            for device, number in devices.items():
+                torch.cuda.synchronize(number)
+                self._peaks[device] = torch.cuda.max_memory_allocated(number), torch.cuda.max_memory_reserved(number)
+
+    def _now(self, device: str) -> tuple[int, int]:
+        if device in self._peaks:
+            return self._peaks[device]
+        return torch.cuda.max_memory_allocated(device), torch.cuda.max_memory_reserved(device)
+
+    def peak_allocated(self, device: str) -> int:
+        """By the allocator's own account; the tracker's for the host."""
+        if device not in self._before:
+            return super().peak_allocated(device)
+        return self._now(device)[0] - self._before[device][0]
+
+    def peak_reserved(self, device: str) -> int | None:
+        """By the allocator's own account, with what was reserved before."""
+        return self._now(device)[1] if device in self._before else None
+
+    def describe(self) -> str:
+        """The card and the torch that ran it."""
+        return f"cuda ({torch.cuda.get_device_name()}, torch {torch.__version__})"
+
+
+def choose(name: str = "auto") -> Backend:
+    """The backend of a name; `auto` is `cuda` where there is a GPU, else `cpu`.
+
+    Raises RuntimeError for `cuda` without a GPU, ValueError for a name that is none.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    match name:
+        case "cuda":
+            return Cuda()
+        case "cpu":
+            return Cpu()
+    raise ValueError(f"unknown backend {name!r}; it is one of {', '.join(NAMES)}")

@@ -1,0 +1,239 @@
+"""What was allocated and freed, in order, as columns: small enough for millions of storages. Knows nothing of torch.
+
+A *record* is one storage from its making to its freeing (a resized storage gets a new record); an *event* is one
+of these two moments. Times are counted in events, so that two runs of a deterministic program can be compared.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchmemlint.runtime.kinds import Kind
+
+ALIVE = -1
+STEP_FAMILIES = ("step", "optimizer", "loader", "loop")
+"""What a series of marks may be called: one of these words, a blank, and what tells it from others of its kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A line of source."""
+
+    path: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+NOWHERE = Site("?", 0, "?")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One storage: its bytes, where and when it was made and freed (in events, `ALIVE` while it lives)."""
+
+    index: int
+    nbytes: int
+    device: str
+    site: Site
+    operation: str
+    in_backward: bool
+    kind: Kind
+    born: int
+    died: int
+    step: int
+
+
+class _Names:
+    """Values written once and referred to by number."""
+
+    def __init__(self) -> None:
+        self.values: list[object] = []
+        self._numbers: dict[object, int] = {}
+
+    def number(self, value: object) -> int:
+        number = self._numbers.get(value)
+        if number is None:
+            number = self._numbers[value] = len(self.values)
+            self.values.append(value)
+        return number
+
+
+class Ledger:
+    """The records and events of one run."""
+
+    def __init__(self) -> None:
+        self._nbytes = array("q")
+        self._device = array("i")
+        self._site = array("i")
+        self._operation = array("i")
+        self._backward = array("b")
+        self._kind = array("b")
+        self._born = array("q")
+        self._died = array("q")
+        self._events = array("q")  # record * 2, plus one where it is freed
+        self._devices, self._sites, self._operations = _Names(), _Names(), _Names()
+        self.marks: dict[str, list[int]] = {}
+        self.live: dict[str, int] = {}
+        self.peaks: dict[str, int] = {}
+        self.peak_events: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._nbytes)
+
+    @property
+    def now(self) -> int:
+        """The number of events so far."""
+        return len(self._events)
+
+    @property
+    def devices(self) -> list[str]:
+        """The devices that held a storage, in order of first use."""
+        return [str(one) for one in self._devices.values]
+
+    def allocate(self, nbytes: int, device: str, site: Site, operation: str, in_backward: bool) -> int:
+        """Write down a new storage and give its record's number."""
+        index = len(self._nbytes)
+        self._nbytes.append(nbytes)
+        self._device.append(self._devices.number(device))
+        self._site.append(self._sites.number(site))
+        self._operation.append(self._operations.number(operation))
+        self._backward.append(in_backward)
+        self._kind.append(Kind.OTHER)
+        self._born.append(len(self._events))
+        self._died.append(ALIVE)
+        self._events.append(index * 2)
+        live = self.live[device] = self.live.get(device, 0) + nbytes
+        if live > self.peaks.get(device, 0):
+            self.peaks[device] = live
+            self.peak_events[device] = len(self._events)
+        return index
+
+    def free(self, index: int) -> None:
+        """Write down that a storage is gone."""
+        self._died[index] = len(self._events)
+        self._events.append(index * 2 + 1)
+        self.live[self.device(index)] -= self._nbytes[index]
+
+    def mark(self, series: str) -> None:
+        """Write down that something which happens again and again (a step, a batch, a loop's turn) happened here."""
+        self.marks.setdefault(series, []).append(len(self._events))
+
+    @property
+    def steps(self) -> list[int]:
+        """The events at which the program's steps ended: the marks of the most telling series.
+
+        What the user marked comes first, then the optimizer that steps most often (of two alike, the one that
+        began), then the loader that gives most batches.
+        """
+        for family in STEP_FAMILIES:
+            found = [marks for series, marks in self.marks.items() if series.partition(" ")[0] == family]
+            if found:
+                return max(found, key=len)
+        return []
+
+    def claim(self, index: int, kind: Kind) -> None:
+        """Note evidence for a storage's kind; stronger evidence stays."""
+        if kind < self._kind[index]:
+            self._kind[index] = kind
+
+    def device(self, index: int) -> str:
+        """The device of a record."""
+        return str(self._devices.values[self._device[index]])
+
+    def nbytes(self, index: int) -> int:
+        """The bytes of a record."""
+        return self._nbytes[index]
+
+    def born(self, index: int) -> int:
+        """The event at which a record begins."""
+        return self._born[index]
+
+    def step_of(self, index: int) -> int:
+        """The number of steps that had ended when a record began."""
+        return bisect_right(self.steps, self._born[index])
+
+    def site(self, index: int) -> Site:
+        """The line that made a record."""
+        site = self._sites.values[self._site[index]]
+        assert isinstance(site, Site)
+        return site
+
+    def kind(self, index: int) -> Kind:
+        """What a storage was for: by its evidence, else by whether it outlived the step that made it."""
+        claimed = Kind(self._kind[index])
+        if claimed is not Kind.OTHER:
+            return claimed
+        died = self._died[index]
+        if died == ALIVE:
+            return Kind.OTHER
+        steps = self.steps
+        after = bisect_right(steps, self._born[index])
+        return Kind.TEMPORARY if after == len(steps) or died <= steps[after] else Kind.OTHER
+
+    def record(self, index: int) -> Record:
+        """One record, whole."""
+        return Record(
+            index,
+            self._nbytes[index],
+            self.device(index),
+            self.site(index),
+            str(self._operations.values[self._operation[index]]),
+            bool(self._backward[index]),
+            self.kind(index),
+            self._born[index],
+            self._died[index],
+            self.step_of(index),
+        )
+
+    def alive_at(self, event: int, device: str | None = None) -> list[int]:
+        """The records that lived after so many events."""
+        wanted = None if device is None else self._devices.number(device)
+        return [
+            index
+            for index in range(len(self._nbytes))
+            if self._born[index] < event
+            and (self._died[index] == ALIVE or self._died[index] >= event)
+            and (wanted is None or self._device[index] == wanted)
+        ]
+
+    def changes(self, device: str) -> Iterator[tuple[int, int, int]]:
+        """Every event of a device: its number, its record, and its bytes (negative where it is freed)."""
+        wanted = self._devices.number(device)
+        for event, code in enumerate(self._events):
+            index = code >> 1
+            if self._device[index] == wanted:
+                yield event, index, -self._nbytes[index] if code & 1 else self._nbytes[index]
+
+    def live_at(self, events: list[int], device: str) -> list[int]:
+        """The bytes that lived on a device after each of so many events, which must be given in order."""
+        result: list[int] = []
+        total = 0
+        changes = self.changes(device)
+        change = next(changes, None)
+        for wanted in events:
+            while change is not None and change[0] < wanted:
+                total += change[2]
+                change = next(changes, None)
+            result.append(total)
+        return result
+
+    def bytes_by_site(self, event: int, device: str) -> Counter[Site]:
+        """The bytes alive after so many events, by the line that made them."""
+        counted: Counter[Site] = Counter()
+        for index in self.alive_at(event, device):
+            counted[self.site(index)] += self._nbytes[index]
+        return counted
+
+    def bytes_by_kind(self, event: int, device: str) -> Counter[Kind]:
+        """The bytes alive after so many events, by what they were for."""
+        counted: Counter[Kind] = Counter()
+        for index in self.alive_at(event, device):
+            counted[self.kind(index)] += self._nbytes[index]
+        return counted

@@ -1,0 +1,175 @@
+"""`track_memory`: what a piece of a program does to memory.
+
+with track_memory() as memory:
+    train(model, loader)
+print(memory.peak, memory.growth_per_step, memory.by_line()[:3])
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchmemlint.runtime import backends
+from torchmemlint.runtime.evidence import OnStep, Watch
+from torchmemlint.runtime.growth import Growth, growth
+from torchmemlint.runtime.kinds import Kind
+from torchmemlint.runtime.ledger import Ledger, Record, Site
+
+
+@dataclass(frozen=True, slots=True)
+class LineUse:
+    """The bytes that one line of source holds at a moment, in so many storages."""
+
+    site: Site
+    nbytes: int
+    storages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The bytes alive after so many events, by kind; `step` counts the steps that had ended."""
+
+    event: int
+    step: int
+    by_kind: dict[Kind, int]
+
+    @property
+    def nbytes(self) -> int:
+        """All of them."""
+        return sum(self.by_kind.values())
+
+
+class MemoryUse:
+    """What was measured; also while the measurement is still running. Bytes unless said otherwise.
+
+    Every question is about one device: the accelerator if the program used one, else the host, unless named.
+    """
+
+    def __init__(self, backend: backends.Backend, watch: Watch) -> None:
+        self.backend = backend
+        self._watch = watch
+        self._ended: int | None = None
+
+    @property
+    def ledger(self) -> Ledger:
+        """Every storage, and every event."""
+        return self.backend.ledger
+
+    @property
+    def device(self) -> str:
+        """The device the figures are about."""
+        return self.backend.device()
+
+    @property
+    def peak(self) -> int:
+        """The most bytes allocated at once, above those at the start, by the backend's account."""
+        return self.backend.peak_allocated(self.device)
+
+    @property
+    def peak_reserved(self) -> int | None:
+        """The most bytes the allocator took from the device; None for the host."""
+        return self.backend.peak_reserved(self.device)
+
+    @property
+    def live(self) -> int:
+        """The bytes of the tensors that are alive now, or were at the end of the measurement."""
+        if self._ended is None:
+            return self.ledger.live.get(self.device, 0)
+        return self.ledger.live_at([self._ended], self.device)[0]
+
+    def end(self) -> None:
+        """Note that the measurement ends here: what is freed from now on does not belong to it."""
+        self._ended = self.ledger.now
+
+    def step(self) -> None:
+        """Mark the end of a step by hand, where neither an optimizer nor a loader tells it."""
+        self.ledger.mark("step")
+
+    @property
+    def steps(self) -> int:
+        """The steps that ended."""
+        return len(self.ledger.steps)
+
+    @property
+    def growth(self) -> Growth:
+        """How the bytes held at the ends of steps grow."""
+        return growth(self.ledger.live_at(self.ledger.steps, self.device))
+
+    @property
+    def growth_per_step(self) -> float:
+        """Bytes by which the memory held grows with each step; 0.0 where it does not grow in a line."""
+        found = self.growth
+        return found.bytes_per_step if found.certain else 0.0
+
+    def by_line(self, at: str | int = "peak", device: str | None = None) -> list[LineUse]:
+        """What lived at a moment (`peak`, `end`, or a number of events), by the line that made it; most first."""
+        total: Counter[Site] = Counter()
+        storages: Counter[Site] = Counter()
+        for record in self.records(at, device):
+            total[record.site] += record.nbytes
+            storages[record.site] += 1
+        return [LineUse(site, nbytes, storages[site]) for site, nbytes in total.most_common() if nbytes]
+
+    def by_kind(self, at: str | int = "peak", device: str | None = None) -> dict[Kind, int]:
+        """What lived at a moment, by what it was for."""
+        self._settle()
+        return dict(sorted(self.ledger.bytes_by_kind(self._event(at, device), device or self.device).items()))
+
+    def records(self, at: str | int = "peak", device: str | None = None) -> list[Record]:
+        """The storages that lived at a moment."""
+        self._settle()
+        event = self._event(at, device)
+        return [self.ledger.record(index) for index in self.ledger.alive_at(event, device or self.device)]
+
+    @property
+    def timeline(self) -> list[Moment]:
+        """The bytes alive by kind after every event of the device."""
+        self._settle()
+        ledger = self.ledger
+        by_kind: Counter[Kind] = Counter()
+        moments: list[Moment] = []
+        steps = iter([*ledger.steps, ledger.now + 1])
+        step, ends = 0, next(steps)
+        last = self._event("end")
+        for event, index, change in ledger.changes(self.device):
+            if event >= last:
+                break
+            while event >= ends:
+                step, ends = step + 1, next(steps)
+            by_kind[ledger.kind(index)] += change
+            moments.append(Moment(event + 1, step, dict(by_kind)))
+        return moments
+
+    def _settle(self) -> None:
+        if self._ended is None:
+            self._watch.settle()
+
+    def _event(self, at: str | int, device: str | None = None) -> int:
+        match at:
+            case int():
+                return at
+            case "end":
+                return self.ledger.now if self._ended is None else self._ended
+            case "peak":
+                return self.ledger.peak_events.get(device or self.device, 0)
+        raise ValueError(f"`at` is 'peak', 'end' or a number of events, not {at!r}")
+
+
+@contextlib.contextmanager
+def track_memory(backend: str = "auto", *, on_step: OnStep | None = None) -> Iterator[MemoryUse]:
+    """Measure what happens inside: `with track_memory() as memory`.
+
+    `backend` is `cuda`, `cpu` or `auto` (`cuda` where there is a GPU). `on_step` is called at the end of each
+    optimizer step and loader batch. Raises RuntimeError for `cuda` without a GPU, ValueError for other names.
+    """
+    chosen = backends.choose(backend)
+    with Watch(chosen.tracker, on_step) as watch, chosen.running():
+        memory = MemoryUse(chosen, watch)
+        try:
+            yield memory
+        finally:
+            watch.settle()
+            memory.end()

@@ -1,0 +1,206 @@
+"""Watches every tensor storage that a program makes, resizes and drops.
+
+The method, and what it was checked against: a dispatch mode sees each operation below autograd; a weak reference to
+each new untyped storage says when it goes. Bytes are the same from run to run, and the peak is exact but for
+temporaries inside one operation (a test compares it with the allocator's own reports).
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import torch
+from torch.nn.parameter import Parameter
+
+from torchmemlint.runtime import internals
+from torchmemlint.runtime.kinds import Kind
+from torchmemlint.runtime.ledger import Ledger
+from torchmemlint.runtime.sites import Sites
+
+
+class Execution(Protocol):
+    """How an operation runs, and on which device its new storages are."""
+
+    def device_of(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str | None:
+        """The device on which an operation makes its storages; None: that of each tensor itself."""
+
+    def run(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], device: str | None) -> Any:
+        """Carry the operation out."""
+
+
+class Listener(Protocol):
+    """Is told of every storage's making and freeing, as they happen."""
+
+    def allocated(self, index: int, nbytes: int, device: str) -> None:
+        """A storage was made."""
+
+    def freed(self, index: int, nbytes: int, device: str) -> None:
+        """A storage is gone."""
+
+
+class Directly:
+    """The ordinary execution: each operation runs where its tensors are."""
+
+    def device_of(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str | None:
+        """Each tensor's own."""
+        return None
+
+    def run(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], device: str | None) -> Any:
+        """Call it."""
+        return operation(*arguments, **keywords)
+
+
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors of an operation's arguments or results, also inside lists, tuples and dictionaries."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from tensors_in(one)
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from tensors_in(one)
+
+
+class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
+    """The dispatch mode that fills a ledger. Enter it to watch; leave it to stop."""
+
+    def __init__(self, execution: Execution | None = None, listener: Listener | None = None) -> None:
+        super().__init__()
+        self.ledger = Ledger()
+        self.sites = Sites()
+        self.execution: Execution = execution if execution is not None else Directly()
+        self.listener = listener
+        self.operations = 0
+        self.parameters: weakref.WeakValueDictionary[int, torch.Tensor] = weakref.WeakValueDictionary()
+        self._index_of: dict[int, int] = {}
+        self._references: dict[int, weakref.ref[Any]] = {}
+        self._composite: dict[Any, bool] = {}
+        self._loading = False
+
+    # --- what is known of a storage
+
+    def index_of(self, tensor: torch.Tensor) -> int | None:
+        """The living record of a tensor's storage; None where it was never seen."""
+        storage = internals.storage_of(tensor)
+        return None if storage is None else self._index_of.get(internals.storage_key(storage))
+
+    def device_of(self, tensor: torch.Tensor) -> str | None:
+        """The device on which a tensor's storage is counted; None where it was never seen."""
+        index = self.index_of(tensor)
+        return None if index is None else self.ledger.device(index)
+
+    def claim(self, tensor: torch.Tensor, kind: Kind) -> None:
+        """Note what a tensor's storage is for."""
+        index = self.index_of(tensor)
+        if index is not None:
+            self.ledger.claim(index, kind)
+
+    # --- the mode
+
+    def __torch_dispatch__(
+        self, operation: Any, types: Any, arguments: tuple[Any, ...] = (), keywords: dict[str, Any] | None = None
+    ) -> Any:
+        """See one operation: what it is given, then what it makes."""
+        keywords = keywords or {}
+        if torch.is_inference_mode_enabled() and self._is_composite(operation):
+            # Under inference mode composite operations arrive whole; taken apart, their temporaries are seen.
+            with self:
+                result = operation.decompose(*arguments, **keywords)
+            if result is not NotImplemented:
+                return result
+        self.operations += 1
+        device = self.execution.device_of(operation, arguments, keywords)
+        site_of = self._site_finder()
+        for tensor in tensors_in(arguments):
+            self._see(tensor, device, operation, site_of, given=True)
+        if keywords:
+            for tensor in tensors_in(keywords):
+                self._see(tensor, device, operation, site_of, given=True)
+        result = self.execution.run(operation, arguments, keywords, device)
+        for tensor in tensors_in(result):
+            self._see(tensor, device, operation, site_of, given=False)
+        return result
+
+    def _is_composite(self, operation: Any) -> bool:
+        known = self._composite.get(operation)
+        if known is None:
+            known = self._composite[operation] = internals.is_composite(operation)
+        return known
+
+    def _site_finder(self) -> Callable[[], tuple[Any, bool, bool]]:
+        """A function that gives (line, in backward, in a loader), and looks only once, when first asked.
+
+        In a forward that records a graph, the line must be found at once, for backward to find it again.
+        """
+        node = internals.backward_node()
+        found: tuple[Any, bool, bool] | None = None
+        if node is None and torch.is_grad_enabled():
+            site, loading = self.sites.current(3)
+            self.sites.remember(site)
+            found = site, False, loading
+
+        def find() -> tuple[Any, bool, bool]:
+            nonlocal found
+            if found is None:
+                forward = None if node is None else self.sites.of_node(node)
+                site, loading = (forward, False) if forward is not None else self.sites.current(4)
+                found = site, node is not None, loading
+            return found
+
+        return find
+
+    def _see(
+        self,
+        tensor: torch.Tensor,
+        device: str | None,
+        operation: Any,
+        site_of: Callable[[], tuple[Any, bool, bool]],
+        *,
+        given: bool,
+    ) -> None:
+        storage = internals.storage_of(tensor)
+        if storage is None:
+            return
+        key = internals.storage_key(storage)
+        index = self._index_of.get(key)
+        if index is None:
+            index = self._begin(storage, key, device or str(tensor.device), operation, site_of, given)
+        elif storage.nbytes() != self.ledger.nbytes(index):
+            where = self.ledger.device(index)
+            self._end(key)
+            index = self._begin(storage, key, where, operation, site_of, given)
+        if given and isinstance(tensor, Parameter):
+            self.ledger.claim(index, Kind.PARAMETER)
+            self.parameters[id(tensor)] = tensor
+
+    def _begin(
+        self,
+        storage: torch.UntypedStorage,
+        key: int,
+        device: str,
+        operation: Any,
+        site_of: Callable[[], tuple[Any, bool, bool]],
+        given: bool,
+    ) -> int:
+        site, in_backward, loading = site_of()
+        nbytes = storage.nbytes()
+        index = self.ledger.allocate(nbytes, device, site, str(operation), in_backward)
+        if loading or given:  # what the program is handed ready-made: a loader's batch, a tensor from before
+            self.ledger.claim(index, Kind.INPUT)
+        self._index_of[key] = index
+        self._references[key] = weakref.ref(storage, lambda _, key=key: self._end(key))  # type: ignore[misc]
+        if self.listener is not None:
+            self.listener.allocated(index, nbytes, device)
+        return index
+
+    def _end(self, key: int) -> None:
+        index = self._index_of.pop(key, None)
+        self._references.pop(key, None)
+        if index is None:
+            return
+        self.ledger.free(index)
+        if self.listener is not None:
+            self.listener.freed(index, self.ledger.nbytes(index), self.ledger.device(index))
