@@ -24,9 +24,14 @@ class Growth:
     steps: int
 
     @property
+    def enough(self) -> bool:
+        """Whether there were steps enough to tell."""
+        return self.steps >= FEWEST
+
+    @property
     def certain(self) -> bool:
         """Whether there were steps enough, all in a line that rises."""
-        return self.steps >= FEWEST and self.bytes_per_step > 0 and self.fit > 0.9
+        return self.enough and self.bytes_per_step > 0 and self.fit > 0.9
 
 
 NO_GROWTH = Growth(0.0, 1.0, 0)

@@ -224,6 +224,20 @@ class Ledger:
             result.append(total)
         return result
 
+    def live_by_site_at(self, events: list[int], device: str) -> dict[Site, list[int]]:
+        """The bytes that lived after each of so many events (in order), by the line that made them."""
+        series: dict[Site, list[int]] = {}
+        changes = self.changes(device)
+        change = next(changes, None)
+        now: Counter[Site] = Counter()
+        for place, wanted in enumerate(events):
+            while change is not None and change[0] < wanted:
+                now[self.site(change[1])] += change[2]
+                change = next(changes, None)
+            for site, nbytes in now.items():
+                series.setdefault(site, [0] * len(events))[place] = nbytes
+        return series
+
     def bytes_by_site(self, event: int, device: str) -> Counter[Site]:
         """The bytes alive after so many events, by the line that made them."""
         counted: Counter[Site] = Counter()

@@ -29,6 +29,14 @@ class LineUse:
 
 
 @dataclass(frozen=True, slots=True)
+class LineGrowth:
+    """A line whose storages, alive at the ends of steps, grow from step to step."""
+
+    site: Site
+    growth: Growth
+
+
+@dataclass(frozen=True, slots=True)
 class Moment:
     """The bytes alive after so many events, by kind; `step` counts the steps that had ended."""
 
@@ -103,6 +111,12 @@ class MemoryUse:
         """Bytes by which the memory held grows with each step; 0.0 where it does not grow in a line."""
         found = self.growth
         return found.bytes_per_step if found.certain else 0.0
+
+    def growth_by_line(self) -> list[LineGrowth]:
+        """The lines whose bytes grow in a line from step to step; most first."""
+        series = self.ledger.live_by_site_at(self.ledger.steps, self.device)
+        grown = [LineGrowth(site, growth(held)) for site, held in series.items()]
+        return sorted((one for one in grown if one.growth.certain), key=lambda one: -one.growth.bytes_per_step)
 
     def by_line(self, at: str | int = "peak", device: str | None = None) -> list[LineUse]:
         """What lived at a moment (`peak`, `end`, or a number of events), by the line that made it; most first."""
