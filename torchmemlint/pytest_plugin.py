@@ -75,7 +75,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     limits = _limits(item)
     outcome = yield
     measured = item.stash.get(_MEASURED, None)
-    if limits and measured is not None:
+    if limits:
+        if measured is None:  # another fixture of that name took its place: a limit must not pass unmeasured
+            pytest.fail("nothing was measured: the fixture `memory` is not torchmemlint's", pytrace=False)
         failure = exceeded(measured, **limits)
         if failure is not None:
             pytest.fail(failure, pytrace=False)

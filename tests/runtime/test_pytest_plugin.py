@@ -120,6 +120,20 @@ def test_wrong():
     result.stdout.no_fnmatch_line("*its peak was*")
 
 
+def test_a_limit_cannot_pass_unmeasured(run) -> None:
+    result = run("""
+@pytest.fixture
+def memory():
+    return "my own"
+
+@pytest.mark.memory(max_peak="1GiB")
+def test_other():
+    pass
+""")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*the fixture `memory` is not torchmemlint's*"])
+
+
 @pytest.mark.parametrize("arguments", ['max_peak="much"', "max_peek=1", '"1GiB"'])
 def test_a_marker_that_says_nothing_is_an_error(run, arguments: str) -> None:
     result = run(f"""

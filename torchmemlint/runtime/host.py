@@ -1,0 +1,42 @@
+"""The host's heap beside the device's memory: what autograd's nodes, and Python's objects, take there.
+
+A graph whose backward has run holds no activations any more, but its nodes stay on the host for as long as anybody
+holds their output. They are not tensors, so only the C library can count them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import gc
+from collections.abc import Callable
+
+
+class _MallInfo(ctypes.Structure):
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
+    ]
+
+
+@functools.cache
+def _statistics() -> Callable[[], _MallInfo] | None:
+    try:
+        function = ctypes.CDLL(None).mallinfo2
+    except (AttributeError, OSError, TypeError):
+        return None
+    function.restype = _MallInfo
+    return function  # type: ignore[no-any-return]
+
+
+def heap_bytes() -> int | None:
+    """The bytes in use on this process's heap; None where the C library does not tell (it is glibc 2.33 that does).
+
+    Garbage that Python has not collected yet counts, so it is collected first.
+    """
+    statistics = _statistics()
+    if statistics is None:
+        return None
+    gc.collect()
+    told = statistics()
+    return int(told.uordblks + told.hblkhd)
