@@ -1,54 +1,48 @@
 """Tells what storages are for, and where steps end, by watching optimizers, loaders and backward passes.
 
-All hooks are public: the optimizers' global step hooks, and wrappers around `torch.autograd.backward`,
-`torch.autograd.grad` and `DataLoader.__iter__` that are taken away again.
+Steps, batches and backward passes are told by `steps.py`, whose hooks are public.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
-import itertools
 import math
-import weakref
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
-from torch.optim import optimizer as optimizers
-from torch.utils.data import DataLoader
 
 from torchmemlint.runtime import internals
 from torchmemlint.runtime.kinds import Kind
+from torchmemlint.runtime.steps import OnStep, Steps
 from torchmemlint.runtime.tracker import StorageTracker, tensors_in
-
-OnStep = Callable[[str], None]
-"""Is told the series of each step that ends: `optimizer 1`, `loader 2`."""
 
 
 class Watch(contextlib.AbstractContextManager["Watch"]):
-    """While entered, claims kinds in a tracker's ledger and marks its steps."""
+    """While entered, claims kinds in a tracker's ledger and marks its steps.
 
-    def __init__(self, tracker: StorageTracker, on_step: OnStep | None = None) -> None:
+    `steps` is what tells of these, where something else listens to it, too; it is entered here.
+    """
+
+    def __init__(self, tracker: StorageTracker, on_step: OnStep | None = None, steps: Steps | None = None) -> None:
         self._tracker = tracker
-        self._on_step = on_step
-        self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-        self._count = itertools.count(1)
+        self._steps = steps if steps is not None else Steps()
+        self._steps.before_step.insert(0, self._before_step)
+        self._steps.after_step.insert(0, self._after_step)
+        self._steps.on_batch.insert(0, self._claim_batch)
+        self._steps.on_backward.insert(0, self._before_backward)
+        self._steps.on_step.insert(0, tracker.ledger.mark)
+        if on_step is not None:
+            self._steps.on_step.append(on_step)
         self._hooked = HookedNodes()
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Watch:
         """Put the hooks in place."""
         stack = self._stack
-        pre = optimizers.register_optimizer_step_pre_hook(self._before_step)
-        stack.callback(pre.remove)
-        post = optimizers.register_optimizer_step_post_hook(self._after_step)
-        stack.callback(post.remove)
-        for name in ("backward", "grad"):
-            stack.enter_context(_replaced(torch.autograd, name, self._before_backward))
-        stack.enter_context(_iterating(self._batches))
+        stack.enter_context(self._steps)
         stack.enter_context(self._hooked.watching())
         return self
 
@@ -63,19 +57,18 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
             if parameter.grad is not None:
                 self._tracker.claim(parameter.grad, Kind.GRADIENT)
 
-    def _before_step(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
+    def _before_step(self, optimizer: Any) -> None:
         for parameter in _parameters(optimizer):
             self._tracker.claim(parameter, Kind.PARAMETER)
             if parameter.grad is not None:
                 self._tracker.claim(parameter.grad, Kind.GRADIENT)
 
-    def _after_step(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
+    def _after_step(self, optimizer: Any) -> None:
         for state in optimizer.state.values():
             for tensor in tensors_in(state):
                 self._tracker.claim(tensor, Kind.OPTIMIZER_STATE)
-        self._mark("optimizer", optimizer)
 
-    def _before_backward(self, roots: Any, *_: Any, **__: Any) -> None:
+    def _before_backward(self, roots: Any) -> None:
         self.claim_saved(tensors_in(roots))
 
     def claim_saved(self, roots: Iterable[torch.Tensor]) -> None:
@@ -95,22 +88,9 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
                     seen.add(following)
                     waiting.append(following)
 
-    def _batches(self, loader: Any, batches: Iterator[Any]) -> Iterator[Any]:
-        for batch in batches:
-            for tensor in tensors_in(batch):
-                self._tracker.claim(tensor, Kind.INPUT)
-            yield batch
-            del batch
-            self._mark("loader", loader)
-
-    def _mark(self, family: str, whose: Any) -> None:
-        number = self._numbers.get(whose)
-        if number is None:
-            number = self._numbers[whose] = next(self._count)
-        series = f"{family} {number}"
-        self._tracker.ledger.mark(series)
-        if self._on_step is not None:
-            self._on_step(series)
+    def _claim_batch(self, batch: Any) -> None:
+        for tensor in tensors_in(batch):
+            self._tracker.claim(tensor, Kind.INPUT)
 
 
 class HookedNodes:
@@ -162,33 +142,3 @@ class HookedNodes:
 def _parameters(optimizer: Any) -> Iterator[torch.Tensor]:
     for group in optimizer.param_groups:
         yield from group["params"]
-
-
-@contextlib.contextmanager
-def _replaced(owner: Any, name: str, before: Callable[..., None]) -> Iterator[None]:
-    original = getattr(owner, name)
-
-    @functools.wraps(original)
-    def replacement(*arguments: Any, **keywords: Any) -> Any:
-        before(*arguments, **keywords)
-        return original(*arguments, **keywords)
-
-    setattr(owner, name, replacement)
-    try:
-        yield
-    finally:
-        setattr(owner, name, original)
-
-
-@contextlib.contextmanager
-def _iterating(through: Callable[[Any, Iterator[Any]], Iterator[Any]]) -> Iterator[None]:
-    original = DataLoader.__iter__
-
-    def iterate(loader: Any) -> Any:
-        return through(loader, original(loader))
-
-    DataLoader.__iter__ = iterate  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        DataLoader.__iter__ = original  # type: ignore[method-assign]

@@ -5,6 +5,7 @@ Known good with torch 2.2, 2.6 and 2.13. A release that moves one of these break
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -100,3 +101,17 @@ def allocator_snapshot() -> dict[str, Any] | None:
     """The CUDA allocator's segments and history, None where this torch gives none."""
     snapshot = getattr(torch.cuda.memory, "_snapshot", None)
     return snapshot() if snapshot is not None else None
+
+
+@contextlib.contextmanager
+def unwatched() -> Iterator[None]:
+    """Operations inside are seen by no mode: neither a tracker's nor one that maps devices."""
+    with _C._DisableTorchDispatch(), _C.DisableTorchFunction():
+        yield
+
+
+def is_fake(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has a shape and no values."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    return isinstance(tensor, FakeTensor) or tensor.is_meta

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torchmemlint.runtime import backends
-from torchmemlint.runtime.evidence import OnStep, Watch
+from torchmemlint.runtime.evidence import Watch
 from torchmemlint.runtime.growth import Growth, growth
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.ledger import Ledger, Record, Site
+from torchmemlint.runtime.steps import OnStep
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,160 @@
+"""The loops of a program while it runs: their turns, the steps inside them, and when they have had enough.
+
+The *budget* of a run is a number of steps, not of seconds, so that two runs can be compared. It works as Lightning's
+`limit_train_batches` does, for any program:
+
+- a pass over a loader ends after N batches; where gradients are accumulated over several batches, after N optimizer
+  steps, at most `ACCUMULATED` times N batches;
+- a loop of the project with steps inside (optimizer steps; without any, batches) is left once it has had N of them
+  and two turns of its own. So a training script gets to its evaluation, to its second epoch, and to its end;
+- a loop without steps inside (over the layers of a model, over time) is never cut;
+- the whole run is stopped when one optimizer or loader has had `WHOLE` times N steps.
+
+What was cut is counted. Knows nothing of torch.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+ACCUMULATED = 4
+WHOLE = 10
+_REMEMBERED = 20_000  # turns of one entry whose moments are kept
+_SWALLOWED = 5  # times that the order to stop may be caught by the program before the process ends by itself
+
+
+class StopRun(BaseException):
+    """Ends the program from within. Not an `Exception`, which programs catch."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """One time that a loop was entered, until it was left."""
+
+    loop: Loop
+    moments: array[int] = field(default_factory=lambda: array("q"))  # in events: the beginning of each turn
+    turns: int = 0
+    steps: Counter[str] = field(default_factory=Counter)  # by series, those inside
+    cut: bool = False
+    outermost: bool = True  # no loop of the project ran around it
+
+    @property
+    def had(self) -> int:
+        """The steps inside: those of the busiest optimizer, where none stepped those of the busiest loader."""
+        optimizers = [count for series, count in self.steps.items() if series.startswith("optimizer")]
+        return max(optimizers or self.steps.values(), default=0)
+
+
+@dataclass(slots=True)
+class Loop:
+    """A `for` or `while` of the project."""
+
+    path: str
+    line: int
+    entries: int = 0
+    turns: int = 0
+    cuts: int = 0
+    longest: Entry | None = None  # of those with steps inside the one with most turns; without any, of all
+    first_moments: array[int] = field(default_factory=lambda: array("q"))  # in events: when it was entered
+
+    @property
+    def series(self) -> str:
+        """Its name as a series of marks in a ledger."""
+        return f"loop {self.path}:{self.line}"
+
+
+class LoopWatch:
+    """Follows the loops that run now, and keeps the budget. `now` gives the number of events so far."""
+
+    def __init__(self, steps: int, seconds: float, now: Callable[[], int]) -> None:
+        self.loops: dict[tuple[str, int], Loop] = {}
+        self.active: list[Entry] = []
+        self.counts: Counter[str] = Counter()  # steps by series, of the whole run
+        self.cut_passes = 0
+        self.stopped: str | None = None  # why the whole run was
+        self.on_turn: list[Callable[[Entry], None]] = []
+        self.on_leave: list[Callable[[Entry], None]] = []
+        self.when_swallowed: Callable[[], None] | None = None
+        self._steps = steps
+        self._deadline = time.monotonic() + seconds
+        self._now = now
+        self._raised = 0
+        self.paused = False
+
+    # --- what the instrumented program calls
+
+    def enter(self, path: str, line: int) -> Entry:
+        """A loop begins."""
+        loop = self.loops.get((path, line))
+        if loop is None:
+            loop = self.loops[path, line] = Loop(path, line)
+        loop.entries += 1
+        if len(loop.first_moments) < _REMEMBERED:
+            loop.first_moments.append(self._now())
+        entry = Entry(loop, outermost=not self.active)
+        self.active.append(entry)
+        return entry
+
+    def turn(self, entry: Entry) -> bool:
+        """A turn begins; True when the loop is to be left instead."""
+        self.check()
+        if entry.turns >= 2 and entry.had >= self._steps:
+            entry.cut = True
+            entry.loop.cuts += 1
+            return True
+        entry.turns += 1
+        entry.loop.turns += 1
+        if entry.turns <= _REMEMBERED:
+            entry.moments.append(self._now())
+        for observer in self.on_turn:
+            observer(entry)
+        return False
+
+    def leave(self, entry: Entry) -> None:
+        """A loop ends, in whatever way; its locals still live."""
+        for observer in self.on_leave:
+            observer(entry)
+        for place in range(len(self.active) - 1, -1, -1):  # a generator's loop may end out of order
+            if self.active[place] is entry:
+                del self.active[place]
+                break
+        best = entry.loop.longest
+        if best is None or (bool(entry.steps), entry.turns) > (bool(best.steps), best.turns):
+            entry.loop.longest = entry
+
+    # --- what the steps tell
+
+    def step(self, series: str) -> None:
+        """A step ended."""
+        self.counts[series] += 1
+        for entry in self.active:
+            entry.steps[series] += 1
+        if self.counts[series] >= WHOLE * self._steps * (1 if series.startswith("optimizer") else ACCUMULATED):
+            self.stopped = self.stopped or f"{self.counts[series]} steps of {series}"
+        self.check()
+
+    def enough_batches(self, batches: int, optimizer_steps: int, backwards: int) -> bool:
+        """Whether a loader's pass ends here, after so many batches, and so many of these within it."""
+        if batches < self._steps:
+            return False
+        if backwards > optimizer_steps and optimizer_steps < self._steps and batches < ACCUMULATED * self._steps:
+            return False
+        self.cut_passes += 1
+        return True
+
+    def check(self) -> None:
+        """Stop the program if it has had enough; StopRun goes through it."""
+        if self.paused:
+            return
+        if self.stopped is None and time.monotonic() > self._deadline:
+            self.stopped = "time"
+        if self.stopped is not None:
+            self._raised += 1
+            if self._raised > _SWALLOWED and self.when_swallowed is not None:
+                self.paused = True
+                self.when_swallowed()
+            raise StopRun

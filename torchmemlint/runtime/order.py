@@ -1,0 +1,127 @@
+"""What a child process is told to run, and how: plain data that goes to it as a file. Knows nothing of torch."""
+
+from __future__ import annotations
+
+import json
+import sys
+import sysconfig
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+STEPS = 12
+"""Steps that a loop is given: two to warm up, and ten for a line through the bytes held after each."""
+SECONDS = 600.0
+"""Wall time of one run, the import of torch included."""
+
+_PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A Python program: `SCRIPT arguments…`, or with `module` what `python -m` runs."""
+
+    target: str  # the script's path as given, or the module's dotted name
+    arguments: tuple[str, ...] = ()
+    module: bool = False
+    directory: str = "."  # where it runs
+
+    @property
+    def script(self) -> Path | None:
+        """The script's absolute path; None for a module."""
+        return None if self.module else Path(self.directory).absolute() / self.target
+
+    @property
+    def words(self) -> str:
+        """The program as its user would call it."""
+        return " ".join([*(("-m",) if self.module else ()), self.target, *self.arguments])
+
+    def roots(self) -> tuple[Path, ...]:
+        """The folders whose files are the project's own: the script's, and the project's that it lies in.
+
+        A module's project is the working directory, from where `python -m` imports.
+        """
+        script = self.script
+        nearest = (script.parent if script is not None else Path(self.directory).absolute()).resolve()
+        found = [nearest]
+        for folder in (nearest, *nearest.parents):
+            if any((folder / name).exists() for name in _PROJECT_FILES):
+                found.append(folder)
+                break
+        return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One run of a program in a fresh process.
+
+    `overlay` maps the paths of project files to the texts that stand in for theirs; `probes` maps them to the rows
+    of which the run shall count how often they were reached. `analysis` names a function (`package.module:name`)
+    that is given the `Run` before the program starts and returns a `script.Analysis`.
+    """
+
+    program: Program
+    folder: str  # private to this run: what it writes goes here
+    roots: tuple[str, ...]
+    backend: str = "auto"
+    steps: int = STEPS
+    seconds: float = SECONDS
+    seed: int = 0
+    tracked: bool = True  # False: without the tracker, for time and for the host's heap
+    values: bool = False  # keep losses and parameters for a comparison
+    overlay: dict[str, str] = field(default_factory=dict)
+    probes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    analysis: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)  # for the analysis
+
+    @property
+    def result_file(self) -> Path:
+        """Where the child writes its result, whole or not at all."""
+        return Path(self.folder, "result.json")
+
+    @property
+    def values_file(self) -> Path:
+        """Where it writes losses and parameters."""
+        return Path(self.folder, "values.pt")
+
+    @property
+    def progress_file(self) -> Path:
+        """Where it writes, now and then, how many steps it has made."""
+        return Path(self.folder, "progress")
+
+    @property
+    def made_file(self) -> Path:
+        """Where it lists the checkpoints that it made and that are to be removed."""
+        return Path(self.folder, "made")
+
+    def write(self, path: Path) -> None:
+        """To a file, for `read`."""
+        path.write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> Order:
+        """From a file that `write` wrote."""
+        values = json.loads(path.read_text(encoding="utf-8"))
+        program = values.pop("program")
+        program["arguments"] = tuple(program["arguments"])
+        values["roots"] = tuple(values["roots"])
+        values["probes"] = {name: tuple(rows) for name, rows in values["probes"].items()}
+        return cls(Program(**program), **values)
+
+
+class ProjectFiles:
+    """Tells the project's own files from those of installed libraries."""
+
+    def __init__(self, roots: tuple[str, ...]) -> None:
+        self._roots = tuple(Path(root).resolve() for root in roots)
+        paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+        libraries = {Path(path).resolve() for path in paths if path}
+        self._foreign = tuple({*libraries, Path(__file__).parents[1].resolve(), Path(sys.prefix, "lib").resolve()})
+
+    def __contains__(self, path: object) -> bool:
+        if not isinstance(path, str | Path):
+            return False
+        real = Path(path).resolve()
+        if "site-packages" in real.parts or not any(real.is_relative_to(root) for root in self._roots):
+            return False
+        return not any(real.is_relative_to(foreign) for foreign in self._foreign)

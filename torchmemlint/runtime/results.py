@@ -1,0 +1,156 @@
+"""What a run gives back, as plain data that goes through JSON unchanged. Knows nothing of torch.
+
+Bytes and seconds unless said otherwise. Whether figures are measured or simulated is told by `backend`.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torchmemlint.runtime.growth import NO_GROWTH, Growth
+
+SIMULATED = ("simulated", "fake")
+"""Backends whose figures come from a model of the device."""
+
+
+class End(enum.Enum):
+    """How a run ended."""
+
+    FINISHED = "finished"  # by itself; loops in it may have been cut
+    STOPPED = "stopped"  # by the budget of steps for the whole run
+    TIME = "time"  # by the limit of wall time
+    FAILED = "failed"  # by an exception, or an exit code of its own that is not 0
+    KILLED = "killed"  # from without: it did not end in time, or the process died
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesGrowth:
+    """How the bytes held grow along something that happens again and again.
+
+    `series` is `optimizer 1`, `loader 2`, or `loop path:line`. `inside` is false for loops that lie within a step,
+    in which bytes grow by nature.
+    """
+
+    series: str
+    growth: Growth
+    inside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LoopResult:
+    """A loop of the project that ran."""
+
+    path: str
+    line: int
+    entries: int
+    turns: int
+    cuts: int  # how often it was left early, for the budget
+    stepping: bool  # whether steps ended inside
+
+
+@dataclass(frozen=True, slots=True)
+class LineBytes:
+    """The bytes of one line at the peak."""
+
+    path: str
+    line: int
+    function: str
+    nbytes: int
+    storages: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One run of a program."""
+
+    end: End
+    error: str | None = None  # one line
+    traceback: str = ""  # of the program, or the last of its error stream
+    exit_code: int | None = None
+    backend: str = ""
+    description: str = ""  # of the backend, for people
+    device: str = ""
+    torch: str = ""
+    python: str = ""
+    threads: int = 0
+    seed: int = 0
+    tracked: bool = True
+    seconds: float = 0.0
+    seconds_per_step: float | None = None
+    peak: int = 0
+    peak_reserved: int | None = None
+    live_at_end: int = 0
+    series: str = ""  # the steps that `steps` counts
+    steps: int = 0
+    step_peaks: tuple[int, ...] = ()
+    step_live: tuple[int, ...] = ()
+    growth: tuple[SeriesGrowth, ...] = ()
+    host_growth: Growth = NO_GROWTH  # of the C heap beside tensors, along the steps
+    host_measured: bool = False
+    loops: tuple[LoopResult, ...] = ()
+    cut_passes: int = 0  # of loaders
+    kinds: Mapping[str, int] = field(default_factory=dict)  # at the peak
+    lines: tuple[LineBytes, ...] = ()  # at the peak, most first
+    reached: Mapping[str, int] = field(default_factory=dict)  # "path:row" -> times
+    files: tuple[str, ...] = ()  # of the project, that were run
+    left_out: Mapping[str, int] = field(default_factory=dict)  # what was replaced, and how often
+    analysis: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the figures come from a model of the device instead of the device."""
+        return self.backend in SIMULATED
+
+    @property
+    def steepest(self) -> SeriesGrowth | None:
+        """The steepest certain growth from step to step; None where nothing grows."""
+        certain = [one for one in self.growth if one.growth.certain and not one.inside]
+        return max(certain, key=lambda one: one.growth.bytes_per_step, default=None)
+
+    @property
+    def growth_per_step(self) -> float:
+        """Bytes by which what is held grows with each step or turn; 0.0 where it does not grow in a line."""
+        steepest = self.steepest
+        return steepest.growth.bytes_per_step if steepest is not None else 0.0
+
+    @property
+    def usable(self) -> bool:
+        """Whether there is something to compare: the program ran, if not to its end."""
+        return self.end is not End.KILLED and (self.end is not End.FAILED or self.steps > 0)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON's types."""
+        values = asdict(self)
+        values["end"] = self.end.value
+        return values
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> RunResult:
+        """Back from them."""
+        known = dict(values)
+        known["end"] = End(known["end"])
+        known["growth"] = tuple(
+            SeriesGrowth(one["series"], Growth(**one["growth"]), one["inside"]) for one in known["growth"]
+        )
+        known["host_growth"] = Growth(**known["host_growth"])
+        known["loops"] = tuple(LoopResult(**one) for one in known["loops"])
+        known["lines"] = tuple(LineBytes(**one) for one in known["lines"])
+        for name in ("step_peaks", "step_live", "files"):
+            known[name] = tuple(known[name])
+        return cls(**known)
+
+    def write(self, path: Path) -> None:
+        """To a file, whole or not at all."""
+        unfinished = path.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(self.to_json()), encoding="utf-8")
+        unfinished.replace(path)
+
+    @classmethod
+    def read(cls, path: Path) -> RunResult:
+        """From a file that `write` wrote."""
+        return cls.from_json(json.loads(path.read_text(encoding="utf-8")))

@@ -1,0 +1,394 @@
+"""The child's side of a measured run: a program is run as `__main__`, unmodified on the disk, and what it did is told.
+
+`main` is given an `Order` and writes a `RunResult`. What keeps the run short is told in `loops.py`; what is kept
+away from the user's files in `aside.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import importlib.util
+import itertools
+import os
+import platform
+import random
+import signal
+import statistics
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any, Protocol
+
+import torch
+
+from torchmemlint.runtime import backends, internals
+from torchmemlint.runtime.aside import Aside
+from torchmemlint.runtime.evidence import Watch
+from torchmemlint.runtime.growth import NO_GROWTH, growth
+from torchmemlint.runtime.heap import heap_bytes
+from torchmemlint.runtime.instrument import Instrumented
+from torchmemlint.runtime.ledger import Ledger
+from torchmemlint.runtime.loops import Entry, Loop, LoopWatch, StopRun
+from torchmemlint.runtime.memory import MemoryUse
+from torchmemlint.runtime.order import Order, ProjectFiles
+from torchmemlint.runtime.results import End, LineBytes, LoopResult, RunResult, SeriesGrowth
+from torchmemlint.runtime.steps import Steps
+from torchmemlint.runtime.values import Values
+
+_STARTED = time.monotonic()
+_LINES = 50  # lines at the peak that are told
+_FEWEST_TURNS = 4
+
+
+class Analysis(Protocol):
+    """Something that looks at a run while it goes on, in the child, and adds what it found to the result."""
+
+    def turn(self, entry: Entry) -> None:
+        """A turn of a loop begins. The program's frames live; what is done here is watched by the tracker."""
+
+    def leave(self, entry: Entry) -> None:
+        """A loop is left; its frame still lives."""
+
+    def result(self) -> dict[str, Any]:
+        """What is added, as JSON's types. The measurement has ended; the main module's names still live."""
+
+
+class Run:
+    """A run while it goes on. `memory` is None for one without the tracker."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.steps = Steps()
+        self.module: ModuleType | None = None  # the program's `__main__`
+        self.error: BaseException | None = None  # that ended it; its traceback keeps the frames alive
+        self.exit_code: int | None = None
+        self.backend = backends.choose(order.backend) if order.tracked else None
+        self.memory: MemoryUse | None = None
+        self.watch: Watch | None = None
+        ledger = self.ledger
+        left = order.seconds - (time.monotonic() - _STARTED)
+        self.loops = LoopWatch(order.steps, left, (lambda: 0) if ledger is None else (lambda: ledger.now))
+        self.instrumented = Instrumented(ProjectFiles(order.roots), self.loops, order.overlay, order.probes)
+        self.aside = Aside(Path(order.folder), order.made_file)
+        self.values = Values() if order.values else None
+        self.times: dict[str, list[float]] = {}
+        self.heaps: dict[str, list[int]] = {}
+        self.analysis: Analysis | None = None
+        self._backwards = 0
+        self._told = 0.0
+        self._own_time = 0.0  # seconds spent in these observers, taken out of the time per step
+        self._observe()
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """What the tracker wrote down."""
+        return None if self.backend is None else self.backend.ledger
+
+    def _observe(self) -> None:
+        steps = self.steps
+        if self.values is not None:
+            steps.after_step.append(self._apart(self.values.see_parameters))
+            steps.on_backward.append(self._apart(self.values.see_losses))
+        steps.on_backward.append(self._count_backward)
+        steps.begin_pass = self._begin_pass
+        if self.backend is not None:
+            self.watch = Watch(self.backend.tracker, steps=steps)
+        steps.on_step.append(self._step)
+        if self.order.analysis is not None:
+            module, _, name = self.order.analysis.partition(":")
+            analysis: Analysis = getattr(importlib.import_module(module), name)(self)
+            self.analysis = analysis
+            self.loops.on_turn.append(analysis.turn)
+            self.loops.on_leave.append(analysis.leave)
+
+    def _apart(self, observer: Callable[[Any], None]) -> Callable[[Any], None]:
+        def observe(value: Any) -> None:
+            began = time.perf_counter()
+            observer(value)
+            self._own_time += time.perf_counter() - began
+
+        return observe
+
+    def _count_backward(self, roots: Any) -> None:
+        self._backwards += 1
+
+    def _optimizer_steps(self) -> int:
+        counts = self.loops.counts
+        return max((count for series, count in counts.items() if series.startswith("optimizer")), default=0)
+
+    def _begin_pass(self) -> Callable[[int], bool]:
+        steps, backwards = self._optimizer_steps(), self._backwards
+
+        def enough(batches: int) -> bool:
+            return self.loops.enough_batches(batches, self._optimizer_steps() - steps, self._backwards - backwards)
+
+        return enough
+
+    def _step(self, series: str) -> None:
+        now = time.perf_counter()
+        self.times.setdefault(series, []).append(now - self._own_time)
+        held = heap_bytes()
+        if held is not None:
+            ledger = self.ledger
+            self.heaps.setdefault(series, []).append(held - (0 if ledger is None else ledger.live.get("cpu", 0)))
+        if now - self._told > 0.2:
+            self._told = now
+            self.order.progress_file.write_text(str(sum(self.loops.counts.values())), encoding="utf-8")
+        self._own_time += time.perf_counter() - now
+        self.loops.step(series)
+
+    # --- running
+
+    def run(self) -> RunResult:
+        """Run the program, and tell what it did."""
+        self.loops.when_swallowed = self._leave_at_once
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self.aside.standing_in())
+            stack.enter_context(self.instrumented)
+            stack.enter_context(_time_limit(self.loops, self.order.seconds - (time.monotonic() - _STARTED)))
+            if self.backend is not None and self.watch is not None:
+                stack.enter_context(self.watch)
+                stack.enter_context(self.backend.running())
+                self.memory = MemoryUse(self.backend, self.watch)
+            else:
+                stack.enter_context(self.steps)
+            try:
+                self._program()
+            except StopRun as stop:
+                self.error = stop
+            except SystemExit as leaving:
+                self.exit_code = _exit_code(leaving)
+                self.error = leaving if self.exit_code else None
+            except BaseException as error:  # noqa: BLE001 (whatever the program raises is part of the result)
+                self.error = error
+            self.loops.paused = True
+            self._end_measurement()
+        return self._result()
+
+    def _end_measurement(self) -> None:
+        if self.memory is not None and self.watch is not None:
+            self.watch.settle()
+            self.memory.end()
+
+    def _program(self) -> None:
+        program = self.order.program
+        main = self.module = ModuleType("__main__")
+        if program.module:
+            code = _module_code(main, program.target, self.instrumented)
+        else:
+            script = program.script
+            assert script is not None
+            main.__file__ = str(script)
+            sys.argv = [program.target]
+            sys.path.insert(0, str(script.resolve().parent))
+            data = script.read_bytes()
+            code = self.instrumented.code(str(script), data)
+        main.__dict__["__builtins__"] = __builtins__
+        sys.argv[1:] = program.arguments
+        sys.modules["__main__"] = main
+        exec(code, main.__dict__)
+
+    def _leave_at_once(self) -> None:
+        """The program does not let itself be stopped: tell what there is, and leave the process."""
+        with internals.unwatched():
+            self._end_measurement()
+            self.write(self._result())
+        sys.stdout.flush()
+        os._exit(0)
+
+    # --- the result
+
+    def write(self, result: RunResult) -> None:
+        """Write the result, and first what belongs to it."""
+        if self.values is not None:
+            self.values.write(self.order.values_file)
+        result.write(self.order.result_file)
+
+    def _result(self) -> RunResult:
+        end = End.FINISHED
+        error, told = None, ""
+        if self.loops.stopped is not None:
+            end = End.TIME if self.loops.stopped == "time" else End.STOPPED
+        elif self.error is not None:
+            end = End.FAILED
+            error = _one_line(self.error)
+            told = _traceback(self.error)
+        return RunResult(
+            end=end,
+            error=error,
+            traceback=told,
+            exit_code=self.exit_code,
+            torch=torch.__version__,
+            python=platform.python_version(),
+            threads=torch.get_num_threads(),
+            seed=self.order.seed,
+            tracked=self.order.tracked,
+            seconds=time.monotonic() - _STARTED,
+            seconds_per_step=self._seconds_per_step(),
+            series=self._series(),
+            steps=self.loops.counts.get(self._series(), 0),
+            host_growth=growth(self.heaps.get(self._series(), [])) if self.heaps else NO_GROWTH,
+            host_measured=bool(self.heaps) and not self.order.tracked,
+            loops=tuple(_loop_result(loop) for loop in self.loops.loops.values()),
+            cut_passes=self.loops.cut_passes,
+            reached={f"{path}:{row}": count for (path, row), count in self.instrumented.reached.items()},
+            files=tuple(self.instrumented.read),
+            left_out=dict(self.aside.counts),
+            analysis=self.analysis.result() if self.analysis is not None else {},
+            **self._measured(),
+        )
+
+    def _series(self) -> str:
+        """The steps that are counted: those of the busiest optimizer, else of the busiest loader."""
+        counts = self.loops.counts
+        for family in ("optimizer", "loader"):
+            found = [series for series in counts if series.startswith(family)]
+            if found:
+                return max(found, key=lambda series: counts[series])
+        return ""
+
+    def _seconds_per_step(self) -> float | None:
+        times = self.times.get(self._series(), [])[1:]
+        between = [after - before for before, after in itertools.pairwise(times)]
+        return statistics.median(between) if between else None
+
+    def _measured(self) -> dict[str, Any]:
+        memory, backend = self.memory, self.backend
+        if memory is None or backend is None:
+            return {"backend": self.order.backend, "description": "without the tracker"}
+        ledger, device = memory.ledger, memory.device
+        steps = ledger.marks.get(self._series(), [])
+        return {
+            "backend": backend.name,
+            "description": backend.describe(),
+            "device": device,
+            "peak": memory.peak,
+            "peak_reserved": memory.peak_reserved,
+            "live_at_end": memory.live,
+            "step_peaks": tuple(_peaks(ledger, steps, device)),
+            "step_live": tuple(ledger.live_at(steps, device)),
+            "growth": tuple(self._growth(ledger, device)),
+            "kinds": {kind.label: nbytes for kind, nbytes in memory.by_kind().items() if nbytes},
+            "lines": tuple(
+                LineBytes(use.site.path, use.site.line, use.site.function, use.nbytes, use.storages)
+                for use in memory.by_line()[:_LINES]
+            ),
+        }
+
+    def _growth(self, ledger: Ledger, device: str) -> Iterator[SeriesGrowth]:
+        for series, marks in ledger.marks.items():
+            yield SeriesGrowth(series, growth(ledger.live_at(marks, device)))
+        entries = [loop.longest for loop in self.loops.loops.values() if loop.longest is not None]
+        stepping = any(entry.steps for entry in entries)
+        for entry in entries:
+            if entry.turns >= _FEWEST_TURNS:
+                held = growth(ledger.live_at(list(entry.moments), device))
+                inside = not entry.steps if stepping else not entry.outermost
+                yield SeriesGrowth(entry.loop.series, held, inside)
+
+
+def _peaks(ledger: Ledger, steps: list[int], device: str) -> Iterator[int]:
+    """The most bytes that lived at once within each step."""
+    live = peak = 0
+    ends = iter(steps)
+    end = next(ends, None)
+    for event, _, change in ledger.changes(device):
+        while end is not None and event >= end:
+            yield peak
+            peak, end = live, next(ends, None)
+        if end is None:
+            return
+        live += change
+        peak = max(peak, live)
+    while end is not None:
+        yield peak
+        peak, end = live, next(ends, None)
+
+
+def _loop_result(loop: Loop) -> LoopResult:
+    stepping = loop.longest is not None and bool(loop.longest.steps)
+    return LoopResult(loop.path, loop.line, loop.entries, loop.turns, loop.cuts, stepping)
+
+
+def _module_code(main: ModuleType, name: str, instrumented: Instrumented) -> Any:
+    """The code that `python -m name` runs, with the main module made ready for it."""
+    sys.argv = ["-m"]
+    sys.path.insert(0, str(Path.cwd()))
+    spec = importlib.util.find_spec(name)
+    if spec is not None and spec.submodule_search_locations is not None:
+        name = f"{name}.__main__"
+        spec = importlib.util.find_spec(name)
+    loader: Any = None if spec is None else spec.loader
+    if spec is None or not hasattr(loader, "get_code"):
+        raise ImportError(f"no module named {name}")
+    main.__spec__, main.__loader__, main.__package__ = spec, loader, spec.parent
+    if spec.origin is not None:
+        main.__file__ = sys.argv[0] = spec.origin
+    return loader.get_code(name)
+
+
+@contextlib.contextmanager
+def _time_limit(loops: LoopWatch, seconds: float) -> Iterator[None]:
+    """Stop the program from within when its time is over, also where it makes no steps."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def over(number: int, frame: FrameType | None) -> None:
+        loops.check()
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.1) + 0.1, 5.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _exit_code(leaving: SystemExit) -> int:
+    code = leaving.code
+    return 0 if code is None else code if isinstance(code, int) else 1
+
+
+def _one_line(error: BaseException) -> str:
+    text = traceback.format_exception_only(type(error), error)[-1].strip()
+    return " ".join(text.split())[:500]
+
+
+def _traceback(error: BaseException) -> str:
+    """Without our own frames at the top."""
+    here = Path(__file__).parent
+    frames = error.__traceback__
+    while frames is not None and Path(frames.tb_frame.f_code.co_filename).is_relative_to(here):
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(type(error), error, frames))
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    torch.manual_seed(seed)
+    numpy = sys.modules.get("numpy")  # torch imports it where it is installed
+    if numpy is not None:
+        numpy.random.seed(seed)
+
+
+def main(path: str) -> int:
+    """Carry out the order in a file."""
+    order = Order.read(Path(path))
+    _seed(order.seed)
+    try:
+        run = Run(order)
+    except (RuntimeError, ValueError) as problem:  # no such backend here
+        print(problem, file=sys.stderr)
+        return 2
+    gc.collect()
+    result = run.run()
+    run.write(result)
+    return 0

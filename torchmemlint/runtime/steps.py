@@ -1,0 +1,144 @@
+"""Where the steps of a program end: after each step of an optimizer, and after each batch of a loader.
+
+All hooks are public: the optimizers' global step hooks, and wrappers around `DataLoader.__iter__`,
+`torch.autograd.backward` and `torch.autograd.grad` that are taken away again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.optim import optimizer as optimizers
+from torch.utils.data import DataLoader
+
+OnStep = Callable[[str], None]
+"""Is told the series of each step that ends: `optimizer 1`, `loader 2`."""
+
+
+class Steps(contextlib.AbstractContextManager["Steps"]):
+    """While entered, tells of steps. Fill the lists before."""
+
+    def __init__(self) -> None:
+        self.before_step: list[Callable[[Any], None]] = []  # given the optimizer
+        self.after_step: list[Callable[[Any], None]] = []  # given the optimizer, before the step is told
+        self.on_batch: list[Callable[[Any], None]] = []  # given the batch
+        self.on_backward: list[Callable[[Any], None]] = []  # given the roots, before it runs
+        self.on_step: list[OnStep] = []
+        self.begin_pass: Callable[[], Callable[[int], bool]] | None = None
+        """Called when a loader's pass begins; what it gives is asked after each batch whether the pass ends here."""
+        self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._count = itertools.count(1)
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Steps:
+        """Put the hooks in place."""
+        pre = optimizers.register_optimizer_step_pre_hook(self._before_step)
+        self._stack.callback(pre.remove)
+        post = optimizers.register_optimizer_step_post_hook(self._after_step)
+        self._stack.callback(post.remove)
+        for name in ("backward", "grad"):
+            self._stack.enter_context(_replaced(torch.autograd, name, self._before_backward))
+        self._stack.enter_context(_iterating(self._batches))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Take the hooks away."""
+        self._stack.close()
+
+    def _before_step(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
+        for observer in self.before_step:
+            observer(optimizer)
+
+    def _after_step(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
+        for observer in self.after_step:
+            observer(optimizer)
+        self.ended("optimizer", optimizer)
+
+    def _before_backward(self, roots: Any, *_: Any, **__: Any) -> None:
+        for observer in self.on_backward:
+            observer(roots)
+
+    def _batches(self, loader: Any, batches: Iterator[Any]) -> Iterator[Any]:
+        return _Pass(self, loader, batches)
+
+    def ended(self, family: str, whose: Any) -> None:
+        """Tell of a step."""
+        number = self._numbers.get(whose)
+        if number is None:
+            number = self._numbers[whose] = next(self._count)
+        series = f"{family} {number}"
+        for observer in self.on_step:
+            observer(series)
+
+
+class _Pass:
+    """A loader's iterator that tells of its batches. Like the loader's own, it keeps no batch that it gave."""
+
+    def __init__(self, steps: Steps, loader: Any, batches: Iterator[Any]) -> None:
+        self._steps = steps
+        self._loader = loader
+        self._batches: Iterator[Any] | None = batches
+        self._given = 0
+        self._enough = steps.begin_pass() if steps.begin_pass is not None else None
+
+    def __iter__(self) -> _Pass:
+        return self
+
+    def __next__(self) -> Any:
+        """The next batch; its request ends the step of the one before."""
+        if self._batches is None:
+            raise StopIteration
+        if self._given:
+            self._steps.ended("loader", self._loader)
+            if self._enough is not None and self._enough(self._given):
+                self._batches = None  # ends the loader's workers
+                raise StopIteration
+        batch = next(self._batches)
+        self._given += 1
+        for observer in self._steps.on_batch:
+            observer(batch)
+        return batch
+
+    def __len__(self) -> int:
+        return len(self._batches)  # type: ignore[arg-type]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._batches, name)
+
+
+@contextlib.contextmanager
+def _iterating(through: Callable[[Any, Iterator[Any]], Iterator[Any]]) -> Iterator[None]:
+    original = DataLoader.__iter__
+
+    def iterate(loader: Any) -> Any:
+        return through(loader, original(loader))
+
+    DataLoader.__iter__ = iterate  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        DataLoader.__iter__ = original  # type: ignore[method-assign]
+
+
+@contextlib.contextmanager
+def _replaced(owner: Any, name: str, before: Callable[..., None]) -> Iterator[None]:
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def replacement(*arguments: Any, **keywords: Any) -> Any:
+        before(*arguments, **keywords)
+        return original(*arguments, **keywords)
+
+    setattr(owner, name, replacement)
+    try:
+        yield
+    finally:
+        setattr(owner, name, original)
