@@ -26,17 +26,19 @@ def _statistics() -> Callable[[], _MallInfo] | None:
     except (AttributeError, OSError, TypeError):
         return None
     function.restype = _MallInfo
-    return function  # type: ignore[no-any-return]
+    return function
 
 
-def heap_bytes() -> int | None:
+def heap_bytes(*, collect: bool = True) -> int | None:
     """The bytes in use on this process's heap; None where the C library does not tell (it is glibc 2.33 that does).
 
-    Garbage that Python has not collected yet counts, so it is collected first.
+    Garbage that Python has not collected yet counts, so it is collected first; not so without `collect`, for runs
+    in which the program's own collections belong to what is measured.
     """
     statistics = _statistics()
     if statistics is None:
         return None
-    gc.collect()
+    if collect:
+        gc.collect()
     told = statistics()
     return int(told.uordblks + told.hblkhd)

@@ -31,7 +31,7 @@ from torchmemlint.runtime import backends, internals
 from torchmemlint.runtime.aside import Aside
 from torchmemlint.runtime.evidence import Watch
 from torchmemlint.runtime.growth import NO_GROWTH, growth
-from torchmemlint.runtime.heap import heap_bytes
+from torchmemlint.runtime.host import heap_bytes
 from torchmemlint.runtime.instrument import Instrumented
 from torchmemlint.runtime.ledger import Ledger
 from torchmemlint.runtime.loops import Entry, Loop, LoopWatch, StopRun
@@ -133,7 +133,7 @@ class Run:
     def _step(self, series: str) -> None:
         now = time.perf_counter()
         self.times.setdefault(series, []).append(now - self._own_time)
-        held = heap_bytes()
+        held = heap_bytes(collect=False)
         if held is not None:
             ledger = self.ledger
             self.heaps.setdefault(series, []).append(held - (0 if ledger is None else ledger.live.get("cpu", 0)))
