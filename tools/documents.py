@@ -146,6 +146,48 @@ def retirements() -> str:
     return "\n" + "\n".join(lines) + "\n\n"
 
 
+def impact() -> str:
+    """What each rule's experiment gave, on each backend it was run on."""
+    from torchmemlint.runtime.experiments import table
+    from torchmemlint.runtime.experiments.outcome import Outcome
+
+    kept = json.loads((ROOT / "docs" / "impact.json").read_text(encoding="utf-8"))
+    parts: list[str] = []
+    for backend in ("cpu", "simulated", "cuda"):
+        parts += ["", f"## {backend}", ""]
+        if backend not in kept:
+            parts.append("Not yet measured on CUDA." if backend == "cuda" else "Not yet measured.")
+            continue
+        run = kept[backend]
+        parts += [f"{run['backend']}, torch {run['torch']}, {run['machine']}, {run['date']}.", ""]
+        parts += ["| rule | program | figure | bad → good | peak | step |", "|---|---|---|--:|--:|--:|"]
+        for outcome in map(Outcome.from_json, run["outcomes"]):
+            note = f" ({outcome.note})" if outcome.note else ""
+            cells = outcome.code, outcome.title + note, outcome.effect.value, table.change(outcome)
+            parts.append(f"| {' | '.join(cells)} | {table.share_of_peak(outcome)} | {table.time_per_step(outcome)} |")
+    return "\n".join(parts[1:]) + "\n\n"
+
+
+def costs() -> str:
+    """A few of the experiments' figures, in a sentence each."""
+    from torchmemlint.runtime.experiments import table
+    from torchmemlint.runtime.experiments.outcome import Outcome
+
+    kept = json.loads((ROOT / "docs" / "impact.json").read_text(encoding="utf-8"))
+    run = kept.get("simulated") or kept["cpu"]
+    told = {outcome.title: outcome for outcome in map(Outcome.from_json, run["outcomes"])}
+    sentences = {
+        "a loss summed without backward": "adding a loss to a running total *before* any backward: {}",
+        "a loss summed after its backward": "the same *after* backward, on the host only: {}",
+        "evaluation with gradients on": "evaluation without `no_grad`, at its peak: {}",
+        "a recurrent state carried on": "a hidden state that is never detached: {}",
+        "a hook that stores outputs": "a hook that stores outputs: {}",
+        "a graph retained for nobody": "a needless `retain_graph`, at its peak: {}",
+    }
+    lines = [f"- {sentence.format(table.change(told[title]))}" for title, sentence in sentences.items()]
+    return "\n" + "\n".join(lines) + "\n\n"
+
+
 MAKERS: dict[str, Callable[[], str]] = {
     "example": lambda: shown(EXAMPLE),
     "rules": rules,
@@ -159,6 +201,8 @@ MAKERS: dict[str, Callable[[], str]] = {
     "schema": schema,
     "coverage": coverage,
     "retirements": retirements,
+    "impact": impact,
+    "costs": costs,
 }
 
 

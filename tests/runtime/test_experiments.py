@@ -1,0 +1,83 @@
+"""The rules' experiments: that there is one for each, and that each shows what its rule says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from torchmemlint.rules.registry import all_rules
+from torchmemlint.runtime.experiments import table
+from torchmemlint.runtime.experiments.base import Experiment, Size, measure
+from torchmemlint.runtime.experiments.catalogue import EXPERIMENTS, WITHOUT, of_rule
+from torchmemlint.runtime.experiments.outcome import Effect, Figures, Outcome
+
+SMALL = Size(width=64, depth=4, batch=32, steps=8)
+COUNTED = [one for one in EXPERIMENTS if one.effect in (Effect.GROWTH, Effect.PEAK)]
+ON_A_DEVICE_ONLY = {"TML504", "TML702"}
+"""Rules about what lies on the device although the host would do: on the host alone there is no difference."""
+NOTHING_EXPECTED = {"ReLU out of place"}
+
+
+def named(experiment: Experiment) -> str:
+    return f"{experiment.code}: {experiment.title}"
+
+
+def test_each_rule_has_an_experiment_or_a_reason() -> None:
+    with_one = {experiment.code for experiment in EXPERIMENTS}
+    assert {rule.code for rule in all_rules()} == with_one | WITHOUT.keys()
+    assert not with_one & WITHOUT.keys()
+    assert len({named(experiment) for experiment in EXPERIMENTS}) == len(EXPERIMENTS)
+
+
+@pytest.mark.parametrize("experiment", COUNTED, ids=named)
+def test_counted_effects_show_on_the_host(experiment: Experiment) -> None:
+    outcome = measure(experiment, "cpu", replace(SMALL, batch=4) if experiment.code == "TML301" else SMALL)
+    assert outcome.saved is not None
+    if experiment.code in ON_A_DEVICE_ONLY or experiment.title in NOTHING_EXPECTED:
+        assert outcome.saved == 0
+    else:
+        assert outcome.saved > 0.01 * outcome.bad.peak
+
+
+def test_a_running_loss_holds_exactly_its_graph() -> None:
+    outcome = measure(of_rule("TML101")[0], "cpu", SMALL)
+    rows, width, depth, classes = SMALL.batch, SMALL.width, SMALL.depth, 10
+    features = rows * width * 4
+    # Each layer's input and each GELU's; the classes' log-probabilities, the labels, and the loss's total weight.
+    held = features * (1 + 2 * depth) + rows * classes * 4 + rows * 8 + 4
+    assert outcome.bad.growth_per_step == held
+    assert outcome.good.growth_per_step == 0
+
+
+def test_an_outcome_survives_json() -> None:
+    outcome = measure(of_rule("TML201")[0], "cpu", SMALL)
+    assert Outcome.from_json(json.loads(json.dumps(outcome.to_json()))) == outcome
+
+
+def figures(**given: float) -> Figures:
+    return replace(Figures(1000, None, 0.0, 0, None, None), **given)  # type: ignore[arg-type]
+
+
+def test_cells() -> None:
+    growing = Outcome("TML101", "", Effect.GROWTH, "", figures(growth_per_step=2048.0), figures())
+    assert table.change(growing) == "2.0 KiB/step → 0 B/step"
+    assert table.share_of_peak(growing) == "-"
+    smaller = Outcome("TML201", "", Effect.PEAK, "", figures(peak=4000), figures(peak=1000))
+    assert table.change(smaller) == "3.9 KiB → 1000 B"
+    assert table.share_of_peak(smaller) == "-75%"
+    same = Outcome("TML401", "", Effect.TIME, "", figures(seconds_per_step=0.01), figures(seconds_per_step=0.0101))
+    assert table.time_per_step(same) == "10.1 ms"
+    unknown = Outcome("TML101", "", Effect.HOST_GROWTH, "", figures(), figures())
+    assert table.change(unknown) == "?"
+    assert unknown.saved is None
+
+
+def test_the_documentation_has_every_experiment() -> None:
+    kept = json.loads((Path(__file__).parents[2] / "docs" / "impact.json").read_text(encoding="utf-8"))
+    for run in kept.values():
+        assert [one["title"] for one in run["outcomes"]] == [one.title for one in EXPERIMENTS]

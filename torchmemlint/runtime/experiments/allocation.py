@@ -1,0 +1,46 @@
+"""Allocation: TML501, TML502, TML504."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import torch
+
+from torchmemlint.runtime.experiments.base import Bench
+from torchmemlint.runtime.experiments.models import examples, perceptron
+
+
+def host_then_device(bench: Bench) -> object:
+    """A mask that is made for each step."""
+    model = perceptron(bench)
+    for _ in bench.turns():
+        with torch.no_grad():
+            shape = bench.size.batch, bench.size.width
+            mask = torch.ones(shape, device=bench.device) if bench.good else torch.ones(shape).to(bench.device)
+            model(examples(bench) * mask)
+    return model
+
+
+def emptied_cache(bench: Bench) -> object:
+    """`torch.cuda.empty_cache()` after each step of a training."""
+    model = perceptron(bench)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in bench.turns():
+        optimizer.zero_grad()
+        model(examples(bench)).square().mean().backward()
+        optimizer.step()
+        if not bench.good and bench.device.type == "cuda":
+            torch.cuda.empty_cache()
+    return optimizer
+
+
+def loaded_where_it_was_saved(bench: Bench) -> object:
+    """A checkpoint read back to the device that saved it, beside the model that takes its values."""
+    model = perceptron(bench)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "checkpoint.pt"
+        torch.save(model.state_dict(), file)
+        for _ in bench.turns():
+            model.load_state_dict(torch.load(file, map_location="cpu" if bench.good else bench.device))
+    return model

@@ -1,0 +1,86 @@
+"""Every experiment, and the reason for each rule that has none."""
+
+from __future__ import annotations
+
+from torchmemlint.runtime.experiments import (
+    activations,
+    allocation,
+    frameworks,
+    gradient_mode,
+    graphs,
+    loading,
+    training_step,
+)
+from torchmemlint.runtime.experiments.base import Experiment, Size
+from torchmemlint.runtime.experiments.outcome import Effect
+
+_LOADING = Size(width=128, depth=2, batch=32, steps=8)
+_IMAGES = Size(depth=6, batch=16, steps=8)
+_CHECKPOINT = Size(width=512, depth=4, steps=4)
+_GPU_ONLY = "only a GPU shows it: on the host there is no copy to wait for"
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    Experiment("TML101", "a loss summed without backward", Effect.GROWTH, graphs.running_loss, Size()),
+    Experiment(
+        "TML101",
+        "a loss summed after its backward",
+        Effect.HOST_GROWTH,
+        graphs.running_loss_after_backward,
+        Size(),
+        note="the graph is spent: its nodes stay on the host, nothing on the device",
+    ),
+    Experiment("TML102", "outputs collected over batches", Effect.GROWTH, graphs.collected_outputs, Size()),
+    Experiment("TML103", "an output kept on its module", Effect.PEAK, graphs.output_on_attribute, Size()),
+    Experiment("TML104", "a recurrent state carried on", Effect.GROWTH, graphs.carried_state, Size(depth=1)),
+    Experiment("TML105", "a graph retained for nobody", Effect.PEAK, graphs.retained_graph, Size()),
+    Experiment("TML106", "a hook that stores outputs", Effect.GROWTH, graphs.storing_hook, Size()),
+    Experiment("TML107", "a generator in the discriminator's step", Effect.PEAK, graphs.undetached_generator, Size()),
+    Experiment("TML108", "one backward for four micro-batches", Effect.PEAK, graphs.deferred_backward, Size()),
+    Experiment("TML109", "exceptions kept for a report", Effect.GROWTH, graphs.kept_exception, Size()),
+    Experiment("TML201", "evaluation with gradients on", Effect.PEAK, gradient_mode.evaluation, Size()),
+    Experiment("TML202", "no_grad() as a statement", Effect.PEAK, gradient_mode.statement_without_effect, Size()),
+    Experiment("TML203", "a teacher's graph, dropped", Effect.PEAK, gradient_mode.detached_teacher, Size()),
+    Experiment("TML301", "LeakyReLU out of place", Effect.PEAK, activations.leaky_activation, _IMAGES),
+    Experiment(
+        "TML301",
+        "ReLU out of place",
+        Effect.PEAK,
+        activations.rectified_activation,
+        _IMAGES,
+        note="in training the peak lies where the ReLU's copy is gone already",
+    ),
+    Experiment("TML401", "a loader without workers", Effect.TIME, loading.without_workers, _LOADING),
+    Experiment("TML402", "a loader that does not pin", Effect.TIME, loading.unpinned, _LOADING, note=_GPU_ONLY),
+    Experiment("TML403", "a copy that waits", Effect.TIME, loading.blocking_transfer, _LOADING, note=_GPU_ONLY),
+    Experiment("TML404", "workers started for each epoch", Effect.TIME, loading.respawned_workers, _LOADING),
+    Experiment("TML501", "a mask made on the host", Effect.HOST_PEAK, allocation.host_then_device, Size()),
+    Experiment(
+        "TML502", "the cache emptied for each step", Effect.TIME, allocation.emptied_cache, Size(), note=_GPU_ONLY
+    ),
+    Experiment(
+        "TML504", "a checkpoint loaded to the device", Effect.PEAK, allocation.loaded_where_it_was_saved, _CHECKPOINT
+    ),
+    Experiment("TML605", "anomaly detection left on", Effect.TIME, training_step.anomaly_detection, Size()),
+    Experiment(
+        "TML701",
+        "step outputs kept on a Lightning module",
+        Effect.HOST_GROWTH,
+        graphs.step_outputs,
+        Size(),
+        note="what the step returned is spent; its nodes stay on the host until the epoch ends",
+    ),
+    Experiment("TML702", "predictions gathered on the device", Effect.GROWTH, frameworks.predictions_on_device, Size()),
+)
+
+WITHOUT: dict[str, str] = {
+    "TML000": "about files, not about memory",
+    "TML001": "about comments, not about memory",
+    "TML002": "about comments, not about memory",
+    "TML302": "about results that are wrong or a backward that raises",
+    "TML507": "about figures that are misnamed",
+}
+
+
+def of_rule(code: str) -> list[Experiment]:
+    """The experiments of a rule, most telling first."""
+    return [experiment for experiment in EXPERIMENTS if experiment.code == code]

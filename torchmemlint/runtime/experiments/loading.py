@@ -1,0 +1,80 @@
+"""Data loading: TML401 to TML404. What these rules are about is time, and for two of them only a GPU shows it."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils.data import DataLoader, Dataset
+
+from torchmemlint.runtime.experiments.base import Bench
+from torchmemlint.runtime.experiments.models import CLASSES, perceptron
+
+WORKERS = 2
+
+
+class Prepared(Dataset[tuple[torch.Tensor, int]]):
+    """Examples that take some work each, as decoding and augmenting an image does."""
+
+    def __init__(self, bench: Bench, batches: int) -> None:
+        self.length = bench.size.batch * batches
+        self.width = bench.size.width
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        raw = torch.full((self.width, self.width), float(index))
+        for _ in range(4):
+            raw = raw.sin().cumsum(0)
+        return raw[0], index % CLASSES
+
+
+def _train(bench: Bench, loader: DataLoader[tuple[torch.Tensor, int]], model: nn.Module, *, waits: bool = True) -> None:
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    batches = iter(loader)
+    for _ in bench.turns(len(loader)):
+        batch, target = next(batches)
+        batch, target = batch.to(bench.device, non_blocking=not waits), target.to(bench.device, non_blocking=not waits)
+        loss = functional.cross_entropy(model(batch), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def without_workers(bench: Bench) -> object:
+    """An epoch whose examples take some work to prepare."""
+    model = perceptron(bench)
+    workers = WORKERS if bench.good else 0
+    _train(
+        bench, DataLoader(Prepared(bench, bench.size.steps), batch_size=bench.size.batch, num_workers=workers), model
+    )
+    return model
+
+
+def unpinned(bench: Bench) -> object:
+    """Batches copied to the device from pageable or from pinned memory."""
+    model = perceptron(bench)
+    pinned = bench.good and bench.device.type == "cuda"
+    _train(bench, DataLoader(Prepared(bench, bench.size.steps), batch_size=bench.size.batch, pin_memory=pinned), model)
+    return model
+
+
+def blocking_transfer(bench: Bench) -> object:
+    """Pinned batches copied while the program waits, or beside the computation."""
+    model = perceptron(bench)
+    pinned = bench.device.type == "cuda"
+    loader = DataLoader(Prepared(bench, bench.size.steps), batch_size=bench.size.batch, pin_memory=pinned)
+    _train(bench, loader, model, waits=not bench.good)
+    return model
+
+
+def respawned_workers(bench: Bench) -> object:
+    """Short epochs, with workers started for each or kept."""
+    model = perceptron(bench)
+    data = Prepared(bench, batches=WORKERS)
+    loader = DataLoader(data, batch_size=bench.size.batch, num_workers=WORKERS, persistent_workers=bench.good)
+    for _ in bench.turns():
+        for batch, _target in loader:
+            model(batch.to(bench.device)).mean().backward()
+    return model
