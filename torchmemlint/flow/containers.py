@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import failures
+from torchmemlint.flow import failures, gathered
 from torchmemlint.flow.facts import Collection, OddEntry, Use
 from torchmemlint.flow.graphs import tensor_from, through
 from torchmemlint.flow.interpreter import FOLDED, KEPT, MAX_ELEMENT_DEPTH, Interpreter
@@ -154,6 +154,8 @@ def put(
     loop = it.repeating(container.loops)
     if it.frame.handler is not None and loop is not None:
         failures.put(it, value, site_node, text)
+    if how == "append" and loop is not None:
+        gathered.collected(it, container, node, value, site_node, text)
     it.use(value, Use.COLLECTED)
     mark = it.origin(site_node, KEPT)
     if isinstance(value, Container):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import libcst as cst
 
 from torchmemlint.config.contracts import NamedOperation
-from torchmemlint.flow import containers, differentiation, tensors
+from torchmemlint.flow import containers, differentiation, gathered, tensors
 from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import Use
 from torchmemlint.flow.interpreter import Interpreter
@@ -66,7 +66,7 @@ def method(it: Interpreter, node: cst.Call, callee: Method, arguments: Arguments
         return guarded(it, node, name, arguments)
     if promised("passes") and arguments.items:
         return tensors.operation(it, node, name, [arguments.items[0].value], arguments)
-    if promised("wrappers") and arguments.items:
+    if arguments.items and (promised("wrappers") or _prepares(it, callee)):
         return _handed_back(it, node, arguments)
     if promised("neutral"):
         return Known("context", it.oid(node, it.frame.path), name, it.site(node))
@@ -98,6 +98,15 @@ def _differentiate(it: Interpreter, node: cst.Call, owner: Value, arguments: Arg
         first = Arguments([replace(items[0], name="0"), *items[1:]])
         return differentiation.backward(it, node, owner, first, path)
     return differentiation.backward(it, node, owner, arguments, path)
+
+
+def _prepares(it: Interpreter, callee: Method) -> bool:
+    """`self.accelerator.prepare`, where the file calls a method of it that only accelerate's Accelerator has."""
+    return (
+        callee.name == "prepare"
+        and isinstance(callee.owner, Unknown)
+        and "gather_for_metrics" in it.methods_called_on(callee.path)
+    )
 
 
 def compute(
@@ -135,6 +144,8 @@ def _read(it: Interpreter, arguments: Arguments) -> Value:
 def _handed_back(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     """`model, optimizer = accelerator.prepare(model, optimizer)`: as given; keywords are settings."""
     given = [item for item in arguments.items if item.name.isdigit()]
+    for item in given:
+        gathered.prepared(it, node, item.value)
     if len(given) == 1:
         return given[0].value
     if arguments.unknown_positional or not given:

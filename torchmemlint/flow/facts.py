@@ -444,6 +444,19 @@ class HostCreation:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceResults:
+    """Tensors that a loop over batches collects on the device, all to be brought to the host after it."""
+
+    site: Site  # what puts one into the list
+    scope: Scope
+    container: str  # the list's name
+    element: Site  # the expression that is put in
+    loop: LoopMark
+    on_device: Site  # what shows that the loop computes on a device
+    to_host: Site  # where they are brought to the host
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceCall:
     """A call that manages memory, measures it or switches debugging on (`knowledge.services`)."""
 
@@ -497,6 +510,7 @@ class FileFacts:
     sequentials: list[SequentialBuilt] = field(default_factory=list)
     failures: list[FailureHeld] = field(default_factory=list)
     host_creations: list[HostCreation] = field(default_factory=list)
+    device_results: dict[Site, DeviceResults] = field(default_factory=dict)
     services: dict[tuple[Site, Loops], ServiceCall] = field(default_factory=dict)
     checkpoint_loads: list[CheckpointLoad] = field(default_factory=list)
     loaded: set[Origin] = field(default_factory=set)  # what was read from files
@@ -510,6 +524,7 @@ class FileFacts:
     leaving: set[tuple[Origin, Site]] = field(default_factory=set)  # results of forward passes kept or given away
     given_back: set[Origin] = field(default_factory=set)  # by public methods of modules, to whoever calls them
     micro_batches: dict[LoopMark, MicroBatches] = field(default_factory=dict)  # loops over batches
+    on_device: dict[LoopMark, Site] = field(default_factory=dict)  # loops over batches -> what puts these on a device
     pieces: set[Site] = field(default_factory=set)  # where batches are cut, and what runs over the pieces
     tests: dict[Site, tuple[tuple[cst.BaseExpression, bool], ...]] = field(default_factory=dict)  # `if`s around facts
     spent: dict[Origin, list[tuple[Site, Loops]]] = field(default_factory=dict)  # backwards that free the graph

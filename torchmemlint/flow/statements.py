@@ -14,6 +14,7 @@ from torchmemlint.flow import (
     containers,
     expressions,
     failures,
+    gathered,
     gradient_modes,
     iteration,
     micro_batches,
@@ -670,6 +671,7 @@ def for_statement(it: Interpreter, node: cst.For) -> None:
         element = iteration.element_of(it, iterable, node.iter)
         overwriting.renewed(it, element)
         micro_batches.entered(it, element, node.iter)
+        gathered.entered(it, element)
         assign(it, node.target, element, node.iter)
 
     _loop(it, node, head, node.body, node.orelse)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import attributes, containers, creation, micro_batches, overwriting, statements
+from torchmemlint.flow import attributes, containers, creation, gathered, micro_batches, overwriting, statements
 from torchmemlint.flow.arguments import Arguments, flag
 from torchmemlint.flow.facts import Activation, Transfer, Use
 from torchmemlint.flow.graphs import proven, tensor_from, through
@@ -95,6 +95,7 @@ def moved(it: Interpreter, node: cst.Call, owner: Value, name: str, arguments: A
     """`.to(...)`, `.cuda()`, `.cpu()`: the graph goes along."""
     made = it.site(node)
     device = device_of(it, name, arguments, node)
+    gathered.moved(it, node, owner, arguments, device)
     batch = isinstance(owner, Known) and owner.role == "batch" and owner.qualified in ("whole", "part")
     told = it.recording or (batch and bool(it.frame.path))  # a helper moves the batches of the loaders it is given
     if told and device is not Device.UNKNOWN and isinstance(owner, Known | Tensor | Unknown):

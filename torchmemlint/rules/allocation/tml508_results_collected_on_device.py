@@ -1,0 +1,78 @@
+"""TML508 results-collected-on-device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.facts import FileFacts
+from torchmemlint.rules.base import Rule
+from torchmemlint.rules.findings import call_method, is_test, report
+from torchmemlint.syntax.text import shortened, text_of
+
+
+class ResultsCollectedOnDevice(Rule):
+    """The results of a whole pass over the data wait on the device and go to the host only after it.
+
+    ## What it does
+    Reports `preds.append(model(x))` in a loop over batches that computes on an accelerator, where all that happens to
+    the list after the loop is that it is joined and brought to the host: `torch.cat(preds).cpu().numpy()`.
+
+    ## Why it costs memory
+    The list grows with the data set, in the memory that the model needs; joining it needs the same amount once more.
+    A pass that fits with a few batches runs out of memory with all of them.
+
+    ## Example
+    ```python
+    for x, _ in loader:
+        logits.append(model(x.to(device)))
+    logits = torch.cat(logits).cpu().numpy()
+    ```
+
+    ## Use instead
+    ```python
+    for x, _ in loader:
+        logits.append(model(x.to(device)).cpu())
+    logits = torch.cat(logits).numpy()
+    ```
+
+    ## Fix safety
+    Unsafe: the values are the same, but each copy waits for its batch to be computed, which costs time where the loop
+    waits for nothing else.
+
+    ## When it stays silent
+    It is not shown that the loop computes on a device (its batches are moved there, or its loader is prepared by a
+    framework that does so); anything else is done with the list or with what it is joined to, such as a metric on the
+    device or a `gather`; elements are brought to the host already; what is collected may be single numbers (`stack`);
+    the values carry a graph, which is TML102; the list is an attribute, or stands at the module level; tests.
+
+    ## References
+    - [transformers: `eval_accumulation_steps`, the same for its Trainer](https://huggingface.co/docs/transformers/main_classes/trainer)
+    - [PyTorch FAQ: my model reports out of memory](https://pytorch.org/docs/stable/notes/faq.html)
+    """
+
+    code = "TML508"
+    name = "results-collected-on-device"
+    severity = Severity.WARNING
+    fix = Applicability.UNSAFE
+    why = "the list grows with the data set, in the memory that the model needs"
+
+    def check(self, facts: FileFacts) -> Iterator[Finding]:
+        """Yield lists that are filled on the device and wanted on the host."""
+        if is_test(facts):
+            return
+        for results in facts.device_results.values():
+            text = shortened(text_of(results.element.node), 40)
+            links = [
+                (results.on_device, "the batches of this loop come to the device here"),
+                (results.site, f"`{results.container}` keeps each result there"),
+                (results.to_host, "all of them go to the host here"),
+            ]
+            yield report(
+                self,
+                facts,
+                results.element,
+                f"`{results.container}` collects `{text}` on the device in every iteration, to be moved only later",
+                evidence=links,
+                fix=Fix("Bring each result to the host", self.fix, call_method(results.element, "cpu")),
+            )
