@@ -196,8 +196,10 @@ OPTIONS = (
     Option(
         "target-torch",
         "torch version",
-        "the newest release",
-        "The oldest torch release that the code supports. Advice names only what that release has: "
+        "what the project requires of torch, else the newest release",
+        "The oldest torch release that the code supports; where it is not given, the oldest that `pyproject.toml`, "
+        "`setup.py`, `setup.cfg` or `requirements.txt` beside the configuration asks for. Advice names only what that "
+        "release has: "
         "`torch.backends.cuda.sdp_kernel`, say, is reported from 2.3 on, when its successor came.",
         'target-torch = "2.4"',
         version,

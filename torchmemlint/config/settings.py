@@ -13,6 +13,7 @@ from pathspec import GitIgnoreSpec
 from torchmemlint.config.contracts import Framework
 from torchmemlint.config.errors import ConfigError
 from torchmemlint.config.layers import Layer
+from torchmemlint.config.requirement import oldest_torch
 from torchmemlint.config.selection import Selection, enabled, expand, specificity
 from torchmemlint.findings import Severity
 
@@ -89,7 +90,7 @@ def resolve(layer: Layer, root: Path, source: Path | None, command_line: Sequenc
         extend_exclude=layer.extend_exclude or (),
         respect_gitignore=layer.respect_gitignore is not False,
         cache_dir=root / Path(layer.cache_dir).expanduser() if layer.cache_dir else None,
-        target_torch=layer.target_torch,
+        target_torch=layer.target_torch or oldest_torch(root),
         contracts=layer.contracts or (),
     )
 

@@ -164,7 +164,8 @@ def _without_effect(piece: Piece) -> bool:
 def _walk_nested(it: Interpreter, walked: set[Function]) -> None:
     """Functions defined within functions, with what they close over; hooks with what hooks are given."""
     for _ in range(3):
-        pending = [f for f in it.local_functions.values() if f not in walked and f in it.nested]
+        local = (f for f in it.local_functions.values() if f.program is it.main)
+        pending = [f for f in local if f not in walked and f in it.nested]
         if not pending:
             return
         for function in pending:

@@ -511,6 +511,7 @@ class FileFacts:
     failures: list[FailureHeld] = field(default_factory=list)
     host_creations: list[HostCreation] = field(default_factory=list)
     device_results: dict[Site, DeviceResults] = field(default_factory=dict)
+    initial: set[Site] = field(default_factory=set)  # values that parameters are made from
     services: dict[tuple[Site, Loops], ServiceCall] = field(default_factory=dict)
     checkpoint_loads: list[CheckpointLoad] = field(default_factory=list)
     loaded: set[Origin] = field(default_factory=set)  # what was read from files

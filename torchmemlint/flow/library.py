@@ -359,6 +359,9 @@ def _parameter(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     off = isinstance(requires, Constant) and requires.known and not requires.value
     made = it.site(node)
     it.facts.leaves.add(it.origin(node))
+    data = arguments.find("0", "data")
+    if data is not None:
+        it.facts.initial.add(it.site(data.node))
     return Tensor(
         Graph.NONE if off else Graph.LIVE,
         frozenset() if off else frozenset({it.origin(node)}),

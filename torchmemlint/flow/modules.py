@@ -100,6 +100,8 @@ def _class_decorators(cls: ClassInfo) -> list[str]:
 
 def _class_has_parameters(it: Interpreter, cls: ClassInfo) -> bool | None:
     """False where a project module visibly builds no layers and no parameters; of other files, where it shows none."""
+    if cls.local is not None:
+        return None  # what it builds is in no outline
     if cls.program is not it.main:
         return None if cls.shows_layers else False
     if any(not base.startswith("torch.nn.Module") for base in cls.external_bases() if base != "object"):

@@ -33,6 +33,7 @@ class Project:
         self.ids = itertools.count(1)  # identities of objects, over all files
         self.read: dict[Path, ContextFile] = {}  # files parsed for context, ever, and what led to each
         self.texts = Texts(root)
+        self.differentiating: frozenset[Path] | None = None  # packages with models that do; None: not asked
         self._reported = 0  # of `read`
         self._finder = Finder(root)
         self._programs: dict[Path, Program | None] = {}

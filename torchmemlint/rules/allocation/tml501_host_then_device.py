@@ -44,9 +44,10 @@ class HostThenDevice(Rule):
 
     ## When it stays silent
     The factory is given a device, an `out` or pinned memory; a default device is set in the file; where the tensor goes
-    is not known to be a device, or is the host; the tensor is known to be small (less than 1024 numbers); something
-    else happens before the move; data comes from Python or numpy (`torch.tensor`, `from_numpy`), which starts on the
-    host anyway; tests.
+    is not known to be a device, or is the host; the tensor is known to be small (less than 1024 numbers); random
+    numbers are what a parameter starts from, so that a seed means the same on every machine; something else happens
+    before the move; data comes from Python or numpy (`torch.tensor`, `from_numpy`), which starts on the host anyway;
+    tests. An advice where it happens once, as in a constructor.
 
     ## References
     - [Performance tuning guide: create tensors directly on the target device](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
@@ -65,19 +66,28 @@ class HostThenDevice(Rule):
         for creation in facts.host_creations:
             if creation.numbers is not None and creation.numbers < SMALL:
                 continue
-            repeated = creation.per_batch or any(mark.node is not None for mark in creation.scope.loops)
+            if creation.factory in _RANDOM and creation.site in facts.initial:
+                continue  # a start that is the same with and without a GPU
             yield report(
                 self,
                 facts,
                 creation.site,
                 f"`{creation.callee}(…)` makes a tensor on the host that goes to `{shortened(creation.device, 40)}`",
-                severity=None if repeated else Severity.ADVICE,
+                severity=None if _is_repeated(creation) else Severity.ADVICE,
                 evidence=[
                     (creation.created, "created on the host: no `device=` is given"),
                     (creation.site, "copied to the device at once"),
                 ],
                 fix=_fix(facts, creation),
             )
+
+
+def _is_repeated(creation: HostCreation) -> bool:
+    """Is it made again and again? A loop in a constructor makes the parts of one object."""
+    function = creation.scope.function
+    if function is not None and function.name == "__init__":
+        return False
+    return creation.per_batch or any(mark.node is not None for mark in creation.scope.loops)
 
 
 def _fix(facts: FileFacts, creation: HostCreation) -> Fix:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmemlint.flow.facts import CheckpointLoad, FileFacts, Use
+from torchmemlint.flow.saving import saves_from_devices
 from torchmemlint.knowledge import checkpoints
 from torchmemlint.rules.arguments import adding, node_of, replacing
 from torchmemlint.rules.base import Rule
@@ -24,8 +25,8 @@ class LoadWithoutMapLocation(Rule):
     ## What it does
     Reports `torch.load`, `torch.hub.load_state_dict_from_url` and `torch.utils.model_zoo.load_url` without
     `map_location` where what they read is then copied into tensors that exist already (`load_state_dict`), or is a
-    whole module. An advice where the file of code saves nothing itself, as what others publish mostly comes from the
-    host (always for the last two functions), and where only an optimizer copies it.
+    whole module. An advice where the file of code saves nothing itself, or only what it moved to the host, as what
+    others publish mostly comes from there (always for the last two functions), and where only an optimizer copies it.
 
     ## Why it costs memory
     `torch.load` puts every tensor back on the device that it was saved from. What a training saved on `cuda:0` needs
@@ -110,7 +111,7 @@ def _is_doubtful(facts: FileFacts, load: CheckpointLoad) -> bool:
 
 def _saved_here(facts: FileFacts) -> bool:
     """Does the file save, too? Where files come from elsewhere, their tensors are mostly published from the host."""
-    return "torch.save(" in facts.source.text
+    return "torch.save(" in facts.source.text and saves_from_devices(facts.program)
 
 
 def _is_optimizers(facts: FileFacts, load: CheckpointLoad) -> bool:

@@ -1,4 +1,4 @@
-"""Branches of a module's own methods that only evaluation takes."""
+"""Forward passes that only evaluation runs, those that need gradients, and those of a constructor."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from torchmemlint.flow import inner_gradients
+from torchmemlint.flow.facts import FileFacts, ModuleCall, Scope
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.text import string_value
 from torchmemlint.syntax.walking import inside
@@ -44,3 +46,25 @@ def _text(node: cst.SimpleString) -> str:
 def _is_phase(text: str) -> bool:
     """`"dev"`, and `"sws2013_eval"`."""
     return not _PHASES.isdisjoint(text.lower().replace("-", "_").split("_"))
+
+
+def needs_gradients(facts: FileFacts, call: ModuleCall) -> bool:
+    """Does what is called differentiate something itself (forces, a gradient that is matched, a penalty)?"""
+    module, called = call.module, call.function
+    if module is not None and module.cls is not None:
+        called = module.cls.method(call.method or "forward")
+        if inner_gradients.in_forward(module.cls, call.method or "forward"):
+            return True
+    elif module is not None:
+        return not module.qualified and inner_gradients.of_some_model(facts.program)
+    elif called is not None and inner_gradients.differentiates(called):
+        return True
+    return called is not None and not facts.effects.get(called, set()).isdisjoint(("backward", "input-gradient"))
+
+
+def runs_once(scope: Scope) -> bool:
+    """In a constructor and in no loop: what it wastes is gone when the program begins to work."""
+    function = scope.function
+    if function is None or function.name != "__init__":
+        return False
+    return not any(isinstance(mark.node, cst.For | cst.While) for mark in scope.loops)

@@ -13,6 +13,7 @@ from torchmemlint.flow.program import Function
 from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
+from torchmemlint.rules.gradient_mode.evaluation import needs_gradients, runs_once
 from torchmemlint.rules.gradient_mode.guarding import decorate, innermost_loop, wrap
 from torchmemlint.rules.graphs.lifetime import in_forward
 from torchmemlint.syntax.walking import inside
@@ -57,7 +58,8 @@ class EvalWithoutNoGrad(Rule):
     Gradients are off by any route (context, decorator, `set_grad_enabled`, `ExitStack`, the project's own context
     managers and decorators, hooks that Lightning runs without gradients, library calls that guard themselves); every
     caller in the project turns them off (sought in the files that mention the function, where these are at most 12);
-    all parameters are frozen; inputs require gradients (saliency, attacks); in tests.
+    all parameters are frozen; inputs require gradients (saliency, attacks); what is called differentiates something
+    itself, or may, as a model of the project does (forces from an energy); in tests. An advice in a constructor.
 
     ## References
     - [Autograd mechanics: locally disabling gradient computation](https://pytorch.org/docs/stable/notes/autograd.html)
@@ -82,7 +84,7 @@ class EvalWithoutNoGrad(Rule):
                 continue  # reported inside the function
             if call.input_origins & origins - {call.origin}:
                 continue  # fed by a forward pass that is reported
-            if facts.enters_without_gradients(call.scope.function):
+            if facts.enters_without_gradients(call.scope.function) or needs_gradients(facts, call):
                 continue
             functions.add(call.scope.function)
             origins.add(call.origin)
@@ -152,10 +154,16 @@ class EvalWithoutNoGrad(Rule):
             call.site,
             f"`{call.callee}(...)` {what} but records a graph"
             + (", and its results are kept over iterations" if kept is not None else ""),
-            severity=Severity.ERROR if kept is not None else Severity.WARNING,
+            severity=_severity(call, kept),
             evidence=links,
             fix=_fix(facts, call, use, effects),
         )
+
+
+def _severity(call: ModuleCall, kept: Link | None) -> Severity:
+    if runs_once(call.scope):
+        return Severity.ADVICE
+    return Severity.ERROR if kept is not None else Severity.WARNING
 
 
 def _only_for_its_hooks(facts: FileFacts, call: ModuleCall) -> bool:

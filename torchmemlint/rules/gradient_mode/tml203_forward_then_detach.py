@@ -12,7 +12,7 @@ from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode import untrained
-from torchmemlint.rules.gradient_mode.evaluation import evaluates
+from torchmemlint.rules.gradient_mode.evaluation import evaluates, needs_gradients, runs_once
 from torchmemlint.rules.gradient_mode.guarding import wrap
 from torchmemlint.rules.graphs.lifetime import in_forward, in_module
 from torchmemlint.syntax.walking import contains
@@ -80,7 +80,7 @@ class ForwardThenDetach(Rule):
             found = detaches.get(call.origin)
             if not found or call.scope.mode is not Mode.ON or not _only_detached(facts, call):
                 continue
-            if _needs_gradients(facts, call):
+            if isinstance(call, ModuleCall) and needs_gradients(facts, call):
                 continue
             if in_module(call.scope) and evaluates(facts.tests.get(call.site, ())):
                 continue  # whoever evaluates the model turns gradients off around it
@@ -94,6 +94,7 @@ class ForwardThenDetach(Rule):
                 facts,
                 call.site,
                 f"every output of `{call.callee}(...)` is detached: its graph is built for nothing",
+                severity=Severity.ADVICE if runs_once(call.scope) else None,
                 evidence=links,
                 fix=_fix(facts, call, found),
             )
@@ -158,16 +159,6 @@ def _is_teacher(facts: FileFacts, call: WeakCall) -> bool:
         and Use.RETURNED in facts.uses.get(other.origin, Use.NOTHING)
         for other in facts.weak_calls
     )
-
-
-def _needs_gradients(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
-    """Does what is called differentiate something itself (a gradient of a gradient, a penalty)?"""
-    if isinstance(call, WeakCall):
-        return False
-    called = call.function
-    if call.module is not None and call.module.cls is not None:
-        called = call.module.cls.method(call.method or "forward")
-    return called is not None and not facts.effects.get(called, set()).isdisjoint(("backward", "input-gradient"))
 
 
 def _calls_itself(call: ModuleCall | WeakCall) -> bool:

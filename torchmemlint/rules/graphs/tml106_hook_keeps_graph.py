@@ -145,13 +145,25 @@ def _registration(hook: Hook | None) -> list[Link]:
 
 
 def _gradients_are_hooked(facts: FileFacts, hook: Hook) -> bool:
-    """Does a gradient hook stand beside this one (Grad-CAM and its kin)?"""
+    """Does a gradient hook stand beside this one (Grad-CAM and its kin), or is put on a tensor by another hook?"""
     scope = hook.scope.function
+    if scope is not None and any(
+        "gradient hook" in effects and function is not scope and _is_within(function, scope)
+        for function, effects in facts.effects.items()
+    ):
+        return True
     return any(
         other.kind in _GRADIENT_HOOKS
         and (other.scope.function is scope or (scope is not None and _same_class(other.scope.function, scope)))
         for other in facts.hooks
     )
+
+
+def _is_within(function: Function | None, scope: Function | None) -> bool:
+    """Is it the same function, or one that is defined in it?"""
+    while function is not None and function is not scope:
+        function = function.parent
+    return function is scope
 
 
 def _same_class(a: Function | None, b: Function) -> bool:

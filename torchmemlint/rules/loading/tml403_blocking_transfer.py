@@ -65,6 +65,8 @@ class BlockingTransfer(Rule):
         """Yield transfers that wait though they need not."""
         by_site: dict[Site, list[Transfer]] = {}
         for transfer in facts.transfers:
+            if transfer.site.piece.path != facts.path:
+                continue  # in a helper of another file, whose callers may have other loaders
             by_site.setdefault(transfer.site, []).append(transfer)
         loaders = {loader.site: loader for loader in facts.loaders}
         for site, transfers in by_site.items():

@@ -1,0 +1,59 @@
+"""What a file saves: told from the standard parser's tree, as functions that only save are not walked."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchmemlint.flow.program import Program
+from torchmemlint.syntax.outline import dotted
+
+
+def saves_from_devices(program: Program) -> bool:
+    """Does the file save something that it has not moved to the host first?"""
+    for piece in program.source.pieces:
+        if "torch.save(" in piece.text:
+            if piece.outline is None:
+                return True
+            for around, call in _saves(piece.outline, piece.outline):
+                if not call.args or not _is_moved_to_host(around, call.args[0]):
+                    return True
+    return False
+
+
+def _saves(node: ast.AST, around: ast.AST) -> Iterator[tuple[ast.AST, ast.Call]]:
+    """The calls of `torch.save`, each with the function that it stands in."""
+    if isinstance(node, ast.Call) and dotted(node.func) == "torch.save":
+        yield around, node
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        around = node
+    for child in ast.iter_child_nodes(node):
+        yield from _saves(child, around)
+
+
+def _is_moved_to_host(around: ast.AST, saved: ast.expr) -> bool:
+    """`{k: v.cpu() for k, v in state.items()}`, or a name to which the same function assigns such things only."""
+    if _moves_to_host(saved):
+        return True
+    if not isinstance(saved, ast.Name):
+        return False
+    values = [
+        node.value
+        for node in ast.walk(around)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == saved.id for target in node.targets)
+    ]
+    return bool(values) and all(_moves_to_host(value) for value in values)
+
+
+def _moves_to_host(value: ast.expr) -> bool:
+    return any(isinstance(node, ast.Call) and _is_move(node) for node in ast.walk(value))
+
+
+def _is_move(node: ast.Call) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="cpu"), args=[]):
+            return True
+        case ast.Call(func=ast.Attribute(attr="to"), args=[ast.Constant(value="cpu")]):
+            return True
+    return False
