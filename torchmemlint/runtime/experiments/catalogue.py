@@ -60,6 +60,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         "TML504", "a checkpoint loaded to the device", Effect.PEAK, allocation.loaded_where_it_was_saved, _CHECKPOINT
     ),
+    Experiment("TML508", "features collected on the device", Effect.GROWTH, allocation.collected_results, Size()),
     Experiment("TML605", "anomaly detection left on", Effect.TIME, training_step.anomaly_detection, Size()),
     Experiment(
         "TML701",
