@@ -1,6 +1,7 @@
 """On what memory is measured: backends behind one interface, named in every report.
 
-`cuda` reads the caching allocator of a real GPU; `cpu` counts the tensors of the program's own run on the host.
+`cuda` reads the caching allocator of a real GPU; `cpu` counts the tensors of the program's own run on the host;
+`simulated` runs a program for CUDA on the host and asks a model of the allocator.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from torchmemlint.runtime.ledger import Ledger
 from torchmemlint.runtime.tracker import StorageTracker
 
 HOST = "cpu"
-NAMES = ("auto", "cuda", "cpu")
+NAMES = ("auto", "cuda", "cpu", "simulated")
 
 
 class Backend(abc.ABC):
@@ -118,16 +119,21 @@ class Cuda(Backend):
         return f"cuda ({torch.cuda.get_device_name()}, torch {torch.__version__})"
 
 
-def choose(name: str = "auto") -> Backend:
-    """The backend of a name; `auto` is `cuda` where there is a GPU, else `cpu`.
+def choose(name: str = "auto", *, fake: bool = False, card: str | None = None) -> Backend:
+    """The backend of a name; `auto` is `cuda` where there is a GPU, else `simulated`.
 
-    Raises RuntimeError for `cuda` without a GPU, ValueError for a name that is none.
+    `fake` (compute shapes only) and `card` are for `simulated`, which they ask for where the name is `auto`. Raises
+    RuntimeError for `cuda` without a GPU, ValueError for a name that is none or what does not go together.
     """
     if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    match name:
-        case "cuda":
-            return Cuda()
-        case "cpu":
-            return Cpu()
-    raise ValueError(f"unknown backend {name!r}; it is one of {', '.join(NAMES)}")
+        name = "simulated" if fake or card is not None or not torch.cuda.is_available() else "cuda"
+    if name not in NAMES:
+        raise ValueError(f"unknown backend {name!r}; it is one of {', '.join(NAMES)}")
+    if name == "simulated":
+        from torchmemlint.runtime.simulated import cards
+        from torchmemlint.runtime.simulated.backend import Simulated
+
+        return Simulated(card or cards.DEFAULT, fake=fake)
+    if fake or card is not None:
+        raise ValueError(f"the backend {name} measures what is there; only `simulated` takes a card or is fake")
+    return Cuda() if name == "cuda" else Cpu()

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch.utils import _python_dispatch
+from torch import overrides
+from torch.utils import _device, _python_dispatch
 
 DispatchMode: Any = _python_dispatch.TorchDispatchMode
 """The mode that sees every operation below autograd (2.2 to 2.13: the same module)."""
@@ -26,6 +27,20 @@ def storage_of(tensor: torch.Tensor) -> torch.UntypedStorage | None:
         return tensor.untyped_storage()
     except (NotImplementedError, RuntimeError):
         return None
+
+
+def parts_of(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The dense tensors that a sparse one is made of; nothing for others."""
+    try:
+        if tensor.layout is torch.sparse_coo:
+            return tensor._indices(), tensor._values()
+        if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+            return tensor.crow_indices(), tensor.col_indices(), tensor.values()
+        if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+            return tensor.ccol_indices(), tensor.row_indices(), tensor.values()
+    except (NotImplementedError, RuntimeError):
+        pass
+    return ()
 
 
 def storage_key(storage: torch.UntypedStorage) -> int:
@@ -77,6 +92,42 @@ def saved_tensors(node: Any) -> Iterator[torch.Tensor]:
             yield value
         elif isinstance(value, tuple | list):
             yield from (one for one in value if isinstance(one, torch.Tensor))
+
+
+def device_constructors() -> set[Any]:
+    """The functions that make tensors on the default device."""
+    constructors: set[Any] = _device._device_constructors()
+    return constructors
+
+
+def default_device() -> torch.device | None:
+    """The device that `torch.set_default_device` or `with torch.device(...)` chose; None where nothing did."""
+    device: torch.device | None = _device.CURRENT_DEVICE
+    return device
+
+
+def without_function_modes() -> contextlib.AbstractContextManager[Any]:
+    """While entered, functions of torch's go past every TorchFunctionMode."""
+    disabled: contextlib.AbstractContextManager[Any] = _C.DisableTorchFunction()
+    return disabled
+
+
+def has_function_mode(mode: Any) -> bool:
+    """Whether a TorchFunctionMode is entered and not set aside (as it is while it handles a call)."""
+    stack: Any = overrides._get_current_function_mode_stack()  # type: ignore[no-untyped-call]
+    return any(one is mode for one in stack)
+
+
+def saving_hooks() -> tuple[Any, str]:
+    """Where the function is found by which `saved_tensors_hooks` hands its two hooks to autograd."""
+    return _C._autograd, "_push_saved_tensors_default_hooks"
+
+
+def engine_runs() -> tuple[Any, str]:
+    """Where the function is found that every backward pass goes through, as (owner, attribute)."""
+    if hasattr(torch.autograd, "_engine_run_backward"):
+        return torch.autograd, "_engine_run_backward"
+    return torch.autograd.Variable._execution_engine, "run_backward"  # 2.2
 
 
 def foreach_chooser() -> tuple[str, Callable[..., tuple[bool, bool]]] | None:

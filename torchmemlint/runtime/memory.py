@@ -174,13 +174,17 @@ class MemoryUse:
 
 
 @contextlib.contextmanager
-def track_memory(backend: str = "auto", *, on_step: OnStep | None = None) -> Iterator[MemoryUse]:
+def track_memory(
+    backend: str = "auto", *, fake: bool = False, card: str | None = None, on_step: OnStep | None = None
+) -> Iterator[MemoryUse]:
     """Measure what happens inside: `with track_memory() as memory`.
 
-    `backend` is `cuda`, `cpu` or `auto` (`cuda` where there is a GPU). `on_step` is called at the end of each
-    optimizer step and loader batch. Raises RuntimeError for `cuda` without a GPU, ValueError for other names.
+    `backend` is `cuda`, `cpu`, `simulated` or `auto` (`cuda` where there is a GPU, else `simulated`). `card` names the
+    GPU to simulate; with `fake` its operations are not computed, so that large models fit. `on_step` is called at the
+    end of each optimizer step and loader batch. Raises RuntimeError for `cuda` without a GPU, ValueError for other
+    names.
     """
-    chosen = backends.choose(backend)
+    chosen = backends.choose(backend, fake=fake, card=card)
     with Watch(chosen.tracker, on_step) as watch, chosen.running():
         memory = MemoryUse(chosen, watch)
         try:

@@ -19,6 +19,9 @@ from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.ledger import Ledger
 from torchmemlint.runtime.sites import Sites
 
+_LIFT = torch.ops.aten.lift_fresh.default
+"""Tells of a tensor that `torch.tensor` just made: an argument, but a new storage."""
+
 
 class Execution(Protocol):
     """How an operation runs, and on which device its new storages are."""
@@ -34,7 +37,7 @@ class Listener(Protocol):
     """Is told of every storage's making and freeing, as they happen."""
 
     def allocated(self, index: int, nbytes: int, device: str) -> None:
-        """A storage was made."""
+        """A storage was made; raises where the device has no memory left for it."""
 
     def freed(self, index: int, nbytes: int, device: str) -> None:
         """A storage is gone."""
@@ -91,6 +94,16 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         """The device on which a tensor's storage is counted; None where it was never seen."""
         index = self.index_of(tensor)
         return None if index is None else self.ledger.device(index)
+
+    def place(self, tensor: torch.Tensor, device: str) -> None:
+        """Note that a tensor's storage, seen before or not, is counted on a device from now on."""
+        storage = internals.storage_of(tensor)
+        if storage is None:
+            return
+        key = internals.storage_key(storage)
+        self._end(key)
+        site, loading = self.sites.current(2)
+        self._begin(storage, key, device, "place", lambda: (site, False, loading), given=False)
 
     def claim(self, tensor: torch.Tensor, kind: Kind) -> None:
         """Note what a tensor's storage is for."""
@@ -163,11 +176,15 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
     ) -> None:
         storage = internals.storage_of(tensor)
         if storage is None:
+            for part in internals.parts_of(tensor):
+                self._see(part, device, operation, site_of, given=given)
             return
         key = internals.storage_key(storage)
         index = self._index_of.get(key)
         if index is None:
-            index = self._begin(storage, key, device or str(tensor.device), operation, site_of, given)
+            if device is None or (given and operation is not _LIFT):  # what comes from outside is where it says it is
+                device = str(tensor.device)
+            index = self._begin(storage, key, device, operation, site_of, given)
         elif storage.nbytes() != self.ledger.nbytes(index):
             where = self.ledger.device(index)
             self._end(key)
@@ -187,13 +204,13 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
     ) -> int:
         site, in_backward, loading = site_of()
         nbytes = storage.nbytes()
+        if self.listener is not None:  # asked first, because it may have no memory left
+            self.listener.allocated(len(self.ledger), nbytes, device)
         index = self.ledger.allocate(nbytes, device, site, str(operation), in_backward)
         if loading or given:  # what the program is handed ready-made: a loader's batch, a tensor from before
             self.ledger.claim(index, Kind.INPUT)
         self._index_of[key] = index
         self._references[key] = weakref.ref(storage, lambda _, key=key: self._end(key))  # type: ignore[misc]
-        if self.listener is not None:
-            self.listener.allocated(index, nbytes, device)
         return index
 
     def _end(self, key: int) -> None:

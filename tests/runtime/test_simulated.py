@@ -1,0 +1,339 @@
+"""Programs written for CUDA on a machine without it: devices, errors, `torch.cuda`, and bytes to the last one."""
+
+from __future__ import annotations
+
+import copy
+import io
+from collections.abc import Iterator
+
+import pytest
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+
+from torchmemlint.runtime import track_memory  # noqa: E402
+from torchmemlint.runtime.backends import choose  # noqa: E402
+from torchmemlint.runtime.simulated.backend import Simulated  # noqa: E402
+
+pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="simulates what is there")
+MIB = 1 << 20
+
+
+@pytest.fixture
+def cuda() -> Iterator[Simulated]:
+    """A simulated A100 for the test's body."""
+    backend = Simulated(workspace=False)
+    with backend.running():
+        yield backend
+
+
+def published_sequence(workspace: bool) -> tuple[list[int], Simulated]:
+    """Two linear layers, forward and backward: the changes of `memory_allocated` after each line."""
+    backend = Simulated(workspace=workspace)
+    changes: list[int] = []
+    last = 0
+
+    def note() -> None:
+        nonlocal last
+        now = torch.cuda.memory_allocated()
+        changes.append(now - last)
+        last = now
+
+    with backend.running():
+        first = nn.Linear(1024, 1024, bias=False).to("cuda")
+        note()
+        second = nn.Linear(1024, 1, bias=False).to("cuda")
+        note()
+        inputs = torch.full((1024, 1024), 1.0, device="cuda")
+        note()
+        for _ in range(2):
+            loss = sum(second(first(inputs)))
+            note()
+            loss.backward()  # type: ignore[union-attr]
+            note()
+        for _ in range(3):
+            sum(second(first(inputs))).backward()  # type: ignore[union-attr]
+    return changes, backend
+
+
+def test_the_published_sequence_to_the_byte() -> None:
+    changes, backend = published_sequence(workspace=False)
+    assert changes == [4194304, 4096, 4194304, 4194304 + 512, 4096, 4194304, -4194304]
+    assert backend.peak_reserved("cuda:0") == 22 * MIB
+
+
+def test_the_published_sequence_with_the_workspaces_of_torch_2() -> None:
+    changes, backend = published_sequence(workspace=True)
+    assert changes == [4194304, 4096, 4194304, 4194304 + 512 + 8519680, 4096 + 8519680, 4194304, -4194304]
+    assert backend.peak_reserved("cuda:0") == 62 * MIB
+
+
+def test_everything_is_put_back() -> None:
+    def state() -> list[object]:
+        owners = [
+            torch,
+            torch.cuda,
+            torch.cuda.memory,
+            torch.Tensor,
+            nn.Module,
+            nn.functional,
+            torch.autograd,
+            torch._C,
+        ]
+        return [{name: id(value) for name, value in vars(owner).items()} for owner in owners]
+
+    before = state()
+    with track_memory("simulated"):
+        torch.set_default_device("cuda")
+        assert torch.ones(1).is_cuda
+        assert torch.cuda.is_available()
+    assert not torch.cuda.is_available()
+    assert torch.ones(1).device.type == "cpu"
+    after = state()
+    torch.set_default_device(None)
+    changed = [
+        name
+        for first, second in zip(before, after, strict=True)
+        for name in {*first, *second}  # type: ignore[misc]
+        if first.get(name) != second.get(name)  # type: ignore[attr-defined]
+    ]
+    assert [name for name in changed if name != "_GLOBAL_DEVICE_CONTEXT"] == []
+
+
+def test_devices_as_a_program_sees_them(cuda: Simulated) -> None:
+    gpu = torch.device("cuda")
+    host = torch.ones(3, 4)
+    tensors = [
+        host.to("cuda"),
+        host.to(gpu),
+        host.to("cuda:0", torch.float64),
+        host.to(device=0, non_blocking=True),
+        host.cuda(),
+        torch.ones(3, device="cuda"),
+        torch.tensor([1, 2], device=gpu),
+        torch.arange(4, device="cuda"),
+        torch.zeros_like(host, device="cuda"),
+        torch.as_tensor(host, device="cuda"),
+        torch.as_tensor([1.0], device="cuda"),
+        torch.eye(2, device="cuda").new_zeros(3),
+        torch.eye(2, device="cuda").new_tensor([1, 2]),
+        host.type("torch.cuda.FloatTensor"),
+        host.to(torch.ones(1, device="cuda")),
+        torch.cuda.FloatTensor([1.0, 2.0]),
+        torch.empty(2, device="cuda").uniform_(),
+        copy.deepcopy(host.cuda()),
+        nn.Parameter(torch.ones(2, device="cuda")),
+        torch.rand(3, generator=torch.Generator(device="cuda").manual_seed(1), device="cuda"),
+        torch.nn.functional.one_hot(torch.arange(3, device="cuda")),
+        torch.stack([host.cuda()[0], host.cuda()[1]]),
+    ]
+    for tensor in tensors:
+        assert tensor.is_cuda
+        assert not tensor.is_cpu
+        assert tensor.device == torch.device("cuda", 0)
+        assert tensor.get_device() == 0
+        assert not tensor.cpu().is_cuda
+        assert tensor.to("cpu").get_device() == -1
+    assert not host.is_cuda
+    assert not host.to(torch.float64).is_cuda
+    assert not torch.tensor([1]).is_cuda
+    gpu_tensor = host.cuda()
+    assert gpu_tensor.to("cuda") is gpu_tensor
+    assert gpu_tensor.to(torch.float32) is gpu_tensor
+    assert gpu_tensor.type() == "torch.cuda.FloatTensor"
+    assert isinstance(gpu_tensor, torch.cuda.FloatTensor)
+    assert "device='cuda:0'" in repr(gpu_tensor)
+    assert "device='cuda:0'" in repr(gpu_tensor.sum())
+    assert gpu_tensor.sum().item() == 12
+    assert gpu_tensor.tolist() == host.tolist()
+
+
+def test_default_devices_and_contexts(cuda: Simulated) -> None:
+    with torch.device("cuda"):
+        model = nn.Linear(2, 2)
+        assert torch.ones(2).is_cuda
+    assert model.weight.is_cuda
+    assert not torch.ones(2).is_cuda
+    torch.set_default_device("cuda")
+    assert torch.ones(2).is_cuda
+    assert nn.Linear(2, 2).weight.is_cuda
+    assert not torch.ones(2, device="cpu").is_cuda
+    torch.set_default_device(None)
+    assert not torch.ones(2).is_cuda
+
+
+def test_modules_move_with_their_parameters(cuda: Simulated) -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+    optimizer = torch.optim.Adam(model.parameters())
+    weight = model[0].weight
+    model.to("cuda")
+    assert model[0].weight is weight
+    assert weight.is_cuda
+    assert model[1].running_mean.is_cuda
+    model(torch.ones(2, 4, device="cuda")).sum().backward()
+    assert weight.grad is not None
+    assert weight.grad.is_cuda
+    optimizer.step()
+    assert optimizer.state[weight]["exp_avg"].is_cuda
+    assert not optimizer.state[weight]["step"].is_cuda
+    assert not model.cpu()[0].weight.is_cuda
+    assert cuda.allocator.allocated > 0
+
+
+def test_devices_do_not_mix(cuda: Simulated) -> None:
+    host, gpu = torch.ones(4, 4), torch.ones(4, 4, device="cuda")
+    for wrong in (lambda: host + gpu, lambda: gpu @ host, lambda: torch.cat([gpu, host]), lambda: nn.Linear(4, 4)(gpu)):
+        with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+            wrong()
+    assert (gpu * torch.tensor(2.0)).is_cuda
+    assert gpu[torch.tensor([0, 1])].is_cuda
+    gpu[0] = host[0]
+    host.copy_(gpu)
+    assert not host.is_cuda
+    with pytest.raises(TypeError, match="can't convert cuda:0 device type tensor to numpy"):
+        gpu.numpy()
+    with pytest.raises(RuntimeError, match="invalid device ordinal"):
+        gpu.to("cuda:1")
+
+
+def test_gradients_go_back_to_the_host(cuda: Simulated) -> None:
+    weight = torch.ones(4, requires_grad=True)
+    (weight.cuda() * 2).sum().backward()
+    assert weight.grad is not None
+    assert not weight.grad.is_cuda
+    assert weight.grad.tolist() == [2.0] * 4
+
+
+def test_code_within_backward_sees_the_gpu(cuda: Simulated) -> None:
+    seen: list[bool] = []
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(context, values):  # type: ignore[no-untyped-def]
+            return values * 2
+
+        @staticmethod
+        def backward(context, gradient):  # type: ignore[no-untyped-def]
+            seen.append(gradient.is_cuda)
+            return torch.full_like(gradient, 2.0, device="cuda") * gradient
+
+    def block(values: torch.Tensor) -> torch.Tensor:
+        seen.append(values.is_cuda)
+        return values.tanh() + torch.ones(4, device=values.device)
+
+    values = torch.ones(4, device="cuda", requires_grad=True)
+    values.register_hook(lambda gradient: seen.append(gradient.is_cuda))
+    Double.apply(checkpoint(block, values, use_reentrant=False)).sum().backward()
+    checkpoint(block, values, use_reentrant=True).sum().backward()
+    assert seen == [True] * len(seen)
+    assert len(seen) == 7
+    (gradient,) = torch.autograd.grad((values * 3).sum(), values)
+    assert gradient.is_cuda
+
+
+def test_saving_and_loading(cuda: Simulated) -> None:
+    file = io.BytesIO()
+    torch.save({"weight": torch.ones(8)}, file)
+    file.seek(0)
+    assert torch.load(file, map_location="cuda")["weight"].is_cuda
+    file.seek(0)
+    assert not torch.load(file, map_location="cpu")["weight"].is_cuda
+    assert cuda.allocator.allocated == 0
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_loaders(cuda: Simulated, workers: int) -> None:
+    loader = DataLoader(TensorDataset(torch.ones(8, 4)), batch_size=2, num_workers=workers, pin_memory=True)
+    for (batch,) in loader:
+        assert not batch.is_cuda
+        assert batch.to("cuda", non_blocking=True).sum().item() == 8
+    assert torch.ones(2).pin_memory().is_pinned()
+    assert not torch.ones(2).is_pinned()
+    assert torch.empty(2, pin_memory=True).is_pinned()
+
+
+def test_what_torch_cuda_answers() -> None:
+    backend = choose(card="T4")
+    with backend.running():
+        assert torch.cuda.is_available()
+        assert torch.cuda.device_count() == 1
+        assert torch.cuda.current_device() == 0
+        assert torch.cuda.get_device_name() == "Tesla T4"
+        assert torch.cuda.get_device_name("cuda:0") == "Tesla T4"
+        assert torch.cuda.get_device_capability(0) == (7, 5)
+        assert torch.cuda.get_device_properties(torch.device("cuda")).total_memory == 16 << 30
+        kept = torch.ones(1000, device="cuda")
+        assert torch.cuda.memory_allocated() == 4096
+        assert torch.cuda.memory_stats()["requested_bytes.all.current"] == 4000
+        assert torch.cuda.memory_reserved() == 2 * MIB
+        assert torch.cuda.mem_get_info() == ((16 << 30) - 2 * MIB, 16 << 30)
+        assert "2048 KiB" in torch.cuda.memory_summary()
+        assert torch.cuda.memory_snapshot()[0]["total_size"] == 2 * MIB
+        torch.ones(MIB, device="cuda")
+        assert torch.cuda.max_memory_allocated() == 4 * MIB + 4096
+        torch.cuda.reset_peak_memory_stats()
+        assert torch.cuda.max_memory_allocated() == 4096
+        torch.cuda.empty_cache()
+        assert torch.cuda.memory_reserved() == 2 * MIB
+        torch.cuda.synchronize()
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream), torch.cuda.device(0), torch.cuda.nvtx.range("here"):
+            stream.wait_stream(torch.cuda.current_stream())
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        end.record()
+        assert begin.elapsed_time(end) >= 0
+        assert isinstance(begin, torch.cuda.Event)
+        accelerator = getattr(torch, "accelerator", None)
+        if accelerator is not None:
+            assert accelerator.is_available()
+            assert accelerator.current_accelerator().type == "cuda"
+        del kept
+    assert backend.peak_allocated("cuda:0") == 4 * MIB + 4096  # the program's resets do not hide it
+
+
+def test_a_card_has_only_so_much_memory() -> None:
+    with Simulated("T4", workspace=False).running():
+        torch.cuda.set_per_process_memory_fraction(0.01)  # 163 MiB
+        kept = torch.empty(100 * MIB, dtype=torch.uint8, device="cuda")
+        with pytest.raises(torch.cuda.OutOfMemoryError, match=r"CUDA out of memory\. Tried to allocate 100\.00 MiB"):
+            torch.empty(100 * MIB, dtype=torch.uint8, device="cuda")
+        assert torch.cuda.memory_allocated() == 100 * MIB
+        del kept
+        assert torch.empty(100 * MIB, dtype=torch.uint8, device="cuda").is_cuda
+
+
+def test_optimizers_work_on_lists_as_on_cuda(cuda: Simulated) -> None:
+    model = nn.ModuleList([nn.Linear(512, 512, bias=False) for _ in range(4)]).to("cuda")
+    optimizer = torch.optim.Adam(model.parameters())
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    optimizer.step()
+    torch.cuda.reset_peak_memory_stats()
+    optimizer.step()
+    # Parameters, gradients and two averages, and one list of temporaries as large as all parameters.
+    assert torch.cuda.max_memory_allocated() == 5 * 4 * MIB
+
+
+def test_dropout_keeps_a_mask_of_bytes(cuda: Simulated) -> None:
+    values = torch.ones(MIB, device="cuda", requires_grad=True)
+    dropped = nn.Dropout(0.5)(values)
+    assert torch.cuda.memory_allocated() == 4 * MIB + 4 * MIB + MIB
+    assert dropped.grad_fn is not None
+
+
+def test_attention_keeps_no_matrix_of_scores(cuda: Simulated) -> None:
+    query = torch.ones(1, 2, 256, 16, device="cuda", requires_grad=True)
+    before = torch.cuda.memory_allocated()
+    attended = nn.functional.scaled_dot_product_attention(query, query, query, dropout_p=0.1)
+    sizes = 2 * 256 * 16 * 4, 2 * 256 * 4  # the output, and the sums of the softmax
+    assert torch.cuda.memory_allocated() - before == sum(sizes)
+    attended.sum().backward()
+
+
+def test_backends_that_do_not_go_together() -> None:
+    with pytest.raises(ValueError, match="only `simulated` takes a card"):
+        choose("cpu", card="T4")
+    assert choose().describe() == "simulated (allocator model of an A100 40GB; no GPU was used)"

@@ -1,0 +1,87 @@
+"""The backend `simulated`: everything of this package, put together."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from torchmemlint.runtime import internals
+from torchmemlint.runtime.backends import Backend
+from torchmemlint.runtime.simulated import cards, driver, functions
+from torchmemlint.runtime.simulated.allocator import (
+    Allocations,
+    CachingAllocator,
+    OutOfMemory,
+    max_split_of_environment,
+)
+from torchmemlint.runtime.simulated.execution import Tagged
+from torchmemlint.runtime.simulated.mapping import Mapping, mapped
+from torchmemlint.runtime.simulated.placement import GPU, Placement
+from torchmemlint.runtime.simulated.replacing import Replacements
+from torchmemlint.runtime.tracker import StorageTracker
+
+
+class SimulatedTracker(StorageTracker):
+    """The tracker, with torch's functions in it going past the mapping."""
+
+    def __torch_dispatch__(
+        self, operation: Any, types: Any, arguments: tuple[Any, ...] = (), keywords: dict[str, Any] | None = None
+    ) -> Any:
+        """One operation."""
+        with internals.without_function_modes():
+            return super().__torch_dispatch__(operation, types, arguments, keywords)
+
+
+class _Allocations(Allocations):
+    """Blocks for storages; running out of memory raises torch's own error."""
+
+    def allocated(self, index: int, nbytes: int, device: str) -> None:
+        """A storage was made."""
+        try:
+            super().allocated(index, nbytes, device)
+        except OutOfMemory as error:
+            raise torch.cuda.OutOfMemoryError(str(error)) from None
+
+
+class Simulated(Backend):
+    """A GPU that is not there: the program's tensors on the host, a model of the allocator for its bytes."""
+
+    name = "simulated"
+
+    def __init__(self, card: str = cards.DEFAULT, *, fake: bool = False, workspace: bool = True) -> None:
+        self.card = cards.card(card)
+        if fake:
+            raise NotImplementedError("simulation without computing is not there yet")
+        self.fake = fake
+        self.allocator = CachingAllocator(self.card.total, max_split_of_environment())
+        self.tracker = SimulatedTracker(listener=_Allocations({GPU: self.allocator}))
+        self.placement = Placement(self.tracker)
+        size = self.card.workspace if workspace else 0
+        self.execution = Tagged(self.placement, self.allocator, size)
+        self.tracker.execution = self.execution
+        self.mapping = Mapping(self.placement)
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Replace what asks for CUDA, then enter the tracker and the mapping."""
+        with Replacements() as replacements:
+            driver.replace_torch(replacements, self.allocator, self.card, self.mapping)
+            functions.replace_functions(replacements, self.mapping)
+            with self.tracker, mapped(self.mapping):
+                yield
+
+    def peak_allocated(self, device: str) -> int:
+        """The most bytes in the allocator's blocks at once, the matrix products' workspace among them."""
+        return self.allocator.highest_allocated if device == GPU else super().peak_allocated(device)
+
+    def peak_reserved(self, device: str) -> int | None:
+        """The most bytes that the allocator would have taken from the device."""
+        return self.allocator.highest_reserved if device == GPU else None
+
+    def describe(self) -> str:
+        """That it is a model, and of which card."""
+        how = "shapes only, " if self.fake else ""
+        return f"simulated ({how}allocator model of an {cards.title(self.card)}; no GPU was used)"

@@ -1,0 +1,234 @@
+"""What `torch.cuda`, `torch.accelerator` and their neighbours answer while a GPU is simulated.
+
+Where torch's own Python only passes on what the compiled half says (`memory_stats`, `memory_summary`, snapshots),
+that half is replaced, and the Python stays torch's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from torchmemlint.runtime.simulated import streams
+from torchmemlint.runtime.simulated.allocator import CachingAllocator
+from torchmemlint.runtime.simulated.cards import Card
+from torchmemlint.runtime.simulated.mapping import _DTYPES, Mapping
+from torchmemlint.runtime.simulated.placement import GPU_DEVICE, wanted
+from torchmemlint.runtime.simulated.replacing import Replacements
+
+
+def replace_torch(replacements: Replacements, allocator: CachingAllocator, card: Card, mapping: Mapping) -> None:
+    """Put everything in place; leaving the replacements puts torch's own back."""
+    stream_class = streams.standing_in(torch.cuda.Stream, streams.Stream)
+    event_class = streams.standing_in(torch.cuda.Event, streams.Event)
+    stream = streams.Stream()
+    answers = {
+        **_state(card),
+        **_memory(allocator),
+        **_random(),
+        "Stream": stream_class,
+        "ExternalStream": stream_class,
+        "Event": event_class,
+        "current_stream": lambda device=None: stream,
+        "default_stream": lambda device=None: stream,
+        "set_stream": lambda stream: None,
+        "stream": lambda stream: contextlib.nullcontext(),
+        "StreamContext": lambda stream: contextlib.nullcontext(),
+        "is_current_stream_capturing": lambda: False,
+    }
+    modules = [torch.cuda, torch.cuda.memory, torch.cuda.random, torch.cuda.streams]
+    for module in modules:
+        replacements.replace_present(module, answers)
+    replacements.replace_present(torch.backends.cuda, {"is_built": lambda: True})
+    replacements.replace_present(torch.cuda, {f"{name}Tensor": _tensor_type(name, mapping) for name in _DTYPES})
+    for name, value in _compiled(allocator).items():
+        replacements.replace(torch._C, name, value)
+    replacements.replace_present(
+        torch.cuda.nvtx,
+        {
+            "range_push": lambda message: 0,
+            "range_pop": lambda: 0,
+            "range_start": lambda message: 0,
+            "range_end": lambda number: None,
+            "mark": lambda message: None,
+        },
+    )
+    _replace_accelerator(replacements, allocator, card, stream)
+    generator = streams.generator_class(torch.Generator)
+    replacements.replace(torch, "Generator", generator)
+    _replace_compiler(replacements)
+
+
+def _device_checked(answer: Callable[[], Any]) -> Callable[..., Any]:
+    """A function that also takes the number of a GPU, and complains where there is no such one."""
+
+    def told(device: Any = None) -> Any:
+        if device is not None:
+            wanted(device)
+        return answer()
+
+    return told
+
+
+def _state(card: Card) -> dict[str, Any]:
+    major, minor = card.capability
+    properties = SimpleNamespace(
+        name=card.name,
+        major=major,
+        minor=minor,
+        total_memory=card.total,
+        multi_processor_count=card.processors,
+        warp_size=32,
+        max_threads_per_multi_processor=2048 if card.capability in ((8, 0), (9, 0), (7, 0)) else 1536,
+        is_integrated=False,
+        is_multi_gpu_board=False,
+        gcnArchName="",
+    )
+    return {
+        "is_available": lambda: True,
+        "is_initialized": lambda: True,
+        "init": lambda: None,
+        "_lazy_init": lambda: None,
+        "device_count": lambda: 1,
+        "current_device": lambda: 0,
+        "set_device": _device_checked(lambda: None),
+        "_exchange_device": lambda device: 0,
+        "_maybe_exchange_device": lambda device: 0,
+        "synchronize": _device_checked(lambda: None),
+        "ipc_collect": lambda: None,
+        "get_device_name": _device_checked(lambda: card.name),
+        "get_device_capability": _device_checked(lambda: card.capability),
+        "get_device_properties": _device_checked(lambda: properties),
+        "can_device_access_peer": lambda device, peer: False,
+        "is_bf16_supported": lambda including_emulation=True: including_emulation or card.has_bfloat16,
+        "is_tf32_supported": lambda: card.capability >= (8, 0),
+        "get_arch_list": lambda: [f"sm_{major}{minor}"],
+        "get_gencode_flags": lambda: f"-gencode compute=compute_{major}{minor},code=sm_{major}{minor}",
+        "get_sync_debug_mode": lambda: 0,
+        "set_sync_debug_mode": lambda debug_mode: None,
+        "list_gpu_processes": _device_checked(lambda: "GPU:0\nno processes are running"),
+        "utilization": _device_checked(lambda: 0),
+    }
+
+
+def _memory(allocator: CachingAllocator) -> dict[str, Any]:
+    def free_and_total() -> tuple[int, int]:
+        total = allocator.total or 0
+        return total - allocator.reserved, total
+
+    def set_fraction(fraction: float, device: Any = None) -> None:
+        if not 0 <= fraction <= 1:
+            raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
+        allocator.limit = int((allocator.total or 0) * fraction)
+
+    return {
+        "mem_get_info": _device_checked(free_and_total),
+        "set_per_process_memory_fraction": set_fraction,
+        "empty_cache": allocator.empty_cache,
+        "_record_memory_history": lambda *arguments, **keywords: None,
+        "get_allocator_backend": lambda: "native",
+    }
+
+
+def _compiled(allocator: CachingAllocator) -> dict[str, Any]:
+    """What the compiled half of torch says of memory."""
+    return {
+        "_cuda_memoryStats": lambda device: allocator.statistics(),
+        "_cuda_resetPeakMemoryStats": lambda device: allocator.reset_peaks(),
+        "_cuda_resetAccumulatedMemoryStats": lambda device: allocator.reset_accumulated(),
+        "_cuda_memorySnapshot": lambda *arguments: {
+            "segments": allocator.snapshot(),
+            "device_traces": [[]],
+            "allocator_settings": {},
+        },
+    }
+
+
+def _random() -> dict[str, Any]:
+    """The GPU's generator is the host's; seeding it leaves that alone, as on a GPU."""
+
+    def set_state(state: Any, device: Any = "cuda") -> None:
+        torch.set_rng_state(state)
+
+    def set_states(states: Any) -> None:
+        for state in states:
+            set_state(state)
+
+    return {
+        "manual_seed": lambda seed: None,
+        "manual_seed_all": lambda seed: None,
+        "seed": lambda: None,
+        "seed_all": lambda: None,
+        "initial_seed": torch.initial_seed,
+        "get_rng_state": lambda device="cuda": torch.get_rng_state(),
+        "get_rng_state_all": lambda: [torch.get_rng_state()],
+        "set_rng_state": set_state,
+        "set_rng_state_all": set_states,
+    }
+
+
+def _replace_accelerator(
+    replacements: Replacements, allocator: CachingAllocator, card: Card, stream: streams.Stream
+) -> None:
+    accelerator = getattr(torch, "accelerator", None)
+    if accelerator is None:
+        return
+    cuda: Any = torch.cuda
+    answers = {
+        "is_available": lambda: True,
+        "device_count": lambda: 1,
+        "current_accelerator": lambda check_available=False: torch.device("cuda"),
+        "current_device_index": lambda: 0,
+        "current_device_idx": lambda: 0,
+        "set_device_index": _device_checked(lambda: None),
+        "set_device_idx": _device_checked(lambda: None),
+        "device_index": lambda device: contextlib.nullcontext(),
+        "current_stream": _device_checked(lambda: stream),
+        "set_stream": lambda stream: None,
+        "synchronize": _device_checked(lambda: None),
+        "empty_cache": allocator.empty_cache,
+        "memory_stats": lambda device=None: cuda.memory_stats(),
+        "memory_allocated": _device_checked(lambda: allocator.allocated),
+        "max_memory_allocated": _device_checked(lambda: allocator.peak_allocated),
+        "memory_reserved": _device_checked(lambda: allocator.reserved),
+        "max_memory_reserved": _device_checked(lambda: allocator.peak_reserved),
+        "reset_peak_memory_stats": _device_checked(allocator.reset_peaks),
+        "reset_accumulated_memory_stats": _device_checked(allocator.reset_accumulated),
+        "get_memory_info": _device_checked(lambda: cuda.mem_get_info()),
+        "get_device_capability": _device_checked(lambda: {"supported_dtypes": set(_DTYPES.values())}),
+    }
+    replacements.replace_present(accelerator, answers)
+    replacements.replace_present(getattr(accelerator, "memory", None), answers)
+
+
+def _tensor_type(name: str, mapping: Mapping) -> type:
+    """What replaces `torch.cuda.FloatTensor` and its like."""
+    dtype = _DTYPES[name]
+
+    class Meta(type):
+        def __call__(cls, *arguments: Any) -> torch.Tensor:
+            data = arguments[0] if arguments else ()
+            if isinstance(data, int | torch.Size):
+                return torch.empty(*arguments, dtype=dtype, device=GPU_DEVICE)
+            if isinstance(data, torch.Tensor):
+                return data.to(GPU_DEVICE, dtype)
+            return torch.tensor(data, dtype=dtype, device=GPU_DEVICE)
+
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, torch.Tensor) and instance.dtype == dtype and mapping.placement.on_gpu(instance)
+
+    return Meta(f"{name}Tensor", (), {"__module__": "torch.cuda", "dtype": dtype})
+
+
+def _replace_compiler(replacements: Replacements) -> None:
+    """Compiled code goes past every mode, so compiled functions run as they are written."""
+
+    def compile_nothing(model: Any = None, **keywords: Any) -> Any:
+        return (lambda function: function) if model is None else model
+
+    replacements.replace(torch, "compile", compile_nothing)
+    replacements.replace_present(torch.nn.Module, {"compile": lambda self, *arguments, **keywords: None})

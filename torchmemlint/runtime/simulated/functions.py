@@ -1,0 +1,129 @@
+"""Functions that do something else with tensors of a GPU: dropout, attention, loading, grouping, backward."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - everyone calls it so
+
+from torchmemlint.runtime import internals
+from torchmemlint.runtime.simulated.mapping import Mapping
+from torchmemlint.runtime.simulated.placement import GPU, HOST, wanted
+from torchmemlint.runtime.simulated.replacing import Replacements
+from torchmemlint.runtime.tracker import tensors_in
+
+
+def replace_functions(replacements: Replacements, mapping: Mapping) -> None:
+    """Put everything in place; leaving the replacements puts torch's own back."""
+    _replace_dropout(replacements, mapping)
+    _replace_attention(replacements, mapping)
+    _replace_backward(replacements, mapping)
+    _replace_grouping(replacements, mapping)
+    _replace_loading(replacements, mapping)
+
+
+def _replace_dropout(replacements: Replacements, mapping: Mapping) -> None:
+    """CUDA's dropout keeps a mask of bytes; the host's multiplies by a tensor of the input's type."""
+    functional, compiled = F.dropout, torch.dropout
+
+    def dropped(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+        if training and not inplace and 0 < p < 1 and input.numel() and mapping.placement.on_gpu(input):
+            return torch.native_dropout(input, p, True)[0]
+        return functional(input, p, training, inplace)
+
+    def handler(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        values = dict(zip(("input", "p", "training", "inplace"), arguments, strict=False)) | keywords
+        values["training"] = values.pop("train", values.get("training", True))
+        with mapping.placement.inside(arguments, keywords):
+            return dropped(**values)
+
+    replacements.replace(F, "dropout", dropped)
+    mapping.handle(functional, handler)
+    mapping.handle(compiled, handler)
+
+
+def _replace_attention(replacements: Replacements, mapping: Mapping) -> None:
+    """CUDA's fused attention also drops; the host's does not, and would keep the whole matrix of scores for it."""
+    original = F.scaled_dot_product_attention
+
+    def attended(
+        query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, *rest: Any, **more: Any
+    ) -> Any:
+        if mapping.placement.on_gpu(query):
+            dropout_p = 0.0
+        return original(query, key, value, attn_mask, dropout_p, *rest, **more)
+
+    def handler(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        with mapping.placement.inside(arguments, keywords):
+            return attended(*arguments, **keywords)
+
+    replacements.replace(F, "scaled_dot_product_attention", attended)
+    mapping.handle(original, handler)
+
+
+def _replace_backward(replacements: Replacements, mapping: Mapping) -> None:
+    """Within a backward pass the user's code runs too (hooks, checkpoints, own functions): it sees the mapping."""
+    owner, name = internals.engine_runs()
+    original = getattr(owner, name)
+
+    def run(roots: Any, *arguments: Any, **keywords: Any) -> Any:
+        roots = tuple(roots)
+        with mapping.again(), mapping.placement.inside(roots, {}):
+            return original(roots, *arguments, **keywords)
+
+    replacements.replace(owner, name, run)
+    owner, name = internals.saving_hooks()
+    push = getattr(owner, name)
+
+    def pushed(pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
+        def packed(tensor: Any) -> Any:
+            with mapping.again():
+                return pack(tensor)
+
+        push(packed, unpack)
+
+    replacements.replace(owner, name, pushed)
+
+
+def _replace_grouping(replacements: Replacements, mapping: Mapping) -> None:
+    """Optimizers and gradient clipping group tensors by device, in compiled code that sees the host's only."""
+    name = "_group_tensors_by_device_and_dtype"
+
+    def group(lists: list[list[Any]], with_indices: bool = False) -> dict[Any, Any]:
+        groups: dict[Any, Any] = {}
+        for place, first in enumerate(lists[0]):
+            device = torch.device(mapping.placement.where(first))
+            columns, indices = groups.setdefault((device, first.dtype), ([[] for _ in lists], []))
+            for column, one in zip(columns, lists, strict=True):
+                if one:
+                    column.append(one[place])
+            if with_indices:
+                indices.append(place)
+        return groups
+
+    for module in [module for module_name, module in sys.modules.items() if module_name.startswith("torch.")]:
+        if name in getattr(module, "__dict__", {}) and module is not torch._C:
+            replacements.replace(module, name, group)
+
+
+def _replace_loading(replacements: Replacements, mapping: Mapping) -> None:
+    """`torch.load(map_location="cuda")` loads on the host and tags; loaders need not pin what they load."""
+    load = torch.load
+
+    def loaded(f: Any, map_location: Any = None, *arguments: Any, **keywords: Any) -> Any:
+        if not isinstance(map_location, str | torch.device) or wanted(map_location) != GPU:
+            return load(f, map_location, *arguments, **keywords)
+        with mapping.placement.forcing(HOST):
+            result = load(f, HOST, *arguments, **keywords)
+        for tensor in tensors_in(result):
+            if not mapping.placement.on_gpu(tensor):
+                mapping.placement.tracker.place(tensor, GPU)
+        return result
+
+    replacements.replace(torch, "load", loaded)
+    from torch.utils.data._utils import pin_memory
+
+    replacements.replace(pin_memory, "pin_memory", lambda data, device=None: data)
