@@ -114,7 +114,7 @@ def without_function_modes() -> contextlib.AbstractContextManager[Any]:
 
 def has_function_mode(mode: Any) -> bool:
     """Whether a TorchFunctionMode is entered and not set aside (as it is while it handles a call)."""
-    stack: Any = overrides._get_current_function_mode_stack()  # type: ignore[no-untyped-call]
+    stack: Any = overrides._get_current_function_mode_stack()
     return any(one is mode for one in stack)
 
 

@@ -198,7 +198,7 @@ class Mapping(TorchFunctionMode):
             with self.placement.forcing(target):
                 return tensor.to(dtype=dtype, copy=copied, **options)
         if tensor.requires_grad and torch.is_grad_enabled():
-            moved: Tensor = _Move.apply(tensor, self.placement, source, target, dtype, options)  # type: ignore[no-untyped-call]
+            moved: Tensor = _Move.apply(tensor, self.placement, source, target, dtype, options)
             return moved
         with self.placement.forcing(target):
             return self.across(tensor, target, dtype, options)
@@ -257,7 +257,7 @@ class _Move(torch.autograd.Function):
         """The gradient goes back to where the tensor was."""
         placement, source, target, dtype = context.back
         (gradient,) = gradients
-        moved: Any = _Move.apply(gradient, placement, source, target, dtype, {})  # type: ignore[no-untyped-call]
+        moved: Any = _Move.apply(gradient, placement, source, target, dtype, {})
         return moved, None, None, None, None, None
 
 
@@ -265,13 +265,13 @@ class _Move(torch.autograd.Function):
 def mapped(mapping: Mapping) -> Iterator[None]:
     """Enter the mode, and leave behind no default device that the program set meanwhile."""
     before = internals.default_device()
-    mapping.__enter__()  # type: ignore[no-untyped-call]
+    mapping.__enter__()
     try:
         yield
     finally:
         changed = internals.default_device() != before
         if changed:
             torch.set_default_device(None)
-        mapping.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+        mapping.__exit__(None, None, None)
         if changed and before is not None:
             torch.set_default_device(before)
