@@ -225,10 +225,14 @@ def _tensor_type(name: str, mapping: Mapping) -> type:
 
 
 def _replace_compiler(replacements: Replacements) -> None:
-    """Compiled code goes past every mode, so compiled functions run as they are written."""
+    """Compiled code goes past every mode, so compiled functions run as they are written.
+
+    Where someone else has replaced `torch.compile` already (to tell of it), theirs stays.
+    """
 
     def compile_nothing(model: Any = None, **keywords: Any) -> Any:
         return (lambda function: function) if model is None else model
 
-    replacements.replace(torch, "compile", compile_nothing)
-    replacements.replace_present(torch.nn.Module, {"compile": lambda self, *arguments, **keywords: None})
+    for owner, replacement in ((torch, compile_nothing), (torch.nn.Module, lambda self, *_, **__: None)):
+        if getattr(owner.compile, "__module__", "").partition(".")[0] == "torch":
+            replacements.replace(owner, "compile", replacement)
