@@ -143,7 +143,23 @@ def test_observers_see_turns_and_leaving() -> None:
     assert seen == ["turn 1", "turn 1", "leave 1 after 2"]
     longest = next(iter(loops.loops.values())).longest
     assert isinstance(longest, Entry)
-    assert longest.outermost
+    assert longest.around is None
+
+
+def test_loops_within_a_step_are_told_from_those_between_steps() -> None:
+    loops = watch(steps=6)
+    text = """
+        for layer in range(2): pass
+        for epoch in range(9):
+            for batch in range(99):
+                for time in range(4): pass
+                step()
+            for test in range(3):
+                for layer in range(2): pass
+        """
+    run(text, loops)
+    within = {loop.line: loop.longest.within_a_step for loop in loops.loops.values() if loop.longest is not None}
+    assert within == {2: False, 3: False, 4: False, 5: True, 7: False, 8: False}
 
 
 def test_probes_count_how_often_a_line_is_reached() -> None:

@@ -15,6 +15,7 @@ from torchmemlint.cli.check import check
 from torchmemlint.cli.config import config
 from torchmemlint.cli.rule import rule
 from torchmemlint.cli.terminal import complain
+from torchmemlint.cli.verify import verify
 
 DEFAULT = "check"
 INTERRUPTED = 130
@@ -42,7 +43,7 @@ def cli() -> None:
     """Find GPU-memory anti-patterns in PyTorch code, without running it."""
 
 
-for command in (check, rule, config):
+for command in (check, rule, config, verify):
     cli.add_command(command)
 
 

@@ -52,5 +52,11 @@ def emit(stream: TextIO, text: str) -> None:
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        text = text.replace("│", "|").replace("…", "...").encode(encoding, "backslashreplace").decode(encoding)
+        text = (
+            text.replace("│", "|")
+            .replace("…", "...")
+            .replace("→", "->")
+            .encode(encoding, "backslashreplace")
+            .decode(encoding)
+        )
     stream.write(text)

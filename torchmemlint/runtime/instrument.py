@@ -48,6 +48,7 @@ class Instrumented:
         self.files = files
         self.loops = loops
         self.reached: Counter[tuple[str, int]] = Counter()
+        self.loop_ends: dict[tuple[str, int], int] = {}  # (path, line) -> its last line
         self.read: dict[str, str] = {}  # path -> text, of the project files that were run
         self._overlay = {str(Path(path).resolve()): text for path, text in (overlay or {}).items()}
         self._probes = {str(Path(path).resolve()): tuple(rows) for path, rows in (probes or {}).items()}
@@ -87,7 +88,9 @@ class Instrumented:
         """A file of the project, compiled with ticks."""
         tree = ast.parse(self.text(path, data), path)
         probes = self._probes.get(str(Path(path).resolve()), ())
-        tree = _Ticks(path).visit(tree)
+        ticks = _Ticks(path)
+        tree = ticks.visit(tree)
+        self.loop_ends |= ticks.ends
         for row in probes:
             _probe(tree, path, row)
         return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
@@ -99,12 +102,14 @@ class _Ticks(ast.NodeTransformer):
     def __init__(self, path: str) -> None:
         self._path = path
         self._count = 0
+        self.ends: dict[tuple[str, int], int] = {}
 
     def _loop(self, node: Any) -> Any:
         self.generic_visit(node)
         self._count += 1
         name = f"__torchmemlint_loop_{self._count}__"
         line = node.lineno
+        self.ends[self._path, line] = node.end_lineno
         turn = ast.If(_call(_TURN, ast.Name(name, ast.Load())), [ast.Break()], [])
         node.body.insert(0, turn)
         enter = ast.Assign([ast.Name(name, ast.Store())], _call(_ENTER, ast.Constant(self._path), ast.Constant(line)))

@@ -72,7 +72,7 @@ def launch(order: Order, progress: Progress | None = None) -> RunResult:
     with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
         process = subprocess.Popen(
             child,
-            cwd=order.program.directory,
+            cwd=order.program.elsewhere or order.program.directory,
             env=environment(),
             stdin=subprocess.DEVNULL,
             stdout=out,

@@ -39,14 +39,28 @@ class Entry:
     moments: array[int] = field(default_factory=lambda: array("q"))  # in events: the beginning of each turn
     turns: int = 0
     steps: Counter[str] = field(default_factory=Counter)  # by series, those inside
+    began: int = 0  # in events
+    ended: int | None = None
     cut: bool = False
-    outermost: bool = True  # no loop of the project ran around it
+    around: Entry | None = None  # that of the loop of the project which ran when this one was entered
 
     @property
     def had(self) -> int:
         """The steps inside: those of the busiest optimizer, where none stepped those of the busiest loader."""
         optimizers = [count for series, count in self.steps.items() if series.startswith("optimizer")]
         return max(optimizers or self.steps.values(), default=0)
+
+    @property
+    def within_a_step(self) -> bool:
+        """Whether it ran inside of a step, where bytes grow by nature: a loop over layers, or over time.
+
+        The nearest loop around it that has steps tells: one step in each turn, or less, makes it a loop over
+        batches; more make it one over epochs, in which an evaluation has a loop of its own.
+        """
+        around = self.around
+        while around is not None and not around.steps:
+            around = around.around
+        return not self.steps and around is not None and around.had <= 1.5 * around.turns
 
 
 @dataclass(slots=True)
@@ -59,7 +73,6 @@ class Loop:
     turns: int = 0
     cuts: int = 0
     longest: Entry | None = None  # of those with steps inside the one with most turns; without any, of all
-    first_moments: array[int] = field(default_factory=lambda: array("q"))  # in events: when it was entered
 
     @property
     def series(self) -> str:
@@ -93,9 +106,7 @@ class LoopWatch:
         if loop is None:
             loop = self.loops[path, line] = Loop(path, line)
         loop.entries += 1
-        if len(loop.first_moments) < _REMEMBERED:
-            loop.first_moments.append(self._now())
-        entry = Entry(loop, outermost=not self.active)
+        entry = Entry(loop, began=self._now(), around=self.active[-1] if self.active else None)
         self.active.append(entry)
         return entry
 
@@ -118,6 +129,7 @@ class LoopWatch:
         """A loop ends, in whatever way; its locals still live."""
         for observer in self.on_leave:
             observer(entry)
+        entry.ended = self._now()
         for place in range(len(self.active) - 1, -1, -1):  # a generator's loop may end out of order
             if self.active[place] is entry:
                 del self.active[place]

@@ -24,7 +24,8 @@ class Program:
     target: str  # the script's path as given, or the module's dotted name
     arguments: tuple[str, ...] = ()
     module: bool = False
-    directory: str = "."  # where it runs
+    directory: str = "."  # where it is called from: what the target is relative to
+    elsewhere: str | None = None  # the working directory, where that is another one
 
     @property
     def script(self) -> Path | None:
@@ -64,6 +65,7 @@ class Order:
     folder: str  # private to this run: what it writes goes here
     roots: tuple[str, ...]
     backend: str = "auto"
+    fake: bool = False  # compute shapes only
     steps: int = STEPS
     seconds: float = SECONDS
     seed: int = 0

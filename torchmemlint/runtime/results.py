@@ -32,13 +32,15 @@ class End(enum.Enum):
 class SeriesGrowth:
     """How the bytes held grow along something that happens again and again.
 
-    `series` is `optimizer 1`, `loader 2`, or `loop path:line`. `inside` is false for loops that lie within a step,
-    in which bytes grow by nature.
+    `series` is `optimizer 1`, `loader 2`, or `loop path:line`. `inside` is true for loops that lie within a step, in
+    which bytes grow by nature; `stepping` is false for loops without steps, in which they may (a loop that makes the
+    layers of a model).
     """
 
     series: str
     growth: Growth
     inside: bool = False
+    stepping: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,12 @@ class LoopResult:
 
     path: str
     line: int
+    end_line: int
     entries: int
     turns: int
     cuts: int  # how often it was left early, for the budget
     stepping: bool  # whether steps ended inside
+    peak: int | None = None  # the most bytes held at once while it ran, that is in its longest entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,17 @@ class LineBytes:
     function: str
     nbytes: int
     storages: int
+
+
+@dataclass(frozen=True, slots=True)
+class LineGrowth:
+    """How the bytes that one line made, and that are still held, grow along a series."""
+
+    path: str
+    line: int
+    function: str
+    series: str
+    growth: Growth
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +111,7 @@ class RunResult:
     cut_passes: int = 0  # of loaders
     kinds: Mapping[str, int] = field(default_factory=dict)  # at the peak
     lines: tuple[LineBytes, ...] = ()  # at the peak, most first
+    growing_lines: tuple[LineGrowth, ...] = ()  # certain ones, steepest first
     reached: Mapping[str, int] = field(default_factory=dict)  # "path:row" -> times
     files: tuple[str, ...] = ()  # of the project, that were run
     left_out: Mapping[str, int] = field(default_factory=dict)  # what was replaced, and how often
@@ -108,8 +124,9 @@ class RunResult:
 
     @property
     def steepest(self) -> SeriesGrowth | None:
-        """The steepest certain growth from step to step; None where nothing grows."""
-        certain = [one for one in self.growth if one.growth.certain and not one.inside]
+        """The steepest certain growth from step to step (of a program without steps, from turn to turn), or None."""
+        stepping = any(one.stepping for one in self.growth)
+        certain = [one for one in self.growth if one.growth.certain and not one.inside and one.stepping == stepping]
         return max(certain, key=lambda one: one.growth.bytes_per_step, default=None)
 
     @property
@@ -134,12 +151,13 @@ class RunResult:
         """Back from them."""
         known = dict(values)
         known["end"] = End(known["end"])
-        known["growth"] = tuple(
-            SeriesGrowth(one["series"], Growth(**one["growth"]), one["inside"]) for one in known["growth"]
-        )
+        known["growth"] = tuple(SeriesGrowth(**{**one, "growth": Growth(**one["growth"])}) for one in known["growth"])
         known["host_growth"] = Growth(**known["host_growth"])
         known["loops"] = tuple(LoopResult(**one) for one in known["loops"])
         known["lines"] = tuple(LineBytes(**one) for one in known["lines"])
+        known["growing_lines"] = tuple(
+            LineGrowth(**{**one, "growth": Growth(**one["growth"])}) for one in known["growing_lines"]
+        )
         for name in ("step_peaks", "step_live", "files"):
             known[name] = tuple(known[name])
         return cls(**known)

@@ -10,16 +10,12 @@ import contextlib
 import gc
 import importlib
 import importlib.util
-import itertools
 import os
-import platform
 import random
 import signal
-import statistics
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -30,20 +26,18 @@ import torch
 from torchmemlint.runtime import backends, internals
 from torchmemlint.runtime.aside import Aside
 from torchmemlint.runtime.evidence import Watch
-from torchmemlint.runtime.growth import NO_GROWTH, growth
 from torchmemlint.runtime.host import heap_bytes
 from torchmemlint.runtime.instrument import Instrumented
 from torchmemlint.runtime.ledger import Ledger
-from torchmemlint.runtime.loops import Entry, Loop, LoopWatch, StopRun
+from torchmemlint.runtime.loops import Entry, LoopWatch, StopRun
 from torchmemlint.runtime.memory import MemoryUse
-from torchmemlint.runtime.order import Order, ProjectFiles
-from torchmemlint.runtime.results import End, LineBytes, LoopResult, RunResult, SeriesGrowth
+from torchmemlint.runtime.order import Order, Program, ProjectFiles
+from torchmemlint.runtime.outcome import outcome
+from torchmemlint.runtime.results import RunResult
 from torchmemlint.runtime.steps import Steps
 from torchmemlint.runtime.values import Values
 
 _STARTED = time.monotonic()
-_LINES = 50  # lines at the peak that are told
-_FEWEST_TURNS = 4
 
 
 class Analysis(Protocol):
@@ -64,11 +58,12 @@ class Run:
 
     def __init__(self, order: Order) -> None:
         self.order = order
+        self.started = _STARTED
         self.steps = Steps()
         self.module: ModuleType | None = None  # the program's `__main__`
         self.error: BaseException | None = None  # that ended it; its traceback keeps the frames alive
         self.exit_code: int | None = None
-        self.backend = backends.choose(order.backend) if order.tracked else None
+        self.backend = _backend(order) if order.tracked else None
         self.memory: MemoryUse | None = None
         self.watch: Watch | None = None
         ledger = self.ledger
@@ -169,7 +164,7 @@ class Run:
                 self.error = error
             self.loops.paused = True
             self._end_measurement()
-        return self._result()
+        return outcome(self)
 
     def _end_measurement(self) -> None:
         if self.memory is not None and self.watch is not None:
@@ -180,12 +175,12 @@ class Run:
         program = self.order.program
         main = self.module = ModuleType("__main__")
         if program.module:
-            code = _module_code(main, program.target, self.instrumented)
+            code = _module_code(main, program)
         else:
             script = program.script
             assert script is not None
             main.__file__ = str(script)
-            sys.argv = [program.target]
+            sys.argv = [program.target if program.elsewhere is None else str(script)]
             sys.path.insert(0, str(script.resolve().parent))
             data = script.read_bytes()
             code = self.instrumented.code(str(script), data)
@@ -198,11 +193,9 @@ class Run:
         """The program does not let itself be stopped: tell what there is, and leave the process."""
         with internals.unwatched():
             self._end_measurement()
-            self.write(self._result())
+            self.write(outcome(self))
         sys.stdout.flush()
         os._exit(0)
-
-    # --- the result
 
     def write(self, result: RunResult) -> None:
         """Write the result, and first what belongs to it."""
@@ -210,116 +203,17 @@ class Run:
             self.values.write(self.order.values_file)
         result.write(self.order.result_file)
 
-    def _result(self) -> RunResult:
-        end = End.FINISHED
-        error, told = None, ""
-        if self.loops.stopped is not None:
-            end = End.TIME if self.loops.stopped == "time" else End.STOPPED
-        elif self.error is not None:
-            end = End.FAILED
-            error = _one_line(self.error)
-            told = _traceback(self.error)
-        return RunResult(
-            end=end,
-            error=error,
-            traceback=told,
-            exit_code=self.exit_code,
-            torch=torch.__version__,
-            python=platform.python_version(),
-            threads=torch.get_num_threads(),
-            seed=self.order.seed,
-            tracked=self.order.tracked,
-            seconds=time.monotonic() - _STARTED,
-            seconds_per_step=self._seconds_per_step(),
-            series=self._series(),
-            steps=self.loops.counts.get(self._series(), 0),
-            host_growth=growth(self.heaps.get(self._series(), [])) if self.heaps else NO_GROWTH,
-            host_measured=bool(self.heaps) and not self.order.tracked,
-            loops=tuple(_loop_result(loop) for loop in self.loops.loops.values()),
-            cut_passes=self.loops.cut_passes,
-            reached={f"{path}:{row}": count for (path, row), count in self.instrumented.reached.items()},
-            files=tuple(self.instrumented.read),
-            left_out=dict(self.aside.counts),
-            analysis=self.analysis.result() if self.analysis is not None else {},
-            **self._measured(),
-        )
 
-    def _series(self) -> str:
-        """The steps that are counted: those of the busiest optimizer, else of the busiest loader."""
-        counts = self.loops.counts
-        for family in ("optimizer", "loader"):
-            found = [series for series in counts if series.startswith(family)]
-            if found:
-                return max(found, key=lambda series: counts[series])
-        return ""
-
-    def _seconds_per_step(self) -> float | None:
-        times = self.times.get(self._series(), [])[1:]
-        between = [after - before for before, after in itertools.pairwise(times)]
-        return statistics.median(between) if between else None
-
-    def _measured(self) -> dict[str, Any]:
-        memory, backend = self.memory, self.backend
-        if memory is None or backend is None:
-            return {"backend": self.order.backend, "description": "without the tracker"}
-        ledger, device = memory.ledger, memory.device
-        steps = ledger.marks.get(self._series(), [])
-        return {
-            "backend": backend.name,
-            "description": backend.describe(),
-            "device": device,
-            "peak": memory.peak,
-            "peak_reserved": memory.peak_reserved,
-            "live_at_end": memory.live,
-            "step_peaks": tuple(_peaks(ledger, steps, device)),
-            "step_live": tuple(ledger.live_at(steps, device)),
-            "growth": tuple(self._growth(ledger, device)),
-            "kinds": {kind.label: nbytes for kind, nbytes in memory.by_kind().items() if nbytes},
-            "lines": tuple(
-                LineBytes(use.site.path, use.site.line, use.site.function, use.nbytes, use.storages)
-                for use in memory.by_line()[:_LINES]
-            ),
-        }
-
-    def _growth(self, ledger: Ledger, device: str) -> Iterator[SeriesGrowth]:
-        for series, marks in ledger.marks.items():
-            yield SeriesGrowth(series, growth(ledger.live_at(marks, device)))
-        entries = [loop.longest for loop in self.loops.loops.values() if loop.longest is not None]
-        stepping = any(entry.steps for entry in entries)
-        for entry in entries:
-            if entry.turns >= _FEWEST_TURNS:
-                held = growth(ledger.live_at(list(entry.moments), device))
-                inside = not entry.steps if stepping else not entry.outermost
-                yield SeriesGrowth(entry.loop.series, held, inside)
+def _backend(order: Order) -> backends.Backend:
+    options: dict[str, Any] = {"fake": True} if order.fake else {}
+    return backends.choose(order.backend, **options)
 
 
-def _peaks(ledger: Ledger, steps: list[int], device: str) -> Iterator[int]:
-    """The most bytes that lived at once within each step."""
-    live = peak = 0
-    ends = iter(steps)
-    end = next(ends, None)
-    for event, _, change in ledger.changes(device):
-        while end is not None and event >= end:
-            yield peak
-            peak, end = live, next(ends, None)
-        if end is None:
-            return
-        live += change
-        peak = max(peak, live)
-    while end is not None:
-        yield peak
-        peak, end = live, next(ends, None)
-
-
-def _loop_result(loop: Loop) -> LoopResult:
-    stepping = loop.longest is not None and bool(loop.longest.steps)
-    return LoopResult(loop.path, loop.line, loop.entries, loop.turns, loop.cuts, stepping)
-
-
-def _module_code(main: ModuleType, name: str, instrumented: Instrumented) -> Any:
+def _module_code(main: ModuleType, program: Program) -> Any:
     """The code that `python -m name` runs, with the main module made ready for it."""
+    name = program.target
     sys.argv = ["-m"]
-    sys.path.insert(0, str(Path.cwd()))
+    sys.path.insert(0, str(Path(program.directory).absolute()))
     spec = importlib.util.find_spec(name)
     if spec is not None and spec.submodule_search_locations is not None:
         name = f"{name}.__main__"
@@ -355,20 +249,6 @@ def _time_limit(loops: LoopWatch, seconds: float) -> Iterator[None]:
 def _exit_code(leaving: SystemExit) -> int:
     code = leaving.code
     return 0 if code is None else code if isinstance(code, int) else 1
-
-
-def _one_line(error: BaseException) -> str:
-    text = traceback.format_exception_only(type(error), error)[-1].strip()
-    return " ".join(text.split())[:500]
-
-
-def _traceback(error: BaseException) -> str:
-    """Without our own frames at the top."""
-    here = Path(__file__).parent
-    frames = error.__traceback__
-    while frames is not None and Path(frames.tb_frame.f_code.co_filename).is_relative_to(here):
-        frames = frames.tb_next
-    return "".join(traceback.format_exception(type(error), error, frames))
 
 
 def _seed(seed: int) -> None:

@@ -1,0 +1,143 @@
+"""`torchmemlint verify` as its users call it, with the real rules, on programs that really run."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import jsonschema
+import pytest
+import referencing
+
+torch = pytest.importorskip("torch")
+
+from torchmemlint.cli.main import main  # noqa: E402
+from torchmemlint.report.verification import write_verification  # noqa: E402
+from torchmemlint.runtime.verification import VerifyReport  # noqa: E402
+
+SCHEMAS = [
+    json.loads((files(package) / "schema.json").read_text(encoding="utf-8"))
+    for package in ("torchmemlint.report", "torchmemlint.runtime")
+]
+VALIDATOR = jsonschema.Draft202012Validator(
+    SCHEMAS[1],
+    registry=referencing.Registry().with_resources(
+        [(schema["$id"], referencing.Resource.from_contents(schema)) for schema in SCHEMAS]
+    ),
+)
+
+TRAIN = """
+    import sys
+    import torch
+    from torch import nn
+    from evaluation import evaluate
+
+    torch.set_num_threads(1)
+    model = nn.Linear(32, 256)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    history = []
+    for step in range(1000):
+        inputs = torch.randn(16, 32)
+        loss = model(inputs).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if len(sys.argv) > 1:
+            history.append(loss)
+    evaluate(model, [torch.randn(16, 32) for _ in range(20)])
+"""
+EVALUATION = """
+    import torch
+
+    def evaluate(model: torch.nn.Module, batches: list) -> torch.Tensor:
+        model.eval()
+        total = 0
+        for batch in batches:
+            total += model(batch).square().mean()
+        return total / len(batches)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "train.py").write_text(dedent(TRAIN))
+    (tmp_path / "evaluation.py").write_text(dedent(EVALUATION))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def verify(*arguments: str) -> tuple[int, dict[str, Any]]:
+    code = main(["verify", "--backend=cpu", "--isolated", "--output-format=json", "-o", "report.json", *arguments])
+    report = json.loads(Path("report.json").read_text(encoding="utf-8"))
+    VALIDATOR.validate(report)
+    assert VerifyReport.from_json(report).to_json() == report
+    return code, report
+
+
+def test_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMAS[1])
+
+
+def test_findings_are_confirmed_or_not_reached(project: Path) -> None:
+    code, report = verify("--select=TML201,TML102", "--unsafe-fixes", "train.py")
+    found = {(Path(one["finding"]["filename"]).name, one["finding"]["code"]): one for one in report["findings"]}
+    evaluation, history = found["evaluation.py", "TML201"], found["train.py", "TML102"]
+    assert (evaluation["verdict"], evaluation["costs"], evaluation["reached"]) == ("confirmed", True, 20)
+    # Of each batch the graph keeps the product, 16 x 256 floats, for the square; the batch itself is older.
+    before, after = evaluation["comparison"]["before"], evaluation["comparison"]["after"]
+    assert before["growth"]["bytes_per_step"] >= 16 * 256 * 4
+    assert after["growth"]["bytes_per_step"] == 0.0
+    assert before["peak"] - after["peak"] > 18 * 16 * 256 * 4
+    assert evaluation["comparison"]["difference"]["sameness"] == "equal"
+    assert (history["verdict"], history["reached"], history["comparison"]) == ("not reached by this run", 0, None)
+    assert report["before"]["steps"] == 12
+    assert code == 1
+    text = io.StringIO()
+    write_verification(VerifyReport.from_json(report), text, color=False, root=project)
+    assert "evaluation.py:8  TML201 eval-without-no-grad  confirmed\n" in text.getvalue()
+    assert "\x1b" not in text.getvalue()
+    assert text.getvalue().endswith("1 confirmed, 1 not reached by this run.\n")
+    assert sorted(path.name for path in project.iterdir()) == ["evaluation.py", "report.json", "train.py"]
+    assert (project / "evaluation.py").read_text() == dedent(EVALUATION)
+
+
+def test_nothing_found_is_exit_code_0(project: Path) -> None:
+    code, report = verify("--select=TML401", "-m", "train", "--flag")
+    assert (code, report["findings"], report["program"]) == (0, [], "-m train --flag")
+    assert report["steady"]["sameness"] == "equal"
+
+
+def test_a_program_that_fails_is_exit_code_2(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (project / "broken.py").write_text("import torch\nraise KeyError('lost')\n")
+    assert main(["verify", "--isolated", "--backend=cpu", "broken.py"]) == 2
+    err = capfd.readouterr().err
+    assert err.endswith("KeyError: 'lost'\nerror: the program does not run: KeyError: 'lost'\n")
+    assert f'File "{project / "broken.py"}", line 2' in err
+
+
+def test_wrong_calls_are_refused(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "package.train"]) == 2
+    assert "package.train: no such file. Did you mean `-m package.train`?" in capfd.readouterr().err
+    assert main(["verify", "--backend=rocm", "train.py"]) == 2
+    assert "unknown backend 'rocm'" in capfd.readouterr().err
+
+
+def test_without_torch_it_says_what_to_install(project: Path) -> None:
+    script = (
+        "import sys, importlib.util\n"
+        "real = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name, *rest: None if name == 'torch' else real(name, *rest)\n"
+        "from torchmemlint.cli.main import main\n"
+        "code = main(['verify', 'train.py'])\n"
+        "assert 'torch' not in sys.modules\n"
+        "sys.exit(code)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "Error: torchmemlint verify needs torch: pip install 'torchmemlint[verify]'\n"

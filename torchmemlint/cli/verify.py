@@ -1,0 +1,180 @@
+"""`torchmemlint verify`: what the findings of a program cost, measured by running it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from torchmemlint.cli.terminal import complain, is_terminal, wants_color
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from torchmemlint.runtime.order import Program
+    from torchmemlint.runtime.verification import VerifyReport
+
+_SELECTOR = "RULE_SELECTOR"
+
+
+@click.command(
+    short_help="Run a program, and measure what each finding costs.",
+    context_settings={"auto_envvar_prefix": "TORCHMEMLINT_VERIFY", "allow_interspersed_args": False},
+)
+@click.argument("script")
+@click.argument("arguments", nargs=-1, metavar="[ARGS]...", type=click.UNPROCESSED)
+@click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for `python -m`.")
+@click.option(
+    "--backend",
+    default="auto",
+    show_default=True,
+    help="On what to measure: `cuda`, `cpu`, `simulated`, or the best there is.",
+)
+@click.option("--fake", is_flag=True, help="Compute shapes only: for models too large for this machine.")
+@click.option(
+    "--steps", type=click.IntRange(min=6), default=12, show_default=True, help="Steps that each loop is given."
+)
+@click.option(
+    "--timeout", type=click.FloatRange(min=1), default=600, show_default=True, help="Seconds for each of the runs."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of random, torch and numpy, before each run.")
+@click.option("--unsafe-fixes", is_flag=True, help="Try also the fixes that may change results.")
+@click.option("--temporary-directory", is_flag=True, help="Run in an empty directory instead of this one.")
+@click.option("--select", multiple=True, metavar=_SELECTOR, help="Rules to check instead of the configured ones.")
+@click.option("--extend-select", multiple=True, metavar=_SELECTOR, help="Rules to check besides the selected ones.")
+@click.option("--ignore", multiple=True, metavar=_SELECTOR, help="Rules not to check.")
+@click.option("--isolated", is_flag=True, help="Ignore all configuration files.")
+@click.option("--config", multiple=True, metavar="FILE|KEY=VALUE", help="A configuration file, or one setting as TOML.")
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--output-file", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to a file."
+)
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+def verify(script: str, arguments: tuple[str, ...], **options: Any) -> int:
+    """Run SCRIPT with its ARGS for a few steps as it is and with each finding fixed, and compare.
+
+    Every run is a process of its own with the same seed; loops that contain steps are cut short, and nothing on
+    the disk is changed. The exit code is 1 if a finding's cost is confirmed, 0 if none is, and 2 if the program
+    cannot be measured.
+    """
+    from torchmemlint.config.errors import ConfigError
+    from torchmemlint.runtime.launch import missing_torch
+
+    missing = missing_torch()
+    if missing is not None:
+        raise click.ClickException(f"torchmemlint verify {missing}")
+    program = _program(script, arguments, module=options["module"])
+    try:
+        return _verify(program, options)
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _program(script: str, arguments: tuple[str, ...], *, module: bool) -> Program:
+    from torchmemlint.runtime.order import Program
+
+    if not module and not Path(script).is_file():
+        hint = f" Did you mean `-m {script}`?" if all(part.isidentifier() for part in script.split(".")) else ""
+        raise click.UsageError(f"{script}: no such file.{hint}")
+    return Program(script, arguments, module, str(Path.cwd()))
+
+
+def _verify(program: Program, options: dict[str, Any]) -> int:
+    from torchmemlint.cli.configuration import ConfigurationOptions, resolver_for
+    from torchmemlint.runtime.verify import Options, VerifyError, verify
+
+    names = ("select", "extend_select", "ignore", "config", "isolated")
+    chosen = {name: options[name] for name in names}
+    resolver = resolver_for(ConfigurationOptions(**chosen, per_file_ignores=(), fail_on=None, project_root=None))
+    how = Options(
+        options["backend"],
+        options["fake"],
+        options["steps"],
+        options["timeout"],
+        options["seed"],
+        options["unsafe_fixes"],
+        options["temporary_directory"],
+    )
+    with _Progress(enabled=is_terminal(sys.stderr) and not options["quiet"]) as progress:
+        try:
+            report = verify(program, resolver, how, progress)
+        except VerifyError as error:
+            progress.close()
+            if error.details:
+                click.echo(error.details.rstrip(), err=True)
+            complain("error", str(error))
+            return 2
+    _write(report, resolver.root, options)
+    return int(report.confirmed)
+
+
+def _write(report: VerifyReport, root: Path, options: dict[str, Any]) -> None:
+    file: Path | None = options["output_file"]
+    if file is None:
+        _show(report, sys.stdout, root, options, color=wants_color(options["color"], sys.stdout))
+        return
+    try:
+        with file.open("w", encoding="utf-8") as stream:
+            _show(report, stream, root, options, color=options["color"] == "always")
+    except OSError as error:
+        raise click.UsageError(f"{file}: cannot be written: {error.strerror}") from None
+
+
+def _show(report: VerifyReport, stream: TextIO, root: Path, options: dict[str, Any], *, color: bool) -> None:
+    if options["output_format"] == "json":
+        stream.write(json.dumps(report.to_json(), indent=2) + "\n")
+        return
+    from torchmemlint.report.verification import write_verification
+
+    write_verification(report, stream, color=color, root=root)
+
+
+class _Progress:
+    """What runs now, and its steps, on the error stream."""
+
+    def __init__(self, *, enabled: bool) -> None:
+        self._enabled = enabled
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> _Progress:
+        if self._enabled:
+            from rich.console import Console
+            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+            columns = (
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                TextColumn("{task.completed:.0f} steps"),
+                TimeElapsedColumn(),
+            )
+            self._bar = Progress(*columns, console=Console(file=sys.stderr), transient=True)
+            self._bar.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take it from the screen."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def begin(self, label: str, number: int, of: int | None) -> None:
+        """A run begins."""
+        if self._bar is None:
+            return
+        if self._task is not None:
+            self._bar.remove_task(self._task)
+        total = "" if of is None else f" of {of}"
+        self._task = self._bar.add_task(f"run {number}{total}: {label}", total=None)
+
+    def steps(self, made: int) -> None:
+        """The run has made so many steps."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=made)

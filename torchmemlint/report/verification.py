@@ -1,0 +1,224 @@
+"""The report of `torchmemlint verify` for the terminal, by rich."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from torchmemlint.report.places import emit, shown_path
+from torchmemlint.runtime.growth import Growth
+from torchmemlint.runtime.sizes import format_size
+from torchmemlint.runtime.verification import (
+    Comparison,
+    Difference,
+    Figures,
+    FindingResult,
+    Sameness,
+    Verdict,
+    VerifyReport,
+)
+
+_STYLES = {
+    Verdict.CONFIRMED: "bold red",
+    Verdict.CHANGES_RESULTS: "bold magenta",
+    Verdict.FIX_FAILS: "bold magenta",
+    Verdict.NO_EFFECT: "green",
+    Verdict.NOT_REACHED: "yellow",
+    Verdict.NOT_FIXABLE: "cyan",
+}
+_BARS = "▁▂▃▄▅▆▇█"
+_WIDEST = 60  # characters of a sparkline
+
+
+def write_verification(report: VerifyReport, stream: TextIO, *, color: bool, root: Path) -> None:
+    """Write the report; paths as seen from `root`."""
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=color, no_color=not color, highlight=False, soft_wrap=True)
+    for part in _Writer(report, root).parts():
+        console.print(part)
+    emit(stream, text.getvalue())
+
+
+class _Writer:
+    def __init__(self, report: VerifyReport, root: Path) -> None:
+        self._report = report
+        self._root = root
+
+    def parts(self) -> Iterator[Text]:
+        """The report from top to bottom."""
+        report = self._report
+        yield Text.assemble(("verify ", "bold"), report.program)
+        yield Text(_conditions(report), style="dim")
+        yield Text()
+        yield from _rows(self._as_it_is(), 2)
+        for note in report.notes:
+            yield Text.assemble(("note: ", "bold yellow"), note)
+        for result in report.findings:
+            yield Text()
+            yield self._heading(result)
+            yield from _rows(self._finding(result), 4)
+        if report.together is not None:
+            yield Text()
+            yield Text(f"All {report.together_fixes} fixes together", style="bold")
+            yield from _rows(self._compared(report.together), 4)
+        yield Text()
+        yield Text(_summary(report), style="bold")
+
+    def _as_it_is(self) -> Iterator[tuple[str, str]]:
+        report, run = self._report, self._report.before
+        yield "peak", _peak(run.peak, run.peak_reserved)
+        steepest = run.steepest
+        if steepest is None:
+            yield "growth", "none from step to step"
+        else:
+            yield "growth", f"{_per_step(steepest.growth)} along {self._series(steepest.series)}"
+        if report.host_growth is not None:
+            yield "host heap", _per_step(report.host_growth) if report.host_growth.certain else "does not grow"
+        if report.seconds_per_step is not None:
+            tracker = "" if run.seconds_per_step != report.seconds_per_step else ", the tracker's included"
+            yield "time", f"{_seconds(report.seconds_per_step)} per step{tracker}"
+        if len(run.step_live) > 2:
+            yield "held", f"{_sparkline(run.step_live)}  after each of {len(run.step_live)} steps"
+        if report.steady.sameness not in (Sameness.EQUAL, Sameness.UNKNOWN):
+            yield "unsteady", f"two runs of it differ: {_difference(report.steady)}"
+        if run.left_out:
+            yield "replaced", _left_out(run.left_out)
+        cut = sum(loop.cuts for loop in run.loops) + run.cut_passes
+        if cut:
+            yield "cut short", f"{cut} passes over loaders and loops"
+
+    def _heading(self, result: FindingResult) -> Text:
+        finding = result.finding
+        place = f"{shown_path(Path(finding['filename']), self._root)}:{finding['location']['row']}"
+        verdict = result.verdict
+        return Text.assemble(
+            (place, "bold"), f"  {finding['code']} {finding['name']}  ", (verdict.value, _STYLES[verdict])
+        )
+
+    def _finding(self, result: FindingResult) -> Iterator[tuple[str, str]]:
+        if result.note:
+            yield "why", result.note
+        if result.comparison is not None:
+            yield from self._compared(result.comparison)
+        elif result.growing is not None:
+            series, growth = result.growing
+            yield "measured", f"{self._series(series)} grows by {_per_step(growth)}"
+
+    def _compared(self, compared: Comparison) -> Iterator[tuple[str, str]]:
+        before, after = compared.before, compared.after
+        yield "peak", _change(before.peak, after.peak)
+        if before.peak_reserved is not None and after.peak_reserved is not None:
+            yield "reserved", _change(before.peak_reserved, after.peak_reserved)
+        if compared.peak_within is not None:
+            series, was, now = compared.peak_within
+            yield "", f"within {self._series(series)}: {_change(was, now)}"
+        if before.growth.certain or after.growth.certain:
+            along = f" along {self._series(compared.growth_series)}" if compared.growth_series else ""
+            yield "growth", _growth_change(before.growth, after.growth) + along
+        if before.host_growth is not None and after.host_growth is not None:
+            yield "host heap", _growth_change(before.host_growth, after.host_growth)
+        yield from _time(before, after)
+        yield "results", _difference(compared.difference)
+
+    def _series(self, series: str) -> str:
+        """`loop /a/b.py:12` as people read it."""
+        family, _, rest = series.partition(" ")
+        if family not in ("loop", "line"):
+            return f"the steps of {series}"
+        path, _, row = rest.rpartition(":")
+        return f"the {family} at {shown_path(Path(path), self._root)}:{row}"
+
+
+def _conditions(report: VerifyReport) -> str:
+    run = report.before
+    kind = "simulated, not measured" if run.simulated else "measured"
+    steps = f"{run.steps} steps of {run.series}" if run.series else "no steps"
+    parts = [f"{kind}: {run.description}", f"torch {run.torch}", steps, f"seed {run.seed}", f"{run.threads} threads"]
+    return " · ".join(parts)
+
+
+def _rows(rows: Iterator[tuple[str, str]], indent: int) -> Iterator[Text]:
+    rows_there = list(rows)
+    width = max((len(name) for name, _ in rows_there), default=0)
+    for name, value in rows_there:
+        yield Text.assemble(" " * indent, (f"{name:{width}}  ", "dim"), value)
+
+
+def _peak(allocated: int, reserved: int | None) -> str:
+    more = "" if reserved is None else f" allocated, {format_size(reserved)} reserved"
+    return format_size(allocated) + more
+
+
+def _per_step(growth: Growth) -> str:
+    if not growth.certain:
+        return "0 B"
+    fit = "" if growth.fit > 0.999 else f" (fit {growth.fit:.3f})"
+    return f"{format_size(growth.bytes_per_step)} per step{fit}"
+
+
+def _change(before: int, after: int) -> str:
+    if before == after:
+        return f"{format_size(before)}, the same"
+    change = after - before
+    sign = "+" if change > 0 else "-"
+    return f"{format_size(before)} → {format_size(after)} ({sign}{format_size(abs(change))})"
+
+
+def _growth_change(before: Growth, after: Growth) -> str:
+    was, now = _per_step(before), _per_step(after)
+    return f"{was}, the same" if was == now else f"{was} → {now}"
+
+
+def _time(before: Figures, after: Figures) -> Iterator[tuple[str, str]]:
+    if before.seconds_per_step is None or after.seconds_per_step is None:
+        return
+    tracker = ", the tracker's included" if before.with_tracker else ""
+    yield "time", f"{_seconds(before.seconds_per_step)} → {_seconds(after.seconds_per_step)} per step{tracker}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds * 1000:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def _difference(difference: Difference) -> str:
+    words = difference.sameness.value
+    if difference.sameness is Sameness.EQUAL:
+        words = "losses and parameters equal to the bit"
+    elif difference.sameness is not Sameness.UNKNOWN:
+        apart = [
+            f"{name} by up to {value:.2g}"
+            for name, value in (("losses", difference.losses), ("parameters", difference.parameters))
+            if value
+        ]
+        words = f"{words}: {', '.join(apart)}" if apart else words
+    return f"{words} ({difference.note})" if difference.note else words
+
+
+def _left_out(counts: Mapping[str, int]) -> str:
+    words = {
+        "torch.save": "torch.save left your checkpoints alone",
+        "torch.compile": "torch.compile ran eagerly: what it fuses is outside of what is measured",
+    }
+    return "; ".join(f"{words.get(name, name)} ({count} times)" for name, count in counts.items())
+
+
+def _sparkline(values: Sequence[int]) -> str:
+    step = max(1, -(-len(values) // _WIDEST))
+    shown = [max(values[at : at + step]) for at in range(0, len(values), step)]
+    low, high = min(shown), max(shown)
+    if low == high:
+        return _BARS[0] * len(shown)
+    return "".join(_BARS[int((value - low) / (high - low) * (len(_BARS) - 1))] for value in shown)
+
+
+def _summary(report: VerifyReport) -> str:
+    if not report.findings:
+        return "No findings in the files that were run."
+    counts = Counter(one.verdict for one in report.findings)
+    return ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict]) + "."

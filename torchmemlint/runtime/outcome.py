@@ -1,0 +1,159 @@
+"""What a run did, from what was written down while it went on."""
+
+from __future__ import annotations
+
+import itertools
+import platform
+import statistics
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from torchmemlint.runtime.growth import NO_GROWTH, growth
+from torchmemlint.runtime.ledger import Ledger, Site
+from torchmemlint.runtime.moments import growth_by_line, peaks_within
+from torchmemlint.runtime.results import End, LineBytes, LineGrowth, LoopResult, RunResult, SeriesGrowth
+
+if TYPE_CHECKING:
+    from torchmemlint.runtime.script import Run
+
+_LINES = 50  # lines at the peak that are told
+_FEWEST_TURNS = 4
+
+
+def outcome(run: Run) -> RunResult:
+    """The result of a run that has ended."""
+    return _Outcome(run).result()
+
+
+class _Outcome:
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def result(self) -> RunResult:
+        end = End.FINISHED
+        error, told = None, ""
+        if self.run.loops.stopped is not None:
+            end = End.TIME if self.run.loops.stopped == "time" else End.STOPPED
+        elif self.run.error is not None:
+            end = End.FAILED
+            error = _one_line(self.run.error)
+            told = _traceback(self.run.error)
+        return RunResult(
+            end=end,
+            error=error,
+            traceback=told,
+            exit_code=self.run.exit_code,
+            torch=torch.__version__,
+            python=platform.python_version(),
+            threads=torch.get_num_threads(),
+            seed=self.run.order.seed,
+            tracked=self.run.order.tracked,
+            seconds=time.monotonic() - self.run.started,
+            seconds_per_step=self._seconds_per_step(),
+            series=self._series(),
+            steps=self.run.loops.counts.get(self._series(), 0),
+            host_growth=growth(self.run.heaps.get(self._series(), [])) if self.run.heaps else NO_GROWTH,
+            host_measured=bool(self.run.heaps) and not self.run.order.tracked,
+            loops=tuple(self._loop_results()),
+            cut_passes=self.run.loops.cut_passes,
+            reached={f"{path}:{row}": count for (path, row), count in self.run.instrumented.reached.items()},
+            files=tuple(self.run.instrumented.read),
+            left_out=dict(self.run.aside.counts),
+            analysis=self.run.analysis.result() if self.run.analysis is not None else {},
+            **self._measured(),
+        )
+
+    def _series(self) -> str:
+        """The steps that are counted: those of the busiest optimizer, else of the busiest loader."""
+        counts = self.run.loops.counts
+        for family in ("optimizer", "loader"):
+            found = [series for series in counts if series.startswith(family)]
+            if found:
+                return max(found, key=lambda series: counts[series])
+        return ""
+
+    def _seconds_per_step(self) -> float | None:
+        times = self.run.times.get(self._series(), [])[1:]
+        between = [after - before for before, after in itertools.pairwise(times)]
+        return statistics.median(between) if between else None
+
+    def _measured(self) -> dict[str, Any]:
+        memory, backend = self.run.memory, self.run.backend
+        if memory is None or backend is None:
+            return {"backend": self.run.order.backend, "description": "without the tracker"}
+        ledger, device = memory.ledger, memory.device
+        steps = ledger.marks.get(self._series(), [])
+        spans = list(itertools.pairwise([0, *steps]))
+        return {
+            "backend": backend.name,
+            "description": backend.describe(),
+            "device": device,
+            "peak": memory.peak,
+            "peak_reserved": memory.peak_reserved,
+            "live_at_end": memory.live,
+            "step_peaks": tuple(peaks_within(ledger, spans, device)),
+            "step_live": tuple(ledger.live_at(steps, device)),
+            "growth": tuple(self._growth(ledger, device)),
+            "growing_lines": tuple(self._growing_lines(ledger, device)),
+            "kinds": {kind.label: nbytes for kind, nbytes in memory.by_kind().items() if nbytes},
+            "lines": tuple(
+                LineBytes(use.site.path, use.site.line, use.site.function, use.nbytes, use.storages)
+                for use in memory.by_line()[:_LINES]
+            ),
+        }
+
+    def _loop_results(self) -> Iterator[LoopResult]:
+        ends = self.run.instrumented.loop_ends
+        loops = list(self.run.loops.loops.values())
+        peaks: list[int | None] = [None] * len(loops)
+        if self.run.memory is not None:
+            spans = [(entry.began, entry.ended) for loop in loops if (entry := loop.longest) is not None]
+            found = iter(peaks_within(self.run.memory.ledger, spans, self.run.memory.device))
+            peaks = [next(found) if loop.longest is not None else None for loop in loops]
+        for loop, peak in zip(loops, peaks, strict=True):
+            stepping = loop.longest is not None and bool(loop.longest.steps)
+            end = ends.get((loop.path, loop.line), loop.line)
+            yield LoopResult(loop.path, loop.line, end, loop.entries, loop.turns, loop.cuts, stepping, peak)
+
+    def _growing_lines(self, ledger: Ledger, device: str) -> Iterator[LineGrowth]:
+        """Of each line the steepest growth there is, along the steps and the loops with steps inside."""
+        series = {name: list(marks) for name, marks in ledger.marks.items()}
+        for loop in self.run.loops.loops.values():
+            entry = loop.longest
+            if entry is not None and entry.turns >= _FEWEST_TURNS and not entry.within_a_step:
+                series[loop.series] = list(entry.moments)
+        steepest: dict[Site, LineGrowth] = {}
+        for name, marks in series.items():
+            for site, held in growth_by_line(ledger, marks, device).items():
+                known = steepest.get(site)
+                if known is None or held.bytes_per_step > known.growth.bytes_per_step:
+                    steepest[site] = LineGrowth(site.path, site.line, site.function, name, held)
+        yield from sorted(steepest.values(), key=lambda one: -one.growth.bytes_per_step)
+
+    def _growth(self, ledger: Ledger, device: str) -> Iterator[SeriesGrowth]:
+        for series, marks in ledger.marks.items():
+            yield SeriesGrowth(series, growth(ledger.live_at(marks, device)))
+        entries = [loop.longest for loop in self.run.loops.loops.values() if loop.longest is not None]
+        for entry in entries:
+            if entry.turns >= _FEWEST_TURNS:
+                held = growth(ledger.live_at(list(entry.moments), device))
+                yield SeriesGrowth(entry.loop.series, held, entry.within_a_step, bool(entry.steps))
+
+
+def _one_line(error: BaseException) -> str:
+    text = traceback.format_exception_only(type(error), error)[-1].strip()
+    return " ".join(text.split())[:500]
+
+
+def _traceback(error: BaseException) -> str:
+    """Without our own frames at the top."""
+    here = Path(__file__).parent
+    frames = error.__traceback__
+    while frames is not None and Path(frames.tb_frame.f_code.co_filename).is_relative_to(here):
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(type(error), error, frames))

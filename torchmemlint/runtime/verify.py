@@ -1,0 +1,345 @@
+"""`torchmemlint verify`: what each finding costs, by running the program with and without its fix.
+
+The program is run as it is (A), again without the tracker where the backend can (A again: its time, the host's heap,
+and how much two equal runs differ), then once for each fixable finding that the run reaches (B), and once with all
+fixes. Every run is a fresh process with the same seed. Nothing on the disk is changed: the fixed texts are overlaid.
+Knows nothing of torch itself; `compare.difference` does.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from torchmemlint.config.resolver import Resolver
+from torchmemlint.engine.one_file import Fixing
+from torchmemlint.engine.runner import Request, run, run_bytes
+from torchmemlint.findings import Finding
+from torchmemlint.fixes.apply import fix_text
+from torchmemlint.fixes.edits import BOM
+from torchmemlint.fixes.eligibility import eligible
+from torchmemlint.report.json_format import finding_object
+from torchmemlint.report.places import shown_path
+from torchmemlint.runtime.compare import compare, difference, saves
+from torchmemlint.runtime.growth import Growth
+from torchmemlint.runtime.launch import launch, order_for, workspace
+from torchmemlint.runtime.order import SECONDS, STEPS, Order, Program
+from torchmemlint.runtime.results import End, RunResult
+from torchmemlint.runtime.verification import (
+    Comparison,
+    Difference,
+    FindingResult,
+    Sameness,
+    Verdict,
+    VerifyReport,
+)
+from torchmemlint.source.decoding import SourceText, decode, read
+
+PLAIN = ("cpu", "cuda")
+"""Backends on which the program also runs without the tracker."""
+
+
+class VerifyError(Exception):
+    """The program cannot be measured; `details` are its traceback or the last of its error stream."""
+
+    def __init__(self, message: str, details: str = "") -> None:
+        super().__init__(message)
+        self.details = details
+
+
+class Progress(Protocol):
+    """Is told what goes on."""
+
+    def begin(self, label: str, number: int, of: int | None) -> None:
+        """A run begins; `of` is None while it is not known how many there will be."""
+
+    def steps(self, made: int) -> None:
+        """The run has made so many steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to verify."""
+
+    backend: str = "auto"
+    fake: bool = False
+    steps: int = STEPS
+    seconds: float = SECONDS
+    seed: int = 0
+    unsafe: bool = False
+    elsewhere: bool = False  # run in an empty temporary directory
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """A run that has ended."""
+
+    order: Order
+    result: RunResult
+
+
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    """A finding's fix made alone: the new text, or why not."""
+
+    finding: Finding
+    text: str | None
+    reason: str = ""
+
+
+def verify(program: Program, resolver: Resolver, options: Options, progress: Progress) -> VerifyReport:
+    """Run, lint, run again, compare. Raises VerifyError where the program itself does not run."""
+    with workspace() as folder:
+        return _Verification(program, resolver, options, progress, folder).report()
+
+
+class _Verification:
+    def __init__(
+        self, program: Program, resolver: Resolver, options: Options, progress: Progress, folder: Path
+    ) -> None:
+        self._program = program
+        self._resolver = resolver
+        self._options = options
+        self._progress = progress
+        self._folder = folder
+        self._runs = 0
+        self._planned: int | None = None
+        self._by_overlay: dict[tuple[tuple[str, str], ...], _Done] = {}
+        self._notes: list[str] = []
+
+    def report(self) -> VerifyReport:
+        """All of it."""
+        before = self._launch("the program as it is")
+        self._demand(before)
+        findings, errors = self._lint(before.result.files)
+        self._notes += errors
+        fixed = [self._fix_alone(finding) for finding in findings]
+        self._planned = self._runs + 1 + sum(one.text is not None for one in fixed)
+        plain = before.result.backend in PLAIN
+        again = self._launch("the program once more", probes=_probes(findings), tracked=not plain)
+        self._planned -= sum(one.text is not None and not self._reached(one.finding, again) for one in fixed)
+        steady = self._difference(before, again)
+        results = [self._judge(one, before, again, steady) for one in fixed]
+        count, together = self._together(findings, results, before, again, steady)
+        measured = again.result if plain and again.result.usable else None
+        return VerifyReport(
+            self._program.words,
+            str(Path(self._program.directory).absolute()),
+            self._options.steps,
+            before.result,
+            tuple(results),
+            steady,
+            measured.seconds_per_step if measured is not None else before.result.seconds_per_step,
+            measured.host_growth if measured is not None and measured.host_measured else None,
+            together,
+            count,
+            tuple(self._notes),
+        )
+
+    # --- runs
+
+    def _launch(self, label: str, **settings: Any) -> _Done:
+        self._runs += 1
+        planned = None if self._planned is None else max(self._planned, self._runs)
+        self._progress.begin(label, self._runs, planned)
+        program, options = self._program, self._options
+        if options.elsewhere:
+            program = replace(program, elsewhere=tempfile.mkdtemp(dir=self._folder))
+        order = order_for(
+            program,
+            self._folder,
+            backend=options.backend,
+            fake=options.fake,
+            steps=options.steps,
+            seconds=options.seconds,
+            seed=options.seed,
+            values=not options.fake,
+            **settings,
+        )
+        return _Done(order, launch(order, self._progress.steps))
+
+    def _demand(self, before: _Done) -> None:
+        """Refuse a program that does not run, and say what is to be known of how it ran."""
+        result = before.result
+        if not result.usable:
+            raise VerifyError(f"the program does not run: {result.error}", result.traceback)
+        if result.end is End.FAILED:
+            self._notes.append(f"the program ended with an error after {result.steps} steps: {result.error}")
+        if result.end is End.TIME:
+            self._notes.append(f"the program was ended after {self._options.seconds:.0f} s, by the time limit")
+        if result.end is End.STOPPED:
+            self._notes.append("the program was stopped: it made many times the steps asked for")
+        if result.steps == 0:
+            self._notes.append("the program made no steps: neither an optimizer nor a loader was used")
+
+    def _with(self, label: str, overlay: dict[str, str], *, tracked: bool = True) -> _Done:
+        key = (*sorted(overlay.items()), ("tracked", str(tracked)))
+        if key not in self._by_overlay:
+            self._by_overlay[key] = self._launch(label, overlay=overlay, tracked=tracked)
+        return self._by_overlay[key]
+
+    def _difference(self, before: _Done, after: _Done, steady: Difference | None = None) -> Difference:
+        if self._options.fake:
+            return Difference(Sameness.UNKNOWN, note="fake tensors have no values")
+        if not after.result.usable:
+            return Difference(Sameness.UNKNOWN, note=after.result.error or "")
+        whole = End.TIME not in (before.result.end, after.result.end)
+        return difference(before.order.values_file, after.order.values_file, steady, whole=whole)
+
+    # --- findings and fixes
+
+    def _lint(self, files: Sequence[str]) -> tuple[list[Finding], tuple[str, ...]]:
+        paths = tuple(sorted({Path(file).resolve() for file in files}))
+        checked = run(Request(paths, self._resolver, jobs=1))
+        return list(checked.findings), checked.errors
+
+    def _fix_alone(self, finding: Finding) -> _Fixed:
+        if finding.fix is None or not finding.fix.edits:
+            return _Fixed(finding, None, "it has no fix to compare with")
+        if not eligible(finding, unsafe=self._options.unsafe):
+            unsafe = eligible(finding, unsafe=True)
+            return _Fixed(
+                finding,
+                None,
+                "its fix may change results: give --unsafe-fixes to try it" if unsafe else "its fix is only a hint",
+            )
+        source = decode(read(finding.filename))
+        alone = [finding] + [replace(one, fix=None) for one in self._findings(source, source.text, finding)]
+        result = fix_text(
+            source.text,
+            alone,
+            lambda text: [replace(one, fix=None) for one in self._findings(source, text, finding, every=True)],
+            unsafe=True,
+        )
+        if not result.applied:
+            return _Fixed(finding, None, f"its fix was taken back: {result.rolled_back[0][1]}")
+        return _Fixed(finding, result.text)
+
+    def _findings(self, source: SourceText, text: str, but: Finding, *, every: bool = False) -> list[Finding]:
+        """The findings of a text that stands for a file; without the one that is being fixed."""
+        request = Request((), self._resolver)
+        found = run_bytes(source.encode(text), but.filename, request).findings
+        return [one for one in found if every or one != but]
+
+    def _reached(self, finding: Finding, again: _Done) -> int:
+        reached = again.result.reached
+        place = finding.filename.resolve(), finding.span.start.row
+        return sum(count for key, count in reached.items() if _place(key) == place)
+
+    def _judge(self, fixed: _Fixed, before: _Done, again: _Done, steady: Difference) -> FindingResult:
+        finding = fixed.finding
+        reached = self._reached(finding, again) if again.result.usable else None
+        result = FindingResult(
+            finding_object(finding, self._resolver.root),
+            Verdict.NOT_REACHED,
+            reached=reached,
+            growing=_growing(finding, before.result),
+        )
+        if reached == 0:
+            return result
+        if fixed.text is None:
+            return replace(result, verdict=Verdict.NOT_FIXABLE, note=fixed.reason)
+        overlay = {str(finding.filename): fixed.text.removeprefix(BOM)}
+        label = f"{finding.code} at {shown_path(finding.filename, self._resolver.root)}:{finding.span.start.row} fixed"
+        after = self._with(label, overlay)
+        if not after.result.usable or (after.result.end is End.FAILED and before.result.end is not End.FAILED):
+            return replace(result, verdict=Verdict.FIX_FAILS, note=after.result.error or "")
+        compared = self._compare(label, overlay, before, after, again, steady)
+        costs = saves(compared)
+        verdict = Verdict.CONFIRMED if costs else Verdict.NO_EFFECT
+        if compared.difference.sameness is Sameness.CHANGED:
+            verdict = Verdict.CHANGES_RESULTS
+        note = "on the host's heap alone" if costs and not saves(_device_only(compared)) else ""
+        return replace(result, verdict=verdict, costs=costs, comparison=compared, note=note)
+
+    def _compare(
+        self, label: str, overlay: dict[str, str], before: _Done, after: _Done, again: _Done, steady: Difference
+    ) -> Comparison:
+        """The two tracked runs; where these show nothing and the host's heap grows, plain ones as well."""
+        differs = self._difference(before, after, steady)
+        compared = compare(before.result, after.result, differs)
+        growing = again.result.host_measured and again.result.host_growth.certain
+        if saves(compared) or not growing or again.result.tracked:
+            return compared
+        plain = self._with(f"{label}, without the tracker", overlay, tracked=False)
+        if not plain.result.usable:
+            return compared
+        return compare(before.result, after.result, differs, plain_before=again.result, plain_after=plain.result)
+
+    def _together(
+        self,
+        findings: Sequence[Finding],
+        results: Sequence[FindingResult],
+        before: _Done,
+        again: _Done,
+        steady: Difference,
+    ) -> tuple[int, Comparison | None]:
+        """The program with all fixes that the options allow."""
+        tried = [one for one in results if one.comparison is not None]
+        if len(tried) < 2:
+            return 0, None
+        paths = tuple(sorted({finding.filename for finding in findings}))
+        request = Request(paths, self._resolver, Fixing.PREVIEW, self._options.unsafe, jobs=1)
+        fixed = [one for one in run(request).fixed if one.after != one.before]
+        overlay = {str(one.filename): one.after.removeprefix(BOM) for one in fixed}
+        after = self._with("all fixes", overlay)
+        count = sum(len(one.applied) for one in fixed)
+        if not after.result.usable:
+            self._notes.append(f"with all fixes together the program fails: {after.result.error}")
+            return count, None
+        plain = None
+        if not again.result.tracked:
+            plain = self._with("all fixes, without the tracker", overlay, tracked=False)
+        return count, compare(
+            before.result,
+            after.result,
+            self._difference(before, after, steady),
+            plain_before=None if plain is None else again.result,
+            plain_after=None if plain is None or not plain.result.usable else plain.result,
+        )
+
+
+def _device_only(compared: Comparison) -> Comparison:
+    return replace(
+        compared,
+        before=replace(compared.before, host_growth=None),
+        after=replace(compared.after, host_growth=None),
+    )
+
+
+def _probes(findings: Sequence[Finding]) -> Mapping[str, tuple[int, ...]]:
+    probes: dict[str, tuple[int, ...]] = {}
+    for finding in findings:
+        path = str(finding.filename)
+        probes[path] = tuple(sorted({*probes.get(path, ()), finding.span.start.row}))
+    return probes
+
+
+def _place(key: str) -> tuple[Path, int]:
+    path, _, row = key.rpartition(":")
+    return Path(path).resolve(), int(row)
+
+
+def _growing(finding: Finding, run: RunResult) -> tuple[str, Growth] | None:
+    """The growth of a line that the finding names; else that of the innermost loop around it in which bytes grow."""
+    rows = {(finding.filename.resolve(), row) for row in range(finding.span.start.row, finding.span.end.row + 1)}
+    for one in finding.evidence:
+        rows.add(((one.filename or finding.filename).resolve(), one.span.start.row))
+    for line in run.growing_lines:
+        if (Path(line.path).resolve(), line.line) in rows:
+            return f"line {line.path}:{line.line}", line.growth
+    row = finding.span.start.row
+    around = [
+        loop
+        for loop in run.loops
+        if Path(loop.path).resolve() == finding.filename.resolve() and loop.line <= row <= loop.end_line
+    ]
+    growth = {one.series: one.growth for one in run.growth if one.growth.certain and not one.inside}
+    for loop in sorted(around, key=lambda loop: -loop.line):
+        name = f"loop {loop.path}:{loop.line}"
+        if name in growth:
+            return name, growth[name]
+    return None
