@@ -337,3 +337,52 @@ def test_backends_that_do_not_go_together() -> None:
     with pytest.raises(ValueError, match="only `simulated` takes a card"):
         choose("cpu", card="T4")
     assert choose().describe() == "simulated (allocator model of an A100 40GB; no GPU was used)"
+
+
+def test_autocast_has_the_lists_of_cuda(cuda: Simulated) -> None:
+    values = torch.randn(8, 16, device="cuda", requires_grad=True)
+    weight = torch.randn(16, 16, device="cuda", requires_grad=True)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        assert torch.is_autocast_enabled()
+        product = values @ weight
+        functional = nn.functional
+        types = {
+            "mm": product,
+            "softmax": product.softmax(-1),
+            "log_softmax": functional.log_softmax(product, -1),
+            "layer_norm": functional.layer_norm(product, (16,)),
+            "exp": product.exp(),
+            "pow": product**2,
+            "sum": product.sum(),
+            "sum over one": product.sum(-1),
+            "cross_entropy": functional.cross_entropy(product, torch.zeros(8, dtype=torch.int64, device="cuda")),
+            "gelu": functional.gelu(product),
+            "relu": product.relu(),
+            "mean": product.mean(),
+            "mv": torch.mv(weight, values[0]),
+        }
+        low = {name for name, value in types.items() if value.dtype == torch.bfloat16}
+        with torch.autocast("cuda", enabled=False):
+            assert (values @ weight).dtype == torch.float32
+        with pytest.raises(RuntimeError, match="unsafe to autocast"):
+            functional.binary_cross_entropy(values.sigmoid(), values.detach().sigmoid())
+    assert low == {"mm", "gelu", "relu", "mean", "mv"}
+    assert (values @ weight).dtype == torch.float32
+    types["cross_entropy"].backward()
+    assert weight.grad is not None
+    assert weight.grad.dtype == torch.float32
+
+
+def test_softmax_of_half_precision_makes_no_copy(cuda: Simulated) -> None:
+    logits = torch.randn(64, 64, device="cuda", dtype=torch.float16, requires_grad=True)
+    for softmax in (nn.functional.softmax, torch.log_softmax):
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        result = softmax(logits, -1, dtype=torch.float32)
+        assert result.dtype == torch.float32
+        assert torch.cuda.max_memory_allocated() - before == 64 * 64 * 4
+        result.square().sum().backward()
+        assert logits.grad is not None
+        assert logits.grad.dtype == torch.float16
+        del result
+        logits.grad = None

@@ -94,6 +94,79 @@ def saved_tensors(node: Any) -> Iterator[torch.Tensor]:
             yield from (one for one in value if isinstance(one, torch.Tensor))
 
 
+def is_inplace_view(operation: Any) -> bool:
+    """Whether an operation changes a tensor's shape but not its storage's values (`squeeze_`, `set_`, `resize_`)."""
+    return torch.Tag.inplace_view in operation.tags
+
+
+def register_meta_kernels() -> None:
+    """Load torch's rules for the shapes of results (some operations have theirs in Python, loaded on demand)."""
+
+
+def lacks_meta_kernel(error: Exception) -> bool:
+    """Whether an operation on `meta` tensors failed for want of a rule, and not because its arguments are wrong."""
+    if isinstance(error, NotImplementedError):
+        return True
+    text = str(error)
+    return "meta" in text.lower() and ("not implemented" in text or "Could not run" in text)
+
+
+def host_autocast() -> tuple[bool, torch.dtype]:
+    """Whether autocast is on for the host, and to which type."""
+    if hasattr(torch, "get_autocast_dtype"):
+        return torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
+    return torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype()  # 2.2
+
+
+def set_host_autocast(enabled: bool, dtype: torch.dtype) -> None:
+    """Switch it, without the checks that `torch.autocast` makes of the type."""
+    if hasattr(torch, "set_autocast_dtype"):
+        torch.set_autocast_enabled("cpu", enabled)
+        torch.set_autocast_dtype("cpu", dtype)
+    else:
+        torch.set_autocast_cpu_enabled(enabled)
+        torch.set_autocast_cpu_dtype(dtype)
+
+
+def has_host_autocast(operation: Any) -> bool:
+    """Whether the host's autocast has a kernel of its own for an operation."""
+    return bool(_C._dispatch_has_kernel_for_dispatch_key(operation.name(), "AutocastCPU"))
+
+
+def has_host_kernel(operation: Any) -> bool:
+    """Whether an operation can be computed on the host."""
+    return bool(_C._dispatch_has_kernel_for_dispatch_key(operation.name(), "CPU"))
+
+
+def below_host_autocast() -> contextlib.AbstractContextManager[Any]:
+    """While entered, operations go past the host's autocast."""
+    guard: contextlib.AbstractContextManager[Any] = _C._ExcludeDispatchKeyGuard(
+        _C.DispatchKeySet(_C.DispatchKey.AutocastCPU)
+    )
+    return guard
+
+
+def overloads(name: str) -> list[tuple[str, Any]]:
+    """The forms of one of torch's operations that return what they make; none where this torch lacks it."""
+    packet = getattr(torch.ops.aten, name, None)
+    if packet is None:
+        return []
+    found = ((overload, getattr(packet, overload)) for overload in packet.overloads())
+    return [
+        (overload, operation)
+        for overload, operation in found
+        if not operation._schema.is_mutable
+        and "dimname" not in overload.lower()
+        and "hacked_twin" not in overload  # TorchScript's
+        and any("Tensor" in str(one.type) for one in operation._schema.arguments)
+    ]
+
+
+def unregister(library: Any) -> None:
+    """Take away the kernels that a `torch.library.Library` holds."""
+    library._destroy()
+
+
 def device_constructors() -> set[Any]:
     """The functions that make tensors on the default device."""
     constructors: set[Any] = _device._device_constructors()

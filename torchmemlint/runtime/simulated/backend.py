@@ -18,6 +18,7 @@ from torchmemlint.runtime.simulated.allocator import (
     max_split_of_environment,
 )
 from torchmemlint.runtime.simulated.execution import Tagged
+from torchmemlint.runtime.simulated.hollow import Hollow
 from torchmemlint.runtime.simulated.mapping import Mapping, mapped
 from torchmemlint.runtime.simulated.placement import GPU, Placement
 from torchmemlint.runtime.simulated.replacing import Replacements
@@ -53,14 +54,12 @@ class Simulated(Backend):
 
     def __init__(self, card: str = cards.DEFAULT, *, fake: bool = False, workspace: bool = True) -> None:
         self.card = cards.card(card)
-        if fake:
-            raise NotImplementedError("simulation without computing is not there yet")
         self.fake = fake
         self.allocator = CachingAllocator(self.card.total, max_split_of_environment())
         self.tracker = SimulatedTracker(listener=_Allocations({GPU: self.allocator}))
         self.placement = Placement(self.tracker)
         size = self.card.workspace if workspace else 0
-        self.execution = Tagged(self.placement, self.allocator, size)
+        self.execution = (Hollow if fake else Tagged)(self.placement, self.allocator, size)
         self.tracker.execution = self.execution
         self.mapping = Mapping(self.placement)
 
@@ -70,6 +69,8 @@ class Simulated(Backend):
         with Replacements() as replacements:
             driver.replace_torch(replacements, self.allocator, self.card, self.mapping)
             functions.replace_functions(replacements, self.mapping)
+            if self.fake:
+                functions.replace_for_hollow(replacements, self.mapping)
             with self.tracker, mapped(self.mapping):
                 yield
 

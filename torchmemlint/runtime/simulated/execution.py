@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -35,6 +36,16 @@ class Tagged:
         self._allocator = allocator
         self._workspace = workspace
         self._has_workspace: set[bool] = set()
+        self._substitutes: dict[Any, Callable[..., Any]] = {
+            aten._softmax.default: _softmax,
+            aten._log_softmax.default: _softmax,
+            aten._softmax_backward_data.default: _softmax_backward,
+            aten._log_softmax_backward_data.default: _softmax_backward,
+        }
+        scaling = aten._amp_foreach_non_finite_check_and_unscale_.default
+        if not internals.has_host_kernel(scaling):  # 2.2
+            self._substitutes[scaling] = _check_and_unscale
+            self._substitutes[aten._amp_update_scale_.default] = _update_scale
 
     def device_of(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str | None:
         """Where the results are. Raises RuntimeError where tensors of two devices meet."""
@@ -71,7 +82,11 @@ class Tagged:
         return self.compute(operation, arguments, keywords, device)
 
     def compute(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], device: str | None) -> Any:
-        """Call the operation, on the host."""
+        """Call the operation, on the host, which lacks some of CUDA's."""
+        if device == GPU:
+            substitute = self._substitutes.get(operation)
+            if substitute is not None:
+                return substitute(operation, *arguments, **keywords)
         return operation(*arguments, **keywords)
 
     def use_workspace(self) -> None:
@@ -80,6 +95,46 @@ class Tagged:
         if self._workspace and in_backward not in self._has_workspace:
             self._has_workspace.add(in_backward)
             self._allocator.allocate(self._workspace)
+
+
+def _softmax(operation: Any, tensor: torch.Tensor, dim: int, half_to_float: bool) -> Any:
+    return operation(tensor.float() if half_to_float else tensor, dim, False)
+
+
+def _softmax_backward(
+    operation: Any, gradient: torch.Tensor, output: torch.Tensor, dim: int, dtype: torch.dtype
+) -> torch.Tensor:
+    result: torch.Tensor = operation(gradient, output, dim, output.dtype)
+    return result if dtype == result.dtype else result.to(dtype)
+
+
+def _check_and_unscale(
+    operation: Any, gradients: list[torch.Tensor], found: torch.Tensor, inverse: torch.Tensor
+) -> None:
+    for gradient in gradients:
+        if not torch.isfinite(gradient).all():
+            found.fill_(1.0)
+        gradient.mul_(inverse.to(gradient.dtype))
+
+
+def _update_scale(
+    operation: Any,
+    scale: torch.Tensor,
+    tracker: torch.Tensor,
+    found: torch.Tensor,
+    growth: float,
+    backoff: float,
+    interval: int,
+) -> torch.Tensor:
+    if found.item():
+        scale.mul_(backoff)
+        tracker.zero_()
+        return scale
+    tracker.add_(1)
+    if tracker.item() == interval:
+        scale.mul_(growth)
+        tracker.zero_()
+    return scale
 
 
 def _mixes(operation: Any) -> bool:

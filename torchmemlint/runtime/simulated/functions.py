@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - everyone calls it so
 
 from torchmemlint.runtime import internals
+from torchmemlint.runtime.simulated.autocast import Autocast, converts_within
+from torchmemlint.runtime.simulated.hollow import is_unknown
 from torchmemlint.runtime.simulated.mapping import Mapping
 from torchmemlint.runtime.simulated.placement import GPU, HOST, wanted
 from torchmemlint.runtime.simulated.replacing import Replacements
@@ -20,9 +22,34 @@ def replace_functions(replacements: Replacements, mapping: Mapping) -> None:
     """Put everything in place; leaving the replacements puts torch's own back."""
     _replace_dropout(replacements, mapping)
     _replace_attention(replacements, mapping)
+    _replace_softmax(mapping)
     _replace_backward(replacements, mapping)
     _replace_grouping(replacements, mapping)
     _replace_loading(replacements, mapping)
+    Autocast(mapping.placement).put_in_place(replacements)
+
+
+def replace_for_hollow(replacements: Replacements, mapping: Mapping) -> None:
+    """What would look at values that are not there: printing, copying storages, saving."""
+    tensor_class: Any = torch.Tensor
+
+    def shown(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        tensor = arguments[0]
+        if not is_unknown(tensor):
+            return mapping.represent(function, arguments, keywords)
+        return f"tensor(..., device='cuda:0', size={tuple(tensor.shape)}, dtype={tensor.dtype})"
+
+    def copied(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        tensor, memo = (*arguments, *keywords.values())
+        if id(tensor) in memo or not mapping.placement.on_gpu(tensor):
+            return function(*arguments, **keywords)
+        result = tensor.detach().clone().requires_grad_(tensor.requires_grad)
+        memo[id(tensor)] = result
+        return result
+
+    mapping.handle(tensor_class.__repr__, shown)
+    mapping.handle(tensor_class.__deepcopy__, copied)
+    replacements.replace(torch, "save", lambda *arguments, **keywords: None)
 
 
 def _replace_dropout(replacements: Replacements, mapping: Mapping) -> None:
@@ -43,6 +70,28 @@ def _replace_dropout(replacements: Replacements, mapping: Mapping) -> None:
     replacements.replace(F, "dropout", dropped)
     mapping.handle(functional, handler)
     mapping.handle(compiled, handler)
+
+
+def _replace_softmax(mapping: Mapping) -> None:
+    """CUDA's softmax of half precision to float32 converts within its kernel; the host's copies first."""
+
+    def handler_of(inner: Any) -> Any:
+        def handler(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+            tensor: Any = arguments[0] if arguments else keywords.get("input")
+            dim = arguments[1] if len(arguments) > 1 else keywords.get("dim")
+            if (
+                isinstance(dim, int)
+                and converts_within(tensor, keywords.get("dtype"))
+                and mapping.placement.on_gpu(tensor)
+            ):
+                return inner(tensor, dim, True)
+            return mapping.call(function, arguments, keywords)
+
+        return handler
+
+    for owner in (F, torch, torch.Tensor):
+        mapping.handle(owner.softmax, handler_of(torch._softmax))
+        mapping.handle(owner.log_softmax, handler_of(torch._log_softmax))
 
 
 def _replace_attention(replacements: Replacements, mapping: Mapping) -> None:

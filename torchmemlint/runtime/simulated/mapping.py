@@ -53,7 +53,7 @@ class Mapping(TorchFunctionMode):
             Tensor.numpy: self._numpy,
             Tensor.__array__: self._numpy,
             Tensor.record_stream: lambda function, arguments, keywords: None,
-            Tensor.__repr__: self._repr,
+            Tensor.__repr__: self.represent,
             Tensor.__deepcopy__: self._deepcopy,
             torch.as_tensor: self._as_tensor,
             torch.asarray: self._as_tensor,
@@ -127,7 +127,8 @@ class Mapping(TorchFunctionMode):
             )
         return function(*arguments, **keywords)
 
-    def _repr(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str:
+    def represent(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str:
+        """The tensor as text, with its device."""
         text: str = function(*arguments, **keywords)
         if not self.placement.on_gpu(arguments[0]):
             return text

@@ -1,0 +1,359 @@
+"""Operations on the simulated GPU that are not computed: only the shapes of their results are.
+
+A *hollow* tensor is an ordinary tensor of the host whose storage lies in an address range that no memory backs. So
+parameters, gradients and optimizers are what they always are, and autograd is torch's own; but what the tensors would
+hold is unknown, and a model many times the host's memory trains. Small tensors made of known values (counters,
+scales, indices) are still computed, so that what depends on them goes its way; asked for an unknown value, a program
+is told 1.0, 0 or False, and where a result's size depends on values it gets the largest it could be.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from torchmemlint.runtime import internals
+from torchmemlint.runtime.simulated.execution import Tagged
+from torchmemlint.runtime.simulated.placement import GPU
+from torchmemlint.runtime.tracker import tensors_in
+
+aten = torch.ops.aten
+META = torch.device("meta")
+
+KNOWN = 4096
+"""Results up to so many elements are computed, if nothing that they are made of is unknown."""
+BLANK = 1 << 18
+"""Parameters of so many elements that the host makes are not filled, because they go to the GPU as they are."""
+_ADDRESSES = 46
+"""The arena has at most two to this power of addresses."""
+
+_VIEW = object()
+"""Stands for the results of an operation that gives a view and does not say so (`_unsafe_view`)."""
+
+_UNTOUCHED = frozenset(("aten::_amp_foreach_non_finite_check_and_unscale_",))
+"""What leaves the known among its arguments as they are: no gradient is infinite."""
+
+
+class Arena:
+    """Addresses without memory behind them. They can be read (zeros), should anything read them after all."""
+
+    def __init__(self) -> None:
+        self._buffer = _reserve()
+        self._size = len(self._buffer)
+        self._next = 0
+
+    def storage(self, nbytes: int) -> torch.UntypedStorage:
+        """So many bytes of it; each is handed out again only when all of them have been."""
+        if self._next + nbytes > self._size:
+            self._next = 0
+        tensor = torch.frombuffer(self._buffer, dtype=torch.uint8, count=nbytes, offset=self._next)
+        self._next += -(-nbytes // 512) * 512
+        return tensor.untyped_storage()
+
+
+def _reserve() -> mmap.mmap:
+    options: dict[str, Any] = {}
+    if hasattr(mmap, "MAP_PRIVATE"):  # not on Windows
+        no_reserve = getattr(mmap, "MAP_NORESERVE", 0x4000 if hasattr(mmap, "MAP_POPULATE") else 0)
+        options["flags"] = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve
+    for power in range(_ADDRESSES, 29, -1):
+        with contextlib.suppress(OSError, OverflowError):
+            return mmap.mmap(-1, 1 << power, **options)
+    raise MemoryError("no range of addresses is left for tensors that are not computed")
+
+
+def _set_unknown(tensor: torch.Tensor) -> None:
+    storage = internals.storage_of(tensor)
+    if storage is not None:
+        storage.values_are_unknown = True  # type: ignore[attr-defined]
+
+
+def is_unknown(tensor: torch.Tensor) -> bool:
+    """Whether what a tensor holds is not known."""
+    return getattr(internals.storage_of(tensor), "values_are_unknown", False)
+
+
+class Hollow(Tagged):
+    """The execution of `--fake`."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        internals.register_meta_kernels()
+        self._arena = Arena()
+        self._results: dict[Any, Any] = {}
+        self.computed: Counter[str] = Counter()
+        """Operations that only torch's kernels can tell the results' shapes of, and that were computed for that."""
+        self._sized: dict[str, Callable[..., Any]] = {
+            "aten::nonzero": self._nonzero,
+            "aten::masked_select": self._masked_select,
+            "aten::index": self._index,
+            "aten::_unique2": self._unique,
+            "aten::unique_dim": self._unique,
+            "aten::repeat_interleave": self._repeat_interleave,
+            "aten::bincount": self._bincount,
+        }
+
+    def compute(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], device: str | None) -> Any:
+        """What the operation gives, in shape."""
+        tensors = list(tensors_in((arguments, keywords)))
+        if device != GPU:
+            return self._on_host(operation, arguments, keywords, tensors)
+        if operation.is_view or internals.is_inplace_view(operation):
+            return self._renamed(operation, arguments, keywords)
+        name = operation._schema.name
+        unknown = any(is_unknown(tensor) for tensor in tensors)
+        if name == "aten::_local_scalar_dense" and unknown:
+            return _told(arguments[0].dtype)
+        if name == "aten::equal" and unknown:
+            return True
+        if not unknown and sum(tensor.numel() for tensor in tensors) <= KNOWN:
+            shaped = None if tensors else self._shaped(operation, arguments, keywords)
+            if shaped is None or sum(one.numel() for one in tensors_in(shaped)) <= KNOWN:
+                return super().compute(operation, arguments, keywords, device)
+            return shaped
+        if name == "aten::copy_" and self.placement.where(arguments[0]) != GPU:
+            return arguments[0].zero_() if unknown else operation(*arguments, **keywords)
+        if name == "aten::_fused_sdp_choice":
+            return super().compute(operation, arguments, keywords, device)
+        written = _written(operation, arguments, keywords)
+        if name not in _UNTOUCHED:
+            for tensor in written:
+                _set_unknown(tensor)
+        if written and len(operation._schema.returns) == len(_written_returns(operation)) and "out" not in keywords:
+            return _aliases(operation, arguments, keywords)
+        sized = self._sized.get(name)
+        if sized is not None:
+            found = sized(*arguments, **keywords)
+            if found is not NotImplemented:
+                return found
+        return self._shaped(operation, arguments, keywords)
+
+    # --- the host's tensors
+
+    def _on_host(
+        self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], tensors: list[torch.Tensor]
+    ) -> Any:
+        if any(is_unknown(tensor) and self.placement.on_gpu(tensor) for tensor in tensors):
+            results = self._shaped(operation, arguments, keywords)  # what comes back from the GPU
+            return _mapped(results, lambda tensor: torch.zeros_like(tensor, device="cpu"))
+        if tensors and getattr(internals.storage_of(tensors[0]), "is_blank", False):
+            only_filled = len(tensors) == 1 and operation._schema.is_mutable and operation._schema.name.endswith("_")
+            if only_filled and not internals.is_inplace_view(operation):
+                return tensors[0]
+        result = operation(*arguments, **keywords)
+        if operation is aten.empty.memory_format and result.numel() >= BLANK and result.is_floating_point():
+            result.untyped_storage().is_blank = True
+        return result
+
+    # --- shapes
+
+    def _renamed(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """A view of the same storage: torch's own kernel only looks at shapes."""
+        if operation._schema.name != "aten::resize_":
+            return operation(*arguments, **keywords)
+        tensor, size = arguments[:2]
+        strides = torch.empty(size, dtype=tensor.dtype, device=META).stride()
+        needed = _extent(size, strides) * tensor.element_size()
+        if needed <= tensor.untyped_storage().nbytes():
+            return tensor.as_strided_(size, strides)
+        return tensor.set_(self._storage(needed), 0, size, strides)
+
+    def _storage(self, nbytes: int) -> torch.UntypedStorage:
+        storage = self._arena.storage(nbytes)
+        storage.values_are_unknown = True  # type: ignore[attr-defined]
+        return storage
+
+    def tensor(self, size: Any, stride: Any, dtype: torch.dtype) -> torch.Tensor:
+        """A hollow tensor."""
+        nbytes = _extent(size, stride) * torch.empty(0, dtype=dtype).element_size()
+        if not nbytes:
+            return torch.empty_strided(size, stride, dtype=dtype)
+        return torch.empty(0, dtype=dtype).set_(self._storage(nbytes), 0, size, stride)
+
+    def _shaped(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Hollow results of the shapes that torch works out, which it does once for each set of shapes."""
+        key = _key(operation, arguments, keywords)
+        described = self._results.get(key) if key is not None else None
+        if described is None:
+            try:
+                described = self._describe(operation, arguments, keywords)
+            except (NotImplementedError, RuntimeError) as error:
+                if not internals.lacks_meta_kernel(error):
+                    raise
+                self.computed[str(operation)] += 1
+                result = operation(*arguments, **keywords)
+                for tensor in tensors_in(result):
+                    _set_unknown(tensor)
+                return result
+            if key is not None:
+                self._results[key] = described
+        if described is _VIEW:
+            return operation(*arguments, **keywords)
+        originals = list(tensors_in((arguments, keywords)))
+        return _rebuilt(described, originals, self.tensor)
+
+    def _describe(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        given: list[torch.Tensor] = []
+
+        def meta(tensor: torch.Tensor) -> torch.Tensor:
+            given.append(torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device=META))
+            return given[-1]
+
+        def plain(value: Any) -> Any:
+            if isinstance(value, torch.device):
+                return META
+            return None if isinstance(value, torch.Generator) else value
+
+        result = operation(*_mapped(arguments, meta, plain), **_mapped(keywords, meta, plain))
+        storages = {internals.storage_key(one.untyped_storage()) for one in given}
+        if any(
+            all(one is not own for own in given) and internals.storage_key(one.untyped_storage()) in storages
+            for one in tensors_in(result)
+        ):
+            return _VIEW
+        return _mapped(result, lambda tensor: _Shape.of(tensor, given))
+
+    # --- sizes that depend on values
+
+    def _made(self, size: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        return self.tensor(size, torch.empty(size, dtype=dtype, device=META).stride(), dtype)
+
+    def _nonzero(self, values: torch.Tensor) -> torch.Tensor:
+        return self._made((values.numel(), values.dim()), torch.int64)
+
+    def _masked_select(self, values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        size = torch.broadcast_shapes(values.shape, mask.shape)
+        return self._made((size.numel(),), values.dtype)
+
+    def _index(self, values: torch.Tensor, indices: list[torch.Tensor | None]) -> Any:
+        """With one mask among the indices: as if all of it were true."""
+        masks = [one for one in indices if one is not None and one.dtype in (torch.bool, torch.uint8)]
+        if not masks:
+            return NotImplemented
+        if len([one for one in indices if one is not None]) > 1:
+            return NotImplemented
+        (mask,) = masks
+        place = next(number for number, one in enumerate(indices) if one is not None)
+        shape = values.shape
+        return self._made((*shape[:place], mask.numel(), *shape[place + mask.dim() :]), values.dtype)
+
+    def _unique(self, values: torch.Tensor, *rest: Any, **keywords: Any) -> Any:
+        count = values.numel()
+        return tuple(self._made((count,), dtype) for dtype in (values.dtype, torch.int64, torch.int64))
+
+    def _repeat_interleave(self, repeats: torch.Tensor, *rest: Any, output_size: int | None = None) -> torch.Tensor:
+        return self._made((repeats.numel() if output_size is None else output_size,), repeats.dtype)
+
+    def _bincount(self, values: torch.Tensor, weights: Any = None, minlength: int = 0) -> torch.Tensor:
+        return self._made((max(minlength, 1),), torch.int64 if weights is None else torch.float64)
+
+
+class _Shape:
+    """What a result looks like: a new tensor, or one of those that were given."""
+
+    __slots__ = ("dtype", "given", "size", "stride")
+
+    def __init__(self, size: Any, stride: Any, dtype: torch.dtype, given: int | None) -> None:
+        self.size, self.stride, self.dtype, self.given = size, stride, dtype, given
+
+    @classmethod
+    def of(cls, tensor: torch.Tensor, given: list[torch.Tensor]) -> _Shape:
+        same = next((number for number, one in enumerate(given) if one is tensor), None)
+        return cls(tuple(tensor.size()), tuple(tensor.stride()), tensor.dtype, same)
+
+
+def _rebuilt(described: Any, originals: list[torch.Tensor], make: Callable[..., torch.Tensor]) -> Any:
+    if isinstance(described, _Shape):
+        if described.given is None:
+            return make(described.size, described.stride, described.dtype)
+        original = originals[described.given]
+        if tuple(original.size()) != described.size:  # an `out=` that was too small
+            filled = make(described.size, described.stride, described.dtype)
+            original.set_(filled.untyped_storage(), 0, described.size, described.stride)
+        return original
+    if isinstance(described, list | tuple):
+        return type(described)(_rebuilt(one, originals, make) for one in described)
+    return described
+
+
+def _mapped(value: Any, of_tensor: Callable[[Any], Any], of_other: Callable[[Any], Any] | None = None) -> Any:
+    if isinstance(value, torch.Tensor):
+        return of_tensor(value)
+    if isinstance(value, list | tuple) and not isinstance(value, torch.Size):
+        return type(value)(_mapped(one, of_tensor, of_other) for one in value)
+    if isinstance(value, dict):
+        return {name: _mapped(one, of_tensor, of_other) for name, one in value.items()}
+    return value if of_other is None else of_other(value)
+
+
+def _key(operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """What the results' shapes depend on; None where that cannot be compared."""
+    has_tensors = next(iter(tensors_in((arguments, keywords))), None) is not None
+
+    def described(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return value.size(), value.stride(), value.dtype
+        if isinstance(value, list | tuple):
+            return tuple(described(one) for one in value)
+        if isinstance(value, float) and has_tensors:
+            return float
+        return type(value), value
+
+    try:
+        key = operation, described(arguments), tuple((name, described(one)) for name, one in keywords.items())
+        hash(key)
+    except (TypeError, RuntimeError, NotImplementedError):
+        return None
+    return key
+
+
+def _extent(size: Any, stride: Any) -> int:
+    """The elements from the first to the last of a tensor."""
+    if 0 in size:
+        return 0
+    last: int = sum((length - 1) * step for length, step in zip(size, stride, strict=True))
+    return last + 1
+
+
+def _told(dtype: torch.dtype) -> Any:
+    """What a program is told that asks for an unknown value."""
+    if dtype is torch.bool:
+        return False
+    if dtype.is_complex:
+        return 1 + 0j
+    return 1.0 if dtype.is_floating_point else 0
+
+
+def _written_returns(operation: Any) -> list[Any]:
+    return [one for one in operation._schema.returns if one.alias_info is not None and one.alias_info.is_write]
+
+
+def _written(operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[torch.Tensor]:
+    """The tensors that an operation changes."""
+    schema = operation._schema
+    if not schema.is_mutable:
+        return []
+    written: list[torch.Tensor] = []
+    for number, one in enumerate(schema.arguments):
+        if one.alias_info is None or not one.alias_info.is_write:
+            continue
+        written += tensors_in(arguments[number] if number < len(arguments) else keywords.get(one.name))
+    return written
+
+
+def _aliases(operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """The arguments that an operation which changes them gives back."""
+    found = []
+    for wanted in operation._schema.returns:
+        for number, one in enumerate(operation._schema.arguments):
+            info = one.alias_info
+            if info is not None and info.is_write and info.before_set == wanted.alias_info.before_set:
+                found.append(arguments[number] if number < len(arguments) else keywords.get(one.name))
+    if not found:
+        return None
+    return found[0] if len(found) == 1 else tuple(found)
