@@ -262,7 +262,7 @@ class _Names:
             match parent, above:
                 case cst.Attribute(attr=cst.Name(value=method)), cst.Call() if joined and above.func is parent:
                     if _is_host_call(above):
-                        return above
+                        return above if method != "numpy" else None  # which raises for what lies elsewhere
                     if method not in _KEEPING:
                         return None
                     node = above
@@ -301,7 +301,9 @@ class _Names:
             return None
         moves = [found for found in inside(comprehension.elt) if _is_host_call(found) and _root(found) == element]
         names = [found for found in inside(comprehension.elt) if isinstance(found, cst.Name) and found.value == element]
-        return moves[-1] if moves and len(names) == 1 else None
+        if not moves or len(names) != 1 or _method(moves[-1]) == "numpy":
+            return None
+        return moves[-1]
 
 
 _LATER = cst.Pass()  # stands for: another place tells
@@ -324,6 +326,13 @@ def _is_host(node: cst.BaseExpression) -> bool:
         case cst.Call(args=[cst.Arg(value=inner)]):
             return dotted_text(node.func).endswith("device") and _is_host(inner)
     return False
+
+
+def _method(call: cst.CSTNode) -> str:
+    match call:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value=method))):
+            return method
+    return ""
 
 
 def _root(node: cst.CSTNode) -> str:
