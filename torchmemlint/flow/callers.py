@@ -37,6 +37,10 @@ class Callers:
         """The mode in which all that calls the function runs it: on where anything does, or nothing is known to."""
         return self._mode(function, 0, frozenset()) or Mode.ON
 
+    def calls(self, function: Function) -> list[CallSite]:
+        """The known calls of a function, in the whole project."""
+        return [site for site in self._sites(function) if site.called] if _is_called_by_name(function) else []
+
     def _mode(self, function: Function, depth: int, within: frozenset[tuple[Path, str]]) -> Mode | None:
         """The same; None where the only callers are those asked about (`within`), which so do not decide."""
         key = (function.program.source.path, function.qualname)

@@ -444,6 +444,16 @@ class HostCreation:
 
 
 @dataclass(frozen=True, slots=True)
+class ReturnedGraph:
+    """A graph-carrying tensor among what a function returns."""
+
+    site: Site  # the expression
+    scope: Scope
+    value: Tensor
+    index: int  # in the returned tuple; -1: it is returned by itself
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceResults:
     """Tensors that a loop over batches collects on the device, all to be brought to the host after it."""
 
@@ -510,6 +520,7 @@ class FileFacts:
     sequentials: list[SequentialBuilt] = field(default_factory=list)
     failures: list[FailureHeld] = field(default_factory=list)
     host_creations: list[HostCreation] = field(default_factory=list)
+    returned_graphs: dict[Site, ReturnedGraph] = field(default_factory=dict)
     device_results: dict[Site, DeviceResults] = field(default_factory=dict)
     initial: set[Site] = field(default_factory=set)  # values that parameters are made from
     services: dict[tuple[Site, Loops], ServiceCall] = field(default_factory=dict)

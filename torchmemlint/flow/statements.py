@@ -21,7 +21,7 @@ from torchmemlint.flow import (
     overwriting,
 )
 from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import AttributeStore, Fold, NoOpGradMode, Use
+from torchmemlint.flow.facts import AttributeStore, Fold, NoOpGradMode, ReturnedGraph, Use
 from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.interpreter import FOLDED, KEPT, Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, decorator_name, expression_name
@@ -450,9 +450,23 @@ def return_statement(it: Interpreter, node: cst.Return) -> None:
     """`return`."""
     value: Value = Constant(None, True) if node.value is None else it.evaluate(node.value)
     it.frame.returns.append(value)
+    if node.value is not None and it.recording:
+        _note_graphs(it, node.value, value)
     it.frame.return_states.append(it.state.copy())
     it.frame.return_sites.append(it.site(node))
     it.state.dead = True
+
+
+def _note_graphs(it: Interpreter, node: cst.BaseExpression, value: Value) -> None:
+    """The tensors with a graph that a function returns, by themselves or in a tuple."""
+    whole: list[tuple[int, cst.BaseExpression, Value]] = [(-1, node, value)]
+    if isinstance(node, cst.Tuple) and isinstance(value, Container) and value.items is not None:
+        whole = [(i, e.value, v) for i, (e, v) in enumerate(zip(node.elements, value.items, strict=False))]
+    for index, expression, one in whole:
+        if isinstance(one, Tensor) and one.carries_graph:
+            site = it.site(expression)
+            it.facts.tests[site] = it.frame.tests
+            it.facts.returned_graphs[site] = ReturnedGraph(site, it.scope, one, index)
 
 
 def raise_statement(it: Interpreter, node: cst.Raise) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.facts import AttributeStore, CachedResult, Collection, FileFacts, Use
+from torchmemlint.flow import keeping
+from torchmemlint.flow.facts import AttributeStore, CachedResult, Collection, FileFacts, ReturnedGraph, Use
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import detach_fix, history, report
+from torchmemlint.rules.findings import detach_fix, history, is_test, report
 from torchmemlint.rules.graphs.lifetime import (
     LEAVES_VIEW,
     has_no_graph,
@@ -27,7 +28,9 @@ class GraphOnAttribute(Rule):
     ## What it does
     Reports a tensor with its autograd graph that survives the call that made it: an attribute or global that is only
     read as numbers later, an attribute that is concatenated onto itself in every call, a cache under growing keys
-    (`self.cache[f"{i}"] = out`), and `functools.lru_cache` on a function that returns such tensors.
+    (`self.cache[f"{i}"] = out`), and `functools.lru_cache` on a function that returns such tensors. Where a function
+    returns the tensor that it has just differentiated, and a caller in the project keeps it on its object, the `return`
+    is reported.
 
     ## Why it costs memory
     The graph, with every activation it saved, is held until the attribute is overwritten, through the optimizer step
@@ -80,6 +83,33 @@ class GraphOnAttribute(Rule):
         for cached in facts.cached:
             if not facts.enters_without_gradients(cached.function):
                 yield self._cached(facts, cached)
+
+        for returned in facts.returned_graphs.values():
+            yield from self._returned(facts, returned)
+
+    def _returned(self, facts: FileFacts, returned: ReturnedGraph) -> Iterator[Finding]:
+        """A tensor that the function has differentiated, and that a caller in the project keeps on its object."""
+        function = returned.scope.function
+        spent = _spent_before(facts, returned)
+        if spent is None or function is None or facts.callers is None or is_test(facts):
+            return
+        kept = keeping.on_object(facts.callers, function, returned.index)
+        if kept is None:
+            return
+        yield report(
+            self,
+            facts,
+            returned.site,
+            f"`{function.name}` returns `{shortened(text_of(returned.site.node), 40)}` with its spent graph,"
+            f" and `{kept.function.qualname}` keeps it in `{kept.attribute}`",
+            severity=Severity.WARNING,
+            evidence=[
+                *history(returned.value.history),
+                (spent, "it is differentiated here, and cannot be again: its graph is of no more use"),
+                (returned.site, "it is returned with what is left of the graph"),
+            ],
+            fix=detach_fix(returned.site) if returned.value.certain and returned.value.exact else None,
+        )
 
     def _stored(self, facts: FileFacts, store: AttributeStore) -> Iterator[Finding]:
         use = facts.uses.get(store.kept, Use.NOTHING)
@@ -147,6 +177,20 @@ def _detach_result(cached: CachedResult) -> Fix | None:
     """Detach what the cached function returns: unsafe, a caller could differentiate the first use of each result."""
     made = cached.value.made
     return detach_fix(made, safe=False) if made is not None and cached.value.exact else None
+
+
+def _spent_before(facts: FileFacts, returned: ReturnedGraph) -> Site | None:
+    """The differentiation of just this tensor that has freed its graph on the way to where it is returned."""
+    around = facts.tests.get(returned.site, ())
+    for backward in facts.backwards:
+        if backward.scope.function is not returned.scope.function or backward.value_site is None:
+            continue
+        is_freed = any(site is backward.site for freed in facts.spent.values() for site, _ in freed)
+        is_same = backward.value_site is returned.value.made and backward.scope.loops == returned.scope.loops
+        always = all(test in around for test in facts.tests.get(backward.site, ()))
+        if is_freed and is_same and always and backward.site.span.end <= returned.site.span.start:
+            return backward.site
+    return None
 
 
 def _folds(facts: FileFacts, site: Site) -> bool:
