@@ -17,6 +17,8 @@ from torchmemlint.runtime.tracker import StorageTracker
 
 HOST = "cpu"
 NAMES = ("auto", "cuda", "cpu", "simulated")
+BLOCK = 512
+"""What CUDA's caching allocator rounds up to (`kMinBlockSize` of c10/cuda/CUDACachingAllocator)."""
 
 
 class Backend(abc.ABC):
@@ -46,6 +48,10 @@ class Backend(abc.ABC):
     def peak_reserved(self, device: str) -> int | None:
         """The most bytes that the allocator took from the device; None where there is no such allocator."""
         return None
+
+    def block_size(self, device: str) -> int:
+        """The bytes of which the allocator's blocks are multiples; 1 where there is no such allocator."""
+        return 1
 
     def describe(self) -> str:
         """The backend in words, for a report's first line."""
@@ -113,6 +119,10 @@ class Cuda(Backend):
     def peak_reserved(self, device: str) -> int | None:
         """By the allocator's own account, with what was reserved before."""
         return self._now(device)[1] if device in self._before else None
+
+    def block_size(self, device: str) -> int:
+        """The caching allocator rounds up to 512 bytes."""
+        return BLOCK if device in self._before else 1
 
     def describe(self) -> str:
         """The card and the torch that ran it."""

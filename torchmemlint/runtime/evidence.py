@@ -50,6 +50,11 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
         """Take the hooks away."""
         self._stack.close()
 
+    @property
+    def hooked(self) -> HookedNodes:
+        """The nodes whose saved tensors must not be asked for."""
+        return self._hooked
+
     def settle(self) -> None:
         """Claim what can only be told by looking: the gradients that parameters hold, and graphs without a backward."""
         self.claim_saved(one for one in gc.get_objects() if issubclass(type(one), torch.Tensor))

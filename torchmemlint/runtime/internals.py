@@ -203,6 +203,11 @@ def engine_runs() -> tuple[Any, str]:
     return torch.autograd.Variable._execution_engine, "run_backward"  # 2.2
 
 
+def is_custom_node(node: Any) -> bool:
+    """Whether a node belongs to a user's `autograd.Function` (its `ctx` is the node), not to one of torch's own."""
+    return isinstance(node, _C._FunctionBase)
+
+
 def foreach_chooser() -> tuple[str, Callable[..., tuple[bool, bool]]] | None:
     """The name and the function by which torch's optimizers choose their foreach form, None where there is none."""
     import torch.optim.optimizer as module

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from torchmemlint.runtime.kinds import Kind
@@ -83,6 +83,7 @@ class Ledger:
         self.live: dict[str, int] = {}
         self.peaks: dict[str, int] = {}
         self.peak_events: dict[str, int] = {}
+        self.on_mark: list[Callable[[str], None]] = []
 
     def __len__(self) -> int:
         return len(self._nbytes)
@@ -124,6 +125,8 @@ class Ledger:
     def mark(self, series: str) -> None:
         """Write down that something which happens again and again (a step, a batch, a loop's turn) happened here."""
         self.marks.setdefault(series, []).append(len(self._events))
+        for told in self.on_mark:
+            told(series)
 
     @property
     def steps(self) -> list[int]:
@@ -154,6 +157,10 @@ class Ledger:
     def born(self, index: int) -> int:
         """The event at which a record begins."""
         return self._born[index]
+
+    def died(self, index: int) -> int:
+        """The event at which a record ended, `ALIVE` while it lives."""
+        return self._died[index]
 
     def step_of(self, index: int) -> int:
         """The number of steps that had ended when a record began."""

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from torchmemlint.runtime import backends
 from torchmemlint.runtime.evidence import Watch
 from torchmemlint.runtime.growth import Growth, growth
 from torchmemlint.runtime.kinds import Kind
+from torchmemlint.runtime.leaks import Leak, Lookout, find_leaks
 from torchmemlint.runtime.ledger import Ledger, Record, Site
+from torchmemlint.runtime.retention import Look, look
 from torchmemlint.runtime.steps import OnStep
 
 
@@ -61,6 +63,8 @@ class MemoryUse:
         self.backend = backend
         self._watch = watch
         self._ended: int | None = None
+        self._lookout = Lookout()
+        self._looks: dict[Hashable, Look] = {}
 
     @property
     def ledger(self) -> Ledger:
@@ -133,6 +137,31 @@ class MemoryUse:
         self._settle()
         return dict(sorted(self.ledger.bytes_by_kind(self._event(at, device), device or self.device).items()))
 
+    def retained_by(self) -> Look:
+        """Who holds what outlived the step that made it; without steps, all that was made. Ask while it lives.
+
+        Leaves out what the first step made: gradients, optimizer state.
+        """
+        return look(self.backend.tracker, self.device, self._watch.hooked, self.ledger.steps, outlived=True)
+
+    def look_out(self, series: str) -> None:
+        """At the end of a turn: look who holds what, if it is time to (see `Lookout`)."""
+        turns = len(self.ledger.marks[series])
+        if self._ended is None and self._lookout.is_time(self.backend.tracker.sites.place(2), turns):
+            self.look_now(series)
+
+    def look_now(self, series: str) -> None:
+        """Look who holds what, for `leaks`; `series` tells the turns."""
+        marks = self.ledger.marks.get(series, [])
+        place = self.backend.tracker.sites.place(2)
+        self._looks[place] = look(self.backend.tracker, self.device, self._watch.hooked, marks)
+
+    @property
+    def leaks(self) -> list[Leak]:
+        """What grows from turn to turn, most first, with its holder where looks were taken."""
+        self._settle()
+        return find_leaks(self.ledger, self.device, self._looks.values(), self.backend.block_size(self.device))
+
     def records(self, at: str | int = "peak", device: str | None = None) -> list[Record]:
         """The storages that lived at a moment."""
         self._settle()
@@ -175,18 +204,26 @@ class MemoryUse:
 
 @contextlib.contextmanager
 def track_memory(
-    backend: str = "auto", *, fake: bool = False, card: str | None = None, on_step: OnStep | None = None
+    backend: str = "auto",
+    *,
+    fake: bool = False,
+    card: str | None = None,
+    on_step: OnStep | None = None,
+    holders: bool = False,
 ) -> Iterator[MemoryUse]:
     """Measure what happens inside: `with track_memory() as memory`.
 
     `backend` is `cuda`, `cpu`, `simulated` or `auto` (`cuda` where there is a GPU, else `simulated`). `card` names the
     GPU to simulate; with `fake` its operations are not computed, so that large models fit. `on_step` is called at the
-    end of each optimizer step and loader batch. Raises RuntimeError for `cuda` without a GPU, ValueError for other
+    end of each optimizer step and loader batch. With `holders`, it is looked now and then who holds what, so that
+    `leaks` can name them. Raises RuntimeError for `cuda` without a GPU, ValueError for other
     names.
     """
     chosen = backends.choose(backend, fake=fake, card=card)
     with Watch(chosen.tracker, on_step) as watch, chosen.running():
         memory = MemoryUse(chosen, watch)
+        if holders:
+            chosen.ledger.on_mark.append(memory.look_out)
         try:
             yield memory
         finally:

@@ -20,7 +20,7 @@ import torch
 from torchmemlint.runtime import internals
 from torchmemlint.runtime.ledger import NOWHERE, Site
 
-_HERE = f"{Path(__file__).parent.absolute()}{os.sep}"
+_HERE = f"{Path(__file__).parent.parent.absolute()}{os.sep}"
 _TORCH = f"{Path(torch.__file__).parent.absolute()}{os.sep}"
 _DATA = f"{Path(torch.__file__).parent.absolute() / 'utils' / 'data'}{os.sep}"
 _UNKNOWN = -1
@@ -49,17 +49,23 @@ class Sites:
     def _role(self, code: CodeType) -> int:
         role = self._role_of_code.get(code)
         if role is None:
-            name = code.co_filename
-            if name.startswith(_DATA):
-                role = _LOADER
-            elif name.startswith((_HERE, _TORCH, "<frozen ")):
-                role = _OWN
-            elif name.startswith(self._libraries):
-                role = _LIBRARY
-            else:
-                role = _USER
-            self._role_of_code[code] = role
+            role = self._role_of_code[code] = self._role_of_file(code.co_filename)
         return role
+
+    def _role_of_file(self, name: str) -> int:
+        if name.startswith(_DATA):
+            return _LOADER
+        if name.startswith((_HERE, _TORCH, "<frozen ")):
+            return _OWN
+        return _LIBRARY if name.startswith(self._libraries) else _USER
+
+    def is_users(self, code: CodeType) -> bool:
+        """Whether code is the user's own: neither torch's, nor a library's, nor of this package."""
+        return self._role(code) == _USER
+
+    def is_users_file(self, path: str) -> bool:
+        """Whether a file is the user's own."""
+        return self._role_of_file(path) == _USER
 
     def current(self, depth: int = 1) -> tuple[Site, bool]:
         """The user's line that runs now, and whether a data loader runs between it and here.
@@ -79,6 +85,13 @@ class Sites:
                 in_loader = True
             frame = frame.f_back
         return (NOWHERE if library is None else self._site(library)), in_loader
+
+    def place(self, depth: int = 1) -> CodeType | None:
+        """The user's function that runs now."""
+        frame: FrameType | None = sys._getframe(depth)
+        while frame is not None and self._role(frame.f_code) != _USER:
+            frame = frame.f_back
+        return None if frame is None else frame.f_code
 
     def _site(self, frame: FrameType) -> Site:
         key = (frame.f_code, frame.f_lineno or 0)

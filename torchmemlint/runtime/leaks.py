@@ -1,0 +1,264 @@
+"""What grows from turn to turn, where it is kept, and which lines made it.
+
+The *leaking line* is the statement that keeps what should have gone: `history.append(out)`, `total += loss`. The lines
+that allocated the bytes stand beside it; often they are somewhere else, in the model's forward.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from torchmemlint.runtime.growth import FEWEST, WARM_UP
+from torchmemlint.runtime.kinds import Kind
+from torchmemlint.runtime.ledger import ALIVE, Ledger, Site
+from torchmemlint.runtime.retention import Holder, Look
+from torchmemlint.runtime.survivors import Accrual, accrual, best, eligible_series, swelling, turns_of
+
+FIRST_LOOK = WARM_UP + FEWEST + 2
+"""Turns after which a look can tell something."""
+_LATER = 2
+"""The factor between the turns at which looks are taken: few looks, and one not long before the end."""
+_STAYED = 0.9
+"""The share of what a look found growing that must still be there at the last turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """Bytes that pile up, with what keeps them.
+
+    `growth` says how much each turn of which series adds; `block_bytes` the same in the blocks that the allocator
+    hands out, where the device has such an allocator. `made` are the lines that allocated the bytes, with the bytes
+    per turn. `bounded` is set for what fills up to a bound that the holder has by itself, as a deque with a maxlen.
+    """
+
+    growth: Accrual
+    holder: Holder | None
+    made: tuple[tuple[Site, float], ...]
+    kinds: tuple[tuple[Kind, int], ...]
+    retained: int  # bytes alive at the look
+    block_bytes: float | None = None
+    bounded: bool = False
+    also: tuple[Holder, ...] = ()  # further holders that the same line fills
+    look: int = 0  # the event of the look
+
+    @property
+    def bytes_per_turn(self) -> float:
+        """What each turn adds."""
+        return self.growth.bytes_per_turn
+
+    @property
+    def kept(self) -> Site | None:
+        """The leaking line: where it is kept. None where the source does not tell."""
+        return self.holder.filled[0] if self.holder is not None and self.holder.filled else None
+
+    @property
+    def line(self) -> Site:
+        """The leaking line, or the line that allocates most of it."""
+        return self.kept or self.made[0][0]
+
+
+class Lookout:
+    """Says when to look: at turns that lie further and further apart, for each place of the program by itself.
+
+    A place is the function in which a turn ends: its locals are what a look there can name.
+    """
+
+    def __init__(self) -> None:
+        self._next: dict[Hashable, int] = {}
+
+    def is_time(self, place: Hashable, turns: int) -> bool:
+        """Whether to look now that a series has made so many turns, of which this one ended at a place."""
+        if turns < self._next.get(place, FIRST_LOOK):
+            return False
+        self._next[place] = turns * _LATER
+        return True
+
+
+def find_leaks(ledger: Ledger, device: str, looks: Iterable[Look], block: int = 1) -> list[Leak]:
+    """What grows on a device; most first. `looks` are the last ones taken at each place, `block` the allocator's."""
+    return _Search(ledger, device, looks, block).leaks()
+
+
+class _Search:
+    """Goes from the last look to the first; what one explains is not asked again."""
+
+    def __init__(self, ledger: Ledger, device: str, looks: Iterable[Look], block: int) -> None:
+        self._ledger = ledger
+        self._device = device
+        self._series = eligible_series(ledger)
+        self._looks = sorted(
+            (look for look in looks if look.device == device), key=lambda look: look.event, reverse=True
+        )
+        self._block = block
+        self._explained: set[int] = set()
+
+    def leaks(self) -> list[Leak]:
+        """All of them."""
+        found: list[Leak] = []
+        for look in self._looks:
+            by_holder: dict[int, list[int]] = {}
+            for index, place in look.holder_of.items():
+                if index not in self._explained:
+                    by_holder.setdefault(place, []).append(index)
+            for place, records in sorted(by_holder.items()):
+                leak = self._of_holder(look.holders[place], records, look.event)
+                self._explained.update(records)
+                if leak is not None:
+                    found.append(leak)
+        found.extend(self._of_lines())
+        return sorted(_merged(found), key=lambda leak: (leak.bounded, -self._per_event(leak)))
+
+    def _per_event(self, leak: Leak) -> float:
+        """Bytes by event, so that leaks whose turns differ can be compared."""
+        marks = self._series[leak.growth.series]
+        return leak.bytes_per_turn * len(marks) / (marks[-1] - marks[0] + 1)
+
+    def _of_holder(self, holder: Holder, records: Sequence[int], event: int) -> Leak | None:
+        found = self._accrued(records, event)
+        if found is not None and not self._goes_on(records, found.series):
+            return None
+        if found is None:
+            found = self._swollen(holder, records, event)
+        if found is None:
+            return None
+        marks = self._until(self._series[found.series], event)
+        turns = set(turns_of((self._ledger.born(index) for index in records), marks))
+        bounded = holder.bound is not None and len(turns) <= holder.bound
+        return self._leak(found, holder, records, event, bounded=bounded)
+
+    def _of_lines(self) -> Iterator[Leak]:
+        """What no holder was found for, line by line."""
+        reached = {index for look in self._looks for index in look.holder_of}
+        looked = max((look.event for look in self._looks), default=0)
+        by_line: dict[Site, list[int]] = {}
+        end = max((marks[-1] for marks in self._series.values()), default=0)
+        for index in self._ledger.alive_at(end, self._device):
+            if index not in reached and (self._ledger.born(index) < looked or not self._looks):
+                by_line.setdefault(self._ledger.site(index), []).append(index)
+        for records in by_line.values():
+            found = self._accrued(records, min(looked or end, end))
+            if found is not None:
+                yield self._leak(found, None, records, end)
+
+    # --- growth of records
+
+    @staticmethod
+    def _until(marks: Sequence[int], event: int) -> list[int]:
+        return [mark for mark in marks if mark <= event]
+
+    def _accrued(self, records: Sequence[int], event: int) -> Accrual | None:
+        """The growth of records that live at an event, in the series that shows it best."""
+        ledger = self._ledger
+
+        def said() -> Iterator[Accrual | None]:
+            for series, all_marks in self._series.items():
+                marks = self._until(all_marks, event)
+                if len(marks) <= WARM_UP:
+                    continue
+                survivors = [index for index in records if ledger.born(index) < marks[-1]]
+                if self._stayed(survivors, all_marks[-1], marks):
+                    yield accrual(series, marks, [(ledger.born(index), ledger.nbytes(index)) for index in survivors])
+
+        return best(said())
+
+    def _stayed(self, records: Sequence[int], end: int, marks: Sequence[int]) -> bool:
+        ledger = self._ledger
+        grown = [index for index in records if ledger.born(index) >= marks[WARM_UP - 1]]
+        total = sum(ledger.nbytes(index) for index in grown)
+        left = sum(ledger.nbytes(index) for index in grown if ledger.died(index) == ALIVE or ledger.died(index) >= end)
+        return left >= _STAYED * total
+
+    def _goes_on(self, records: Sequence[int], series: str) -> bool:
+        """Whether the lines that made records still add to what stays, up to the last turn."""
+        ledger, marks = self._ledger, self._series[series]
+        sites = {ledger.site(index) for index in records}
+        survivors = [index for index in ledger.alive_at(marks[-1], self._device) if ledger.site(index) in sites]
+        return accrual(series, marks, [(ledger.born(index), ledger.nbytes(index)) for index in survivors]) is not None
+
+    def _swollen(self, holder: Holder, records: Sequence[int], event: int) -> Accrual | None:
+        """The growth of a value that is made larger and larger from itself: `seen = torch.cat([seen, new])`."""
+        if not holder.carried or not holder.direct:
+            return None
+        sites = {self._ledger.site(index) for index in records}
+        for series, marks in self._series.items():
+            found = swelling(series, marks, self._held(sites, self._until(marks, event)))
+            if found is not None and swelling(series, marks, self._held(sites, marks)) is not None:
+                return found
+        return None
+
+    def _held(self, sites: set[Site], marks: Sequence[int]) -> list[int]:
+        """The bytes that lines hold at marks."""
+        held = [0] * len(marks)
+        place, total = 0, 0
+        for event, index, change in self._ledger.changes(self._device):
+            while place < len(marks) and event >= marks[place]:
+                held[place] = total
+                place += 1
+            if self._ledger.site(index) in sites:
+                total += change
+        for rest in range(place, len(marks)):
+            held[rest] = total
+        return held
+
+    def _leak(
+        self, found: Accrual, holder: Holder | None, records: Sequence[int], event: int, *, bounded: bool = False
+    ) -> Leak:
+        ledger = self._ledger
+        made: Counter[Site] = Counter()
+        kinds: Counter[Kind] = Counter()
+        blocks = 0
+        for index in records:
+            made[ledger.site(index)] += ledger.nbytes(index)
+            kinds[ledger.kind(index)] += ledger.nbytes(index)
+            blocks += -(-ledger.nbytes(index) // self._block) * self._block
+        total = made.total()
+        share = found.bytes_per_turn / total if total else 0.0
+        return Leak(
+            found,
+            holder,
+            tuple((site, nbytes * share) for site, nbytes in made.most_common()),
+            tuple(kinds.most_common()),
+            total,
+            blocks * share if self._block > 1 else None,
+            bounded,
+            look=event,
+        )
+
+
+def _merged(leaks: Iterable[Leak]) -> list[Leak]:
+    """With what is kept by the same line taken together, and without what a later look has told already."""
+    result: dict[tuple[Site, str], Leak] = {}
+    for leak in leaks:
+        key = (leak.line, leak.growth.series)
+        before = result.get(key)
+        if before is None:
+            result[key] = leak
+        elif leak.look == before.look and leak.kept is not None:
+            result[key] = _together(before, leak)
+    return list(result.values())
+
+
+def _together(one: Leak, other: Leak) -> Leak:
+    made = Counter(dict(one.made))
+    made.update(dict(other.made))
+    kinds = Counter(dict(one.kinds))
+    kinds.update(dict(other.kinds))
+    growth = replace(
+        one.growth,
+        bytes_per_turn=one.growth.bytes_per_turn + other.growth.bytes_per_turn,
+        storages_per_turn=one.growth.storages_per_turn + other.growth.storages_per_turn,
+        steady=one.growth.steady and other.growth.steady,
+    )
+    blocks = None if one.block_bytes is None or other.block_bytes is None else one.block_bytes + other.block_bytes
+    return replace(
+        one,
+        growth=growth,
+        also=(*one.also, *((other.holder,) if other.holder is not None else ())),
+        made=tuple(made.most_common()),
+        kinds=tuple(kinds.most_common()),
+        retained=one.retained + other.retained,
+        block_bytes=blocks,
+        bounded=one.bounded and other.bounded,
+    )
