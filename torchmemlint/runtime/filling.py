@@ -86,6 +86,12 @@ class _Question:
         return self.key is None or not isinstance(first, ast.Constant) or repr(first.value) == self.key
 
 
+def _mentions(value: ast.expr, target: ast.expr) -> bool:
+    """Whether a value is made from what it is assigned to."""
+    text = ast.unparse(target)
+    return any(isinstance(one, ast.Name | ast.Attribute) and ast.unparse(one) == text for one in ast.walk(value))
+
+
 def _holds_nothing(value: ast.expr) -> bool:
     """Whether a value cannot have a tensor: a constant, an empty container."""
     match value:
@@ -145,7 +151,7 @@ class Source:
                         again = any(_called(one) in names for one in ast.walk(value))
                         yield Fill(statement.lineno, function, again)
                     elif _called(assigned) in names:
-                        carried = any(_called(one) in names for one in ast.walk(value))
+                        carried = _mentions(value, assigned)
                         if not contents or carried:
                             yield Fill(statement.lineno, function, carried)
         if contents:
@@ -160,7 +166,7 @@ class Source:
                     yield Fill(call.lineno, function, False)
         for named in _own_expressions(statement, ast.NamedExpr):
             if isinstance(named, ast.NamedExpr) and not contents and named.target.id in names:
-                yield Fill(named.lineno, function, any(_called(one) in names for one in ast.walk(named.value)))
+                yield Fill(named.lineno, function, _mentions(named.value, named.target))
 
     def _aliases(self, leaf: str) -> set[str]:
         """The names under which the file knows what is called `leaf`."""

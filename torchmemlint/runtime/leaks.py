@@ -183,7 +183,10 @@ class _Search:
             return None
         sites = {self._ledger.site(index) for index in records}
         for series, marks in self._series.items():
-            found = swelling(series, marks, self._held(sites, self._until(marks, event)))
+            held = self._held(sites, self._until(marks, event))
+            if held and held[-1] > holder.direct:
+                continue  # others have storages of these lines, too
+            found = swelling(series, marks, held)
             if found is not None and swelling(series, marks, self._held(sites, marks)) is not None:
                 return found
         return None

@@ -53,13 +53,14 @@ class References:
 
     def walk(self, missing: Callable[[], bool]) -> None:
         """Walk from the user's names; and, where something is `missing` then, from those of libraries."""
-        frames = list(_living_frames())
+        frames = _living_frames()
         self._skipped |= {id(frame) for frame in frames} | {id(self._found), id(self._names), id(frames), id(self)}
         modules = {name: module for name, module in list(sys.modules.items()) if isinstance(module, types.ModuleType)}
         self._skipped |= {id(vars(module)) for module in modules.values()}
         self._follow(self._user_names(frames, modules))
         if missing():
             self._follow(self._library_names(frames, modules))
+        frames.clear()
 
     def _user_names(
         self, frames: list[types.FrameType], modules: dict[str, types.ModuleType]
@@ -179,16 +180,21 @@ def _is_own(module: object) -> bool:
     return isinstance(module, str) and (module == "torchmemlint" or module.startswith("torchmemlint."))
 
 
-def _living_frames() -> Iterator[types.FrameType]:
-    """The frames of all threads, innermost first; this thread's come first."""
+def _living_frames() -> list[types.FrameType]:
+    """The frames of all threads, innermost first; this thread's come first. Without this package's own."""
     seen: set[int] = set()
-    here = sys._getframe(1)
-    for frame in (here, *sys._current_frames().values()):
-        one: types.FrameType | None = frame
-        while one is not None and id(one) not in seen:
-            seen.add(id(one))
-            yield one
-            one = one.f_back
+    frames: list[types.FrameType] = []
+    one: types.FrameType | None = None
+    try:
+        for one in (sys._getframe(1), *sys._current_frames().values()):
+            while one is not None and id(one) not in seen:
+                seen.add(id(one))
+                if not _is_own(one.f_globals.get("__name__")):
+                    frames.append(one)
+                one = one.f_back
+    finally:
+        del one  # this function's own frame, among others: it would be kept alive by itself, with all its locals
+    return frames
 
 
 def _locals(frame: types.FrameType, kind: str) -> Iterator[tuple[Name, Any]]:

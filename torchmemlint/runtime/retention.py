@@ -122,6 +122,7 @@ class _Looking:
         """Walk, and put it together."""
         self._references.walk(self._is_missing)
         self._take()
+        self._take_hooked()
         groups = self._grouped()
         lines = self._graph_lines(groups)
         holders = sorted(
@@ -166,6 +167,22 @@ class _Looking:
                 for index in reach.records:
                     if index in self._wanted:
                         self._by_graph[index] = roots[node]
+
+    def _take_hooked(self) -> None:
+        """What nothing reaches, and was made in the turn of a value whose graph has nodes with hooks, is held by these.
+
+        A checkpoint's hooks belong to the graph, out of Python's sight; they keep the inputs of its block.
+        """
+        hooked: dict[int, Any] = {}
+        for value, reach in self._reaches:
+            index = self._tracker.index_of(value) if reach.hooked and isinstance(value, torch.Tensor) else None
+            if index is not None:
+                hooked.setdefault(self._turn(index), value)
+        for index in self._wanted:
+            if index not in self._direct and index not in self._by_graph:
+                holder = hooked.get(self._turn(index))
+                if holder is not None:
+                    self._by_graph[index] = holder
 
     def _is_carried(self, value: Any) -> bool:
         """Whether a value goes from one turn into the next, by what the source does with its name."""

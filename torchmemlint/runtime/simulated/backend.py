@@ -12,6 +12,7 @@ from torchmemlint.runtime import internals
 from torchmemlint.runtime.backends import Backend
 from torchmemlint.runtime.simulated import cards, driver, functions
 from torchmemlint.runtime.simulated.allocator import (
+    ROUND,
     Allocations,
     CachingAllocator,
     OutOfMemory,
@@ -81,6 +82,10 @@ class Simulated(Backend):
     def peak_reserved(self, device: str) -> int | None:
         """The most bytes that the allocator would have taken from the device."""
         return self.allocator.highest_reserved if device == GPU else None
+
+    def block_size(self, device: str) -> int:
+        """As the model of the allocator rounds."""
+        return ROUND if device == GPU else 1
 
     def describe(self) -> str:
         """That it is a model, and of which card."""
