@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("torch")
-from tests.runtime.tracing import expected, trace  # noqa: E402
+from tests.runtime.tracing import expected, trace
 
 FOLDER = Path(__file__).parent / "leaks"
 LEAKING = sorted((FOLDER / "leaking").glob("*.py"))

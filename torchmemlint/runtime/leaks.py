@@ -14,7 +14,7 @@ from torchmemlint.runtime.growth import FEWEST, WARM_UP
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.ledger import ALIVE, Ledger, Site
 from torchmemlint.runtime.retention import Holder, Look
-from torchmemlint.runtime.survivors import Accrual, accrual, best, eligible_series, swelling, turns_of
+from torchmemlint.runtime.survivors import Accrual, accrual, best, eligible_series, in_window, swelling, turns_of
 
 FIRST_LOOK = WARM_UP + FEWEST + 2
 """Turns after which a look can tell something."""
@@ -209,10 +209,11 @@ class _Search:
         self, found: Accrual, holder: Holder | None, records: Sequence[int], event: int, *, bounded: bool = False
     ) -> Leak:
         ledger = self._ledger
+        marks = self._until(self._series[found.series], event)
         made: Counter[Site] = Counter()
         kinds: Counter[Kind] = Counter()
         blocks = 0
-        for index in records:
+        for index in [one for one in records if in_window(ledger.born(one), marks)] or records:
             made[ledger.site(index)] += ledger.nbytes(index)
             kinds[ledger.kind(index)] += ledger.nbytes(index)
             blocks += -(-ledger.nbytes(index) // self._block) * self._block
@@ -223,7 +224,7 @@ class _Search:
             holder,
             tuple((site, nbytes * share) for site, nbytes in made.most_common()),
             tuple(kinds.most_common()),
-            total,
+            sum(map(ledger.nbytes, records)),
             blocks * share if self._block > 1 else None,
             bounded,
             look=event,

@@ -125,7 +125,9 @@ class References:
             role = roles.get(kind)
             if role is None:
                 role = roles[kind] = _role_of(kind)
-            if role == _PASSED or (isinstance(one, type) and not self._is_users(one.__module__)):
+            if role == _PASSED or (
+                issubclass(kind, type) and not self._is_users(type.__getattribute__(one, "__module__"))
+            ):
                 return
             found[key] = one, parent
             waiting.append(one)

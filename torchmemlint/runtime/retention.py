@@ -22,9 +22,10 @@ from torchmemlint.runtime import graphs
 from torchmemlint.runtime.filling import Fill, source_of
 from torchmemlint.runtime.graphs import Graphs, Reach
 from torchmemlint.runtime.ledger import Ledger, Site
+from torchmemlint.runtime.orphans import owner_of
 from torchmemlint.runtime.references import References
 from torchmemlint.runtime.tracker import StorageTracker
-from torchmemlint.runtime.ways import Way
+from torchmemlint.runtime.ways import Way, in_cycle
 
 _MOST = 0.75
 """The share of a line's turns that a holder must have, to be taken and not what holds it."""
@@ -125,10 +126,12 @@ class _Looking:
         self._take_hooked()
         groups = self._grouped()
         lines = self._graph_lines(groups)
-        holders = sorted(
-            ((self._holder(one, records, lines[id(one)]), records) for one, records in groups),
-            key=lambda pair: -pair[0].nbytes,
-        )
+        holders = [
+            (self._holder(one, self._references.way_to(one), records, lines[id(one)]), records)
+            for one, records in groups
+        ]
+        holders += self._in_cycles()
+        holders.sort(key=lambda pair: -pair[0].nbytes)
         holder_of = {index: place for place, (_, records) in enumerate(holders) for index in records}
         unreached = sum(self._ledger.nbytes(index) for index in self._wanted if index not in holder_of)
         return Look(
@@ -242,8 +245,27 @@ class _Looking:
                 lines[whose].update(reach.lines)
         return lines
 
-    def _holder(self, one: Any, records: Sequence[int], lines: Counter[Site]) -> Holder:
-        way = self._references.way_to(one)
+    def _in_cycles(self) -> list[tuple[Holder, list[int]]]:
+        """Holders of what no name reaches: for each line that made such, the owner of one that is like the others."""
+        by_line: defaultdict[Site, list[int]] = defaultdict(list)
+        for index in self._wanted:
+            if index not in self._direct and index not in self._by_graph:
+                by_line[self._ledger.site(index)].append(index)
+        if not by_line:
+            return []
+        lines = sorted(by_line, key=lambda site: -sum(map(self._ledger.nbytes, by_line[site])))[:_SHOWN]
+        examples = {min(by_line[site]): site for site in lines}
+        found: list[tuple[Holder, list[int]]] = []
+        for orphan in [one for one in gc.get_objects() if issubclass(type(one), torch.Tensor)]:
+            site = examples.pop(self._tracker.index_of(orphan) or -1, None)
+            owner = None if site is None else owner_of(orphan)
+            if site is not None and owner is not None:
+                records = by_line[site]
+                self._direct.update(dict.fromkeys(records))
+                found.append((self._holder(orphan, in_cycle(*owner), records, Counter()), records))
+        return found
+
+    def _holder(self, one: Any, way: Way, records: Sequence[int], lines: Counter[Site]) -> Holder:
         direct = sum(self._ledger.nbytes(index) for index in records if index in self._direct)
         nbytes = sum(self._ledger.nbytes(index) for index in records)
         made = Counter(self._ledger.site(index).path for index in records)

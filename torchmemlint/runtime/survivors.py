@@ -41,9 +41,20 @@ def turns_of(births: Iterable[int], marks: Sequence[int]) -> list[int]:
     return [bisect_right(marks, born) for born in births]
 
 
+def _window(marks: Sequence[int]) -> tuple[int, int]:
+    """The first and the last turn that count; turn k lies between the marks k - 1 and k."""
+    return WARM_UP, len(marks) - 1 - _MARGIN
+
+
+def in_window(born: int, marks: Sequence[int]) -> bool:
+    """Whether a birth falls into the turns by which growth is told."""
+    first, last = _window(marks)
+    return first <= bisect_right(marks, born) <= last
+
+
 def accrual(series: str, marks: Sequence[int], survivors: Sequence[tuple[int, int]]) -> Accrual | None:
     """What survivors (each: the event of its birth, its bytes), alive at the last mark, say; None: no growth."""
-    first, last = WARM_UP, len(marks) - 1 - _MARGIN  # turn k lies between the marks k - 1 and k
+    first, last = _window(marks)
     window = last - first + 1
     if window < FEWEST:
         return None

@@ -82,6 +82,20 @@ def values_of(frame: types.FrameType) -> list[tuple[str, Any]]:
 # --- the steps of a way, in words
 
 
+def attribute_of(owner: Any, value: Any, below: Any = None) -> str | None:
+    """The attribute by which an object has a value; None where it has none such (a container, a function).
+
+    Where the value is the dictionary of the object's attributes, the one that has what is `below`.
+    """
+    if isinstance(owner, dict | list | tuple | set | types.FunctionType | types.CellType | types.MethodType):
+        return None
+    space = _own_dictionary(owner)
+    name = "?" if type(space) is not dict else _key_of(space, below if space is value else value)
+    if name == "?":
+        name = next((slot for slot in _slots(type(owner)) if getattr(owner, slot, None) is value), "?")
+    return None if name == "?" else name
+
+
 def _own_dictionary(one: Any) -> Any:
     try:
         return object.__getattribute__(one, "__dict__")
@@ -98,6 +112,13 @@ def _is_space(one: Any, space: Any, value: Any) -> bool:
 
 def _key_of(space: Any, value: Any) -> str:
     return next((str(key) for key, one in list(space.items()) if one is value), "?")
+
+
+def in_cycle(owner: Any, name: str) -> Way:
+    """The way to what only an object in a reference cycle has."""
+    cls = type(owner)
+    path = getattr(sys.modules.get(cls.__module__), "__file__", None) or "?"
+    return Way(f"{cls.__qualname__}.{name}", "cycle", name, Site(path, 1, cls.__qualname__), "", cls.__qualname__)
 
 
 def _attribute(way: Way, owner: Any, name: str) -> Way:
@@ -140,15 +161,8 @@ def _step(way: Way, parent: Any, child: Any) -> Way:
             return Way(f"the cache of {parent.__qualname__}()", "cache", parent.__name__, site, parent.__qualname__)
     if isinstance(parent, torch.Tensor) and parent.is_leaf and parent.grad is child:
         return _attribute(way, parent, "grad")
-    space = _own_dictionary(parent)
-    if space is not None:
-        key = _key_of(space, child)
-        if key != "?":
-            return _attribute(way, parent, key)
-    for name in _slots(type(parent)):
-        if getattr(parent, name, None) is child:
-            return _attribute(way, parent, name)
-    return way
+    name = attribute_of(parent, child)
+    return way if name is None else _attribute(way, parent, name)
 
 
 def _short(key: object) -> str:
