@@ -97,6 +97,9 @@ class Callers:
         defining = project.texts.mentioning(f"def {function.name}") or {}
         # A file that only defines a namesake mentions it as often as it defines it.
         others = [path for path in others if mentioning[path] > defining.get(path, 0)]
+        if len(others) > MAX_FILES and function.cls is None:
+            module = project.texts.mentioning(_module_name(own.source.path)) or {}
+            others = [path for path in others if path in module]  # the others import no such function
         if len(others) > MAX_FILES:
             return None
         found = [own]
@@ -148,6 +151,11 @@ class Callers:
             return False
         stars = (f"{module}{'' if module.endswith('.') else '.'}{first}" for module in program.star_imports)
         return any(project.leads_to(star, program.source.path, target, function.name) for star in stars)
+
+
+def _module_name(path: Path) -> str:
+    """What an import of a file's functions names it by."""
+    return path.parent.name if path.stem == "__init__" else path.stem
 
 
 def _mentions(program: Program, function: Function) -> Iterator[CallSite]:

@@ -120,7 +120,9 @@ def _class_has_parameters(it: Interpreter, cls: ClassInfo) -> bool | None:
     init = cls.method("__init__")
     if init is None or not init.outline.called - {"super", "super().__init__"}:
         return False
-    unknown = {p for p in init.outline.called if p not in ("super", "isinstance", "len", "range", "int", "float")}
+    own = {f"self.{name}" for ancestor in cls.ancestors() for name in ancestor.methods}  # looked into above
+    plain = {"super", "isinstance", "len", "range", "int", "float"}
+    unknown = {p for p in init.outline.called if p not in plain | own}
     library = {
         p
         for p in unknown

@@ -32,18 +32,43 @@ def _saves(node: ast.AST, around: ast.AST) -> Iterator[tuple[ast.AST, ast.Call]]
 
 
 def _is_moved_to_host(around: ast.AST, saved: ast.expr) -> bool:
-    """`{k: v.cpu() for k, v in state.items()}`, or a name to which the same function assigns such things only."""
+    """`{k: v.cpu() for k, v in state.items()}`, a name to which the same function assigns such things only, or the
+    state of a model that it moved last: `model = model.cpu()`.
+    """
     if _moves_to_host(saved):
         return True
-    if not isinstance(saved, ast.Name):
-        return False
-    values = [
-        node.value
+    if isinstance(saved, ast.Name):
+        values = [
+            node.value
+            for node in ast.walk(around)
+            if isinstance(node, ast.Assign)
+            and any(isinstance(target, ast.Name) and target.id == saved.id for target in node.targets)
+        ]
+        if values and all(_moves_to_host(value) for value in values):
+            return True
+    return _last_moves_are_to_host(around, saved)
+
+
+def _last_moves_are_to_host(around: ast.AST, saved: ast.expr) -> bool:
+    """Of all whose `state_dict()` is saved: is the last move that is written before that one to the host?"""
+    owners = {
+        owner
+        for node in ast.walk(saved)
+        if isinstance(node, ast.Call) and (path := dotted(node.func)).endswith(".state_dict")
+        for owner in [path.removesuffix(".state_dict")]
+    }
+    return bool(owners) and all(_last_move(around, owner, saved.lineno) == "cpu" for owner in owners)
+
+
+def _last_move(around: ast.AST, owner: str, line: int) -> str:
+    moves = [
+        (node.lineno, "cpu" if _is_move(node) else "")
         for node in ast.walk(around)
-        if isinstance(node, ast.Assign)
-        and any(isinstance(target, ast.Name) and target.id == saved.id for target in node.targets)
+        if isinstance(node, ast.Call)
+        and node.lineno < line
+        and dotted(node.func) in (f"{owner}.cpu", f"{owner}.cuda", f"{owner}.to")
     ]
-    return bool(values) and all(_moves_to_host(value) for value in values)
+    return max(moves, default=(0, ""))[1]
 
 
 def _moves_to_host(value: ast.expr) -> bool:

@@ -20,7 +20,7 @@ DISCRETE = operations.discrete() | frozenset(
 # (values, indices)
 VALUES_AND_INDICES = operations.pairs()
 # The graph ends here: a number or array comes out.
-READERS = frozenset("item tolist numpy __float__ __int__ __array__ is_nonzero".split())
+READERS = frozenset("item tolist numpy __float__ __int__ __array__ is_nonzero asnumpy asscalar".split())
 # Python values or metadata: no tensor comes out, nothing is kept. `retain_grad` gives None, but has an effect.
 METADATA = (operations.values() - READERS - DISCRETE - {"retain_grad"}) | {"storage", "untyped_storage"}
 METADATA_ATTRIBUTES = frozenset(

@@ -66,6 +66,8 @@ class HostThenDevice(Rule):
         for creation in facts.host_creations:
             if creation.numbers is not None and creation.numbers < SMALL:
                 continue
+            if _is_beside_samples(creation):
+                continue
             if creation.factory in _RANDOM and creation.site in facts.initial:
                 continue  # a start that is the same with and without a GPU
             yield report(
@@ -80,6 +82,14 @@ class HostThenDevice(Rule):
                 ],
                 fix=_fix(facts, creation),
             )
+
+
+def _is_beside_samples(creation: HostCreation) -> bool:
+    """In a data set, `x.device` is where the samples lie: the host, as a rule."""
+    cls = creation.scope.function.cls if creation.scope.function is not None else None
+    if cls is None or not creation.device.endswith(".device") or creation.device.startswith("self."):
+        return False
+    return any(base.rpartition(".")[2] in ("Dataset", "IterableDataset") for base in cls.external_bases())
 
 
 def _is_repeated(creation: HostCreation) -> bool:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchmemlint.flow import inner_gradients
 from torchmemlint.flow.facts import FileFacts, ModuleCall, Scope
+from torchmemlint.rules.graphs.lifetime import in_module
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.text import string_value
 from torchmemlint.syntax.walking import inside
@@ -63,8 +64,37 @@ def needs_gradients(facts: FileFacts, call: ModuleCall) -> bool:
 
 
 def runs_once(scope: Scope) -> bool:
-    """In a constructor and in no loop: what it wastes is gone when the program begins to work."""
+    """In a constructor (or in a method that it alone calls) and in no loop: gone when the program begins to work."""
     function = scope.function
-    if function is None or function.name != "__init__":
+    if function is None or any(isinstance(mark.node, cst.For | cst.While) for mark in scope.loops):
         return False
-    return not any(isinstance(mark.node, cst.For | cst.While) for mark in scope.loops)
+    if function.name == "__init__" or function.cls is None or not function.name.startswith("_"):
+        return function.name == "__init__"
+    calling = {name for name, method in function.cls.methods.items() if function.name in method.outline.calls}
+    return calling == {"__init__"}
+
+
+def freezes_itself(call: ModuleCall) -> bool:
+    """A part of a module whose own constructor freezes what it is made of: whether all of it cannot be told."""
+    cls = call.module.cls if call.module is not None else None
+    constructor = cls.method("__init__") if cls is not None and in_module(call.scope) else None
+    return constructor is not None and not constructor.outline.names.isdisjoint(("requires_grad_", "requires_grad"))
+
+
+_TRAINED = frozenset("load load_state_dict from_pretrained load_from_checkpoint restore backward".split())
+_MADE_UP = frozenset("rand randn randint ones zeros empty".split())
+
+
+def is_smoke_test(scope: Scope) -> bool:
+    """A function without parameters that builds a network and shows what it makes of random numbers, once."""
+    function = scope.function
+    if function is None or function.cls is not None or scope.loops[1:]:
+        return False
+    parameters = function.node.params
+    calls = function.outline.calls
+    return (
+        not (parameters.params or parameters.kwonly_params or parameters.posonly_params)
+        and not calls.isdisjoint(_MADE_UP)
+        and calls.isdisjoint(_TRAINED)
+        and all(mark.node is None for mark in scope.loops)
+    )

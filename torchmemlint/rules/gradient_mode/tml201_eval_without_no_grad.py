@@ -13,7 +13,7 @@ from torchmemlint.flow.program import Function
 from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
-from torchmemlint.rules.gradient_mode.evaluation import needs_gradients, runs_once
+from torchmemlint.rules.gradient_mode.evaluation import freezes_itself, is_smoke_test, needs_gradients, runs_once
 from torchmemlint.rules.gradient_mode.guarding import decorate, innermost_loop, wrap
 from torchmemlint.rules.graphs.lifetime import in_forward
 from torchmemlint.syntax.walking import inside
@@ -91,7 +91,9 @@ class EvalWithoutNoGrad(Rule):
             yield found
 
     def _call(self, facts: FileFacts, call: ModuleCall) -> Finding | None:
-        if call.scope.mode is not Mode.ON or call.frozen or call.differentiable_input:
+        if call.scope.mode is not Mode.ON or call.frozen or call.differentiable_input or freezes_itself(call):
+            return None
+        if call.evaluating is None and is_smoke_test(call.scope):
             return None
         function = call.scope.function
         effects = facts.effects.get(function, set())

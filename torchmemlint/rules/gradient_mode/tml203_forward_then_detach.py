@@ -12,7 +12,7 @@ from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode import untrained
-from torchmemlint.rules.gradient_mode.evaluation import evaluates, needs_gradients, runs_once
+from torchmemlint.rules.gradient_mode.evaluation import evaluates, freezes_itself, needs_gradients, runs_once
 from torchmemlint.rules.gradient_mode.guarding import wrap
 from torchmemlint.rules.graphs.lifetime import in_forward, in_module
 from torchmemlint.syntax.walking import contains
@@ -80,7 +80,7 @@ class ForwardThenDetach(Rule):
             found = detaches.get(call.origin)
             if not found or call.scope.mode is not Mode.ON or not _only_detached(facts, call):
                 continue
-            if isinstance(call, ModuleCall) and needs_gradients(facts, call):
+            if isinstance(call, ModuleCall) and (freezes_itself(call) or needs_gradients(facts, call)):
                 continue
             if in_module(call.scope) and evaluates(facts.tests.get(call.site, ())):
                 continue  # whoever evaluates the model turns gradients off around it
