@@ -16,6 +16,7 @@ from torchmemlint.findings import Lead
 from torchmemlint.flow import call_sites, gradient_modes
 from torchmemlint.flow.call_sites import CallSite
 from torchmemlint.flow.program import ClassInfo, Function, Program
+from torchmemlint.flow.project import Project
 from torchmemlint.flow.values import Mode
 from torchmemlint.syntax.outline import dotted
 
@@ -98,8 +99,8 @@ class Callers:
         # A file that only defines a namesake mentions it as often as it defines it.
         others = [path for path in others if mentioning[path] > defining.get(path, 0)]
         if len(others) > MAX_FILES and function.cls is None:
-            module = project.texts.mentioning(_module_name(own.source.path)) or {}
-            others = [path for path in others if path in module]  # the others import no such function
+            importing = _importing(project, own.source.path)
+            others = [path for path in others if path in importing]
         if len(others) > MAX_FILES:
             return None
         found = [own]
@@ -153,9 +154,11 @@ class Callers:
         return any(project.leads_to(star, program.source.path, target, function.name) for star in stars)
 
 
-def _module_name(path: Path) -> str:
-    """What an import of a file's functions names it by."""
-    return path.parent.name if path.stem == "__init__" else path.stem
+def _importing(project: Project, path: Path) -> set[Path]:
+    """The files whose text imports a module of this file's name: `from .model import step`, `import net.model as m`."""
+    name = path.parent.name if path.stem == "__init__" else path.stem
+    phrases = (f"{name} import", f"import {name}", f"{name} as")
+    return {found for phrase in phrases for found in project.texts.mentioning(phrase) or ()}
 
 
 def _mentions(program: Program, function: Function) -> Iterator[CallSite]:

@@ -75,10 +75,12 @@ def runs_once(scope: Scope) -> bool:
 
 
 def freezes_itself(call: ModuleCall) -> bool:
-    """A part of a module whose own constructor freezes what it is made of: whether all of it cannot be told."""
+    """Does the module's own constructor freeze all that it is made of, or (asked of a part of a module) some of it?"""
     cls = call.module.cls if call.module is not None else None
-    constructor = cls.method("__init__") if cls is not None and in_module(call.scope) else None
-    return constructor is not None and not constructor.outline.names.isdisjoint(("requires_grad_", "requires_grad"))
+    constructor = cls.method("__init__") if cls is not None else None
+    if constructor is None or constructor.outline.names.isdisjoint(("requires_grad_", "requires_grad")):
+        return False
+    return in_module(call.scope) or "self.parameters" in constructor.outline.called
 
 
 _TRAINED = frozenset("load load_state_dict from_pretrained load_from_checkpoint restore backward".split())
