@@ -465,14 +465,15 @@ def call_mark(function: Function) -> LoopMark:
     return LoopMark(None, function.qualname)
 
 
-def argument_graph(values: Sequence[Value], it: Interpreter) -> Graph:
-    """The strongest graph among values and what they hold."""
+def argument_graph(values: Sequence[Value], it: Interpreter, depth: int = 0) -> Graph:
+    """The strongest graph among values and what they hold; a container may hold itself."""
     graph = Graph.NONE
     for value in values:
         if isinstance(value, Tensor):
             graph = max(graph, value.graph)
         elif isinstance(value, Container):
-            graph = max(graph, argument_graph(list(it.elements(value))[:20], it))
+            inner = list(it.elements(value))[:20] if depth < MAX_ELEMENT_DEPTH else ()
+            graph = max(graph, argument_graph(inner, it, depth + 1))
         elif isinstance(value, Unknown):
             graph = max(graph, Graph.UNKNOWN)
     return graph

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import libcst as cst
 
 from torchmemlint.flow.facts import Hazard, InPlace
-from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.interpreter import MAX_ELEMENT_DEPTH, Interpreter
 from torchmemlint.flow.values import Container, Graph, Known, Mode, ModuleValue, Tensor, Unknown, Value
 from torchmemlint.knowledge import activations, saved_tensors, torch_api
 from torchmemlint.syntax.source_module import Site
@@ -86,13 +86,13 @@ def module_called(it: Interpreter, node: cst.Call, module: ModuleValue, values: 
             _mark(it, value, "kept", name, node)
 
 
-def followed(it: Interpreter, node: cst.CSTNode, name: str, values: Iterable[Value]) -> None:
+def followed(it: Interpreter, node: cst.CSTNode, name: str, values: Iterable[Value], depth: int = 0) -> None:
     """An operation takes the output of an activation whose in-place form would save something."""
     if not it.recording:
         return
     for value in values:
-        if isinstance(value, Container):
-            followed(it, node, name, it.elements(value))
+        if isinstance(value, Container) and depth < MAX_ELEMENT_DEPTH:
+            followed(it, node, name, it.elements(value), depth + 1)
         elif isinstance(value, Tensor) and value.made is not None and _saves_in_place(value):
             it.facts.followers.setdefault(value.made, {})[it.site(node)] = name
 
