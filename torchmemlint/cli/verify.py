@@ -78,7 +78,8 @@ def _program(script: str, arguments: tuple[str, ...], *, module: bool) -> Progra
     from torchmemlint.runtime.order import Program
 
     if not module and not Path(script).is_file():
-        hint = f" Did you mean `-m {script}`?" if all(part.isidentifier() for part in script.split(".")) else ""
+        dotted = not script.endswith(".py") and all(part.isidentifier() for part in script.split("."))
+        hint = f" Did you mean `-m {script}`?" if dotted else ""
         raise click.UsageError(f"{script}: no such file.{hint}")
     return Program(script, arguments, module, str(Path.cwd()))
 

@@ -49,6 +49,7 @@ class _Writer:
     def __init__(self, report: VerifyReport, root: Path) -> None:
         self._report = report
         self._root = root
+        self._tracker = ", the tracker's included" if report.before.simulated else ""
 
     def parts(self) -> Iterator[Text]:
         """The report from top to bottom."""
@@ -79,8 +80,9 @@ class _Writer:
         else:
             yield "growth", f"{_per_step(steepest.growth)} along {self._series(steepest.series)}"
         if report.host_growth is not None:
-            yield "host heap", _per_step(report.host_growth) if report.host_growth.certain else "does not grow"
-        if report.seconds_per_step is not None:
+            held = _per_step(report.host_growth) if report.host_growth.certain else "does not grow"
+            yield "host heap", held + self._tracker
+        if report.seconds_per_step is not None and not run.simulated:
             tracker = "" if run.seconds_per_step != report.seconds_per_step else ", the tracker's included"
             yield "time", f"{_seconds(report.seconds_per_step)} per step{tracker}"
         if len(run.step_live) > 2:
@@ -91,7 +93,7 @@ class _Writer:
             yield "replaced", _left_out(run.left_out)
         cut = sum(loop.cuts for loop in run.loops) + run.cut_passes
         if cut:
-            yield "cut short", f"{cut} passes over loaders and loops"
+            yield "cut short", f"loops and passes over loaders, {_times(cut)}"
 
     def _heading(self, result: FindingResult) -> Text:
         finding = result.finding
@@ -122,8 +124,9 @@ class _Writer:
             along = f" along {self._series(compared.growth_series)}" if compared.growth_series else ""
             yield "growth", _growth_change(before.growth, after.growth) + along
         if before.host_growth is not None and after.host_growth is not None:
-            yield "host heap", _growth_change(before.host_growth, after.host_growth)
-        yield from _time(before, after)
+            yield "host heap", _growth_change(before.host_growth, after.host_growth) + self._tracker
+        if not self._report.before.simulated:  # the time of a simulation says nothing about a GPU's
+            yield from _time(before, after)
         yield "results", _difference(compared.difference)
 
     def _series(self, series: str) -> str:
@@ -137,9 +140,9 @@ class _Writer:
 
 def _conditions(report: VerifyReport) -> str:
     run = report.before
-    kind = "simulated, not measured" if run.simulated else "measured"
     steps = f"{run.steps} steps of {run.series}" if run.series else "no steps"
-    parts = [f"{kind}: {run.description}", f"torch {run.torch}", steps, f"seed {run.seed}", f"{run.threads} threads"]
+    kind = "" if run.simulated else "measured on "
+    parts = [f"{kind}{run.description}", f"torch {run.torch}", steps, f"seed {run.seed}", f"{run.threads} threads"]
     return " · ".join(parts)
 
 
@@ -191,11 +194,12 @@ def _difference(difference: Difference) -> str:
     if difference.sameness is Sameness.EQUAL:
         words = "losses and parameters equal to the bit"
     elif difference.sameness is not Sameness.UNKNOWN:
-        apart = [
-            f"{name} by up to {value:.2g}"
-            for name, value in (("losses", difference.losses), ("parameters", difference.parameters))
-            if value
-        ]
+        apart: list[str] = []
+        if difference.losses:
+            scale = "" if difference.largest_loss is None else f" (the largest is {difference.largest_loss:.2g})"
+            apart.append(f"losses by up to {difference.losses:.2g}{scale}")
+        if difference.parameters:
+            apart.append(f"parameters by up to {difference.parameters:.2g}")
         words = f"{words}: {', '.join(apart)}" if apart else words
     return f"{words} ({difference.note})" if difference.note else words
 
@@ -205,7 +209,11 @@ def _left_out(counts: Mapping[str, int]) -> str:
         "torch.save": "torch.save left your checkpoints alone",
         "torch.compile": "torch.compile ran eagerly: what it fuses is outside of what is measured",
     }
-    return "; ".join(f"{words.get(name, name)} ({count} times)" for name, count in counts.items())
+    return "; ".join(f"{words.get(name, name)} ({_times(count)})" for name, count in counts.items())
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _sparkline(values: Sequence[int]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -35,7 +34,10 @@ def compare(
     plain_before: RunResult | None = None,
     plain_after: RunResult | None = None,
 ) -> Comparison:
-    """The program as it is and with a fix. The plain runs, if both are there, give time and the host's growth."""
+    """The program as it is and with a fix. The plain runs, if both are there, give time and the host's growth.
+
+    Where a program cannot run plainly, on a simulated device, the host's growth is that of the tracked runs.
+    """
     series, growth_before, growth_after = _growths(before, after)
     plain = plain_before is not None and plain_after is not None
     return Comparison(
@@ -49,7 +51,8 @@ def compare(
 
 def _figures(run: RunResult, growth: Growth, plain: RunResult | None) -> Figures:
     timed = plain if plain is not None else run
-    host = plain.host_growth if plain is not None and plain.host_measured else None
+    heap = plain if plain is not None else run if run.simulated else None
+    host = heap.host_growth if heap is not None and heap.host_measured else None
     return Figures(run.peak, run.peak_reserved, growth, timed.seconds_per_step, timed.tracked, host)
 
 
@@ -156,16 +159,17 @@ def difference(before: Path, after: Path, steady: Difference | None = None, *, w
         return Difference(Sameness.UNKNOWN, note="the program has neither losses nor optimizers")
     note = "parameters too large to keep: only losses were compared" if first["too_large"] else ""
     found = (losses, parameters)
+    scale = _scale([*first["losses"], *second["losses"]])
     if losses_agree is Sameness.EQUAL and parameters_agree is Sameness.EQUAL:
-        return Difference(Sameness.EQUAL, losses, parameters, note)
+        return Difference(Sameness.EQUAL, losses, parameters, scale, note)
     if len(first["losses"]) != len(second["losses"]):
         note = f"{len(first['losses'])} backward passes before, {len(second['losses'])} after"
-        return Difference(Sameness.CHANGED, losses, parameters, note)
+        return Difference(Sameness.CHANGED, losses, parameters, scale, note)
     if Sameness.CHANGED not in (losses_agree, parameters_agree):
-        return Difference(Sameness.ROUNDING, losses, parameters, note)
+        return Difference(Sameness.ROUNDING, losses, parameters, scale, note)
     if steady is not None and _as_unsteady(found, (steady.losses, steady.parameters)):
-        return Difference(Sameness.AS_UNSTEADY, losses, parameters, note)
-    return Difference(Sameness.CHANGED, losses, parameters, note)
+        return Difference(Sameness.AS_UNSTEADY, losses, parameters, scale, note)
+    return Difference(Sameness.CHANGED, losses, parameters, scale, note)
 
 
 def _common_losses(first: Sequence[float], second: Sequence[float], steady: Difference | None) -> Difference:
@@ -176,13 +180,18 @@ def _common_losses(first: Sequence[float], second: Sequence[float], steady: Diff
         return Difference(Sameness.UNKNOWN, note=note)
     if agree is Sameness.CHANGED and steady is not None and _as_unsteady((losses,), (steady.losses,)):
         agree = Sameness.AS_UNSTEADY
-    return Difference(agree, losses, None, note)
+    return Difference(agree, losses, None, _scale([*first, *second]), note)
 
 
 def _as_unsteady(found: tuple[float | None, ...], steady: tuple[float | None, ...]) -> bool:
     return any(one for one in steady) and all(
         (one or 0.0) <= _UNSTEADY * (other or 0.0) for one, other in zip(found, steady, strict=True)
     )
+
+
+def _scale(losses: Sequence[float]) -> float | None:
+    """The largest loss that is a number."""
+    return max((abs(one) for one in losses if math.isfinite(one)), default=None)
 
 
 def _losses(first: Sequence[float], second: Sequence[float]) -> tuple[float | None, Sameness]:
@@ -192,8 +201,7 @@ def _losses(first: Sequence[float], second: Sequence[float]) -> tuple[float | No
         return 0.0, Sameness.EQUAL
     pairs = [(one, other) for one, other in zip(first, second, strict=False) if one != other]
     largest = max((abs(one - other) for one, other in pairs), default=0.0)
-    scale = max((abs(one) for one in itertools.chain(first, second) if math.isfinite(one)), default=0.0)
-    tolerance = _ROUNDING["torch.float32"] * 2.0**-23 * scale
+    tolerance = _ROUNDING["torch.float32"] * 2.0**-23 * (_scale([*first, *second]) or 0.0)
     near = len(first) == len(second) and largest <= tolerance
     return largest, Sameness.ROUNDING if near else Sameness.CHANGED
 

@@ -6,6 +6,7 @@ of these two moments. Times are counted in events, so that two runs of a determi
 
 from __future__ import annotations
 
+import sys
 from array import array
 from bisect import bisect_right
 from collections import Counter
@@ -127,6 +128,12 @@ class Ledger:
         self.marks.setdefault(series, []).append(len(self._events))
         for told in self.on_mark:
             told(series)
+
+    @property
+    def footprint(self) -> int:
+        """The bytes that the columns take on the heap."""
+        columns = (self._nbytes, self._device, self._site, self._operation, self._backward, self._kind)
+        return sum(map(sys.getsizeof, (*columns, self._born, self._died, self._events)))
 
     @property
     def steps(self) -> list[int]:

@@ -58,7 +58,7 @@ class _Outcome:
             series=self._series(),
             steps=self.run.loops.counts.get(self._series(), 0),
             host_growth=growth(self.run.heaps.get(self._series(), [])) if self.run.heaps else NO_GROWTH,
-            host_measured=bool(self.run.heaps) and not self.run.order.tracked,
+            host_measured=bool(self.run.heaps),
             loops=tuple(self._loop_results()),
             cut_passes=self.run.loops.cut_passes,
             reached={f"{path}:{row}": count for (path, row), count in self.run.instrumented.reached.items()},

@@ -14,8 +14,8 @@ from typing import Any
 
 from torchmemlint.runtime.growth import NO_GROWTH, Growth
 
-SIMULATED = ("simulated", "fake")
-"""Backends whose figures come from a model of the device."""
+SIMULATED = "simulated"
+"""The backend whose figures come from a model of the device."""
 
 
 class End(enum.Enum):
@@ -106,7 +106,7 @@ class RunResult:
     step_live: tuple[int, ...] = ()
     growth: tuple[SeriesGrowth, ...] = ()
     host_growth: Growth = NO_GROWTH  # of the C heap beside tensors, along the steps
-    host_measured: bool = False
+    host_measured: bool = False  # the C library tells its heap
     loops: tuple[LoopResult, ...] = ()
     cut_passes: int = 0  # of loaders
     kinds: Mapping[str, int] = field(default_factory=dict)  # at the peak
@@ -120,7 +120,7 @@ class RunResult:
     @property
     def simulated(self) -> bool:
         """Whether the figures come from a model of the device instead of the device."""
-        return self.backend in SIMULATED
+        return self.backend == SIMULATED
 
     @property
     def steepest(self) -> SeriesGrowth | None:

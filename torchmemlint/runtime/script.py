@@ -33,7 +33,7 @@ from torchmemlint.runtime.loops import Entry, LoopWatch, StopRun
 from torchmemlint.runtime.memory import MemoryUse
 from torchmemlint.runtime.order import Order, Program, ProjectFiles
 from torchmemlint.runtime.outcome import outcome
-from torchmemlint.runtime.results import RunResult
+from torchmemlint.runtime.results import SIMULATED, RunResult
 from torchmemlint.runtime.steps import Steps
 from torchmemlint.runtime.values import Values
 
@@ -130,13 +130,20 @@ class Run:
         self.times.setdefault(series, []).append(now - self._own_time)
         held = heap_bytes(collect=False)
         if held is not None:
-            ledger = self.ledger
-            self.heaps.setdefault(series, []).append(held - (0 if ledger is None else ledger.live.get("cpu", 0)))
+            self.heaps.setdefault(series, []).append(held - self._tensors_and_columns())
         if now - self._told > 0.2:
             self._told = now
             self.order.progress_file.write_text(str(sum(self.loops.counts.values())), encoding="utf-8")
         self._own_time += time.perf_counter() - now
         self.loops.step(series)
+
+    def _tensors_and_columns(self) -> int:
+        """What the tracker knows to be on the host's heap: tensors (a simulated device's, too), and its own notes."""
+        if self.backend is None:
+            return 0
+        live, sites = self.backend.ledger.live, self.backend.tracker.sites
+        there = sum(live.values()) if self.backend.name == SIMULATED else live.get(backends.HOST, 0)
+        return there + self.backend.ledger.footprint + sites.footprint
 
     # --- running
 

@@ -46,6 +46,11 @@ class Sites:
         self._forward = array("i")
         self._first_sequence: int | None = None
 
+    @property
+    def footprint(self) -> int:
+        """The bytes that the remembered forward takes on the heap."""
+        return sys.getsizeof(self._forward)
+
     def _role(self, code: CodeType) -> int:
         role = self._role_of_code.get(code)
         if role is None:

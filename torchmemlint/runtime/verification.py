@@ -37,11 +37,15 @@ class Sameness(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The largest differences between two runs' losses and parameters; None where there are none to compare."""
+    """The largest differences between two runs' losses and parameters; None where there are none to compare.
+
+    `largest_loss` gives the scale, which mixed precision's loss scaling may make a large one.
+    """
 
     sameness: Sameness
     losses: float | None = None
     parameters: float | None = None
+    largest_loss: float | None = None
     note: str = ""
 
 

@@ -113,6 +113,9 @@ class _Verification:
     def report(self) -> VerifyReport:
         """All of it."""
         before = self._launch("the program as it is")
+        if before.result.usable and self._options.backend == "auto" and _host_only(before.result):
+            self._options = replace(self._options, backend="cpu")
+            before = self._launch("the program on the host, which is all that it uses")
         self._demand(before)
         findings, errors = self._lint(before.result.files)
         self._notes += errors
@@ -124,7 +127,7 @@ class _Verification:
         steady = self._difference(before, again)
         results = [self._judge(one, before, again, steady) for one in fixed]
         count, together = self._together(findings, results, before, again, steady)
-        measured = again.result if plain and again.result.usable else None
+        measured = again.result if again.result.usable else before.result
         return VerifyReport(
             self._program.words,
             str(Path(self._program.directory).absolute()),
@@ -132,8 +135,8 @@ class _Verification:
             before.result,
             tuple(results),
             steady,
-            measured.seconds_per_step if measured is not None else before.result.seconds_per_step,
-            measured.host_growth if measured is not None and measured.host_measured else None,
+            measured.seconds_per_step,
+            measured.host_growth if measured.host_measured and (plain or measured.simulated) else None,
             together,
             count,
             tuple(self._notes),
@@ -300,6 +303,11 @@ class _Verification:
             plain_before=None if plain is None else again.result,
             plain_after=None if plain is None or not plain.result.usable else plain.result,
         )
+
+
+def _host_only(result: RunResult) -> bool:
+    """Whether a program was given a simulated GPU and left it alone: then the host itself can be measured."""
+    return result.simulated and result.device == "cpu"
 
 
 def _device_only(compared: Comparison) -> Comparison:
