@@ -1,0 +1,197 @@
+"""`torchmemlint estimate`: the memory of a model before it is run."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from torchmemlint.runtime.estimates.plan import FLOATING, Input, Plan, dtype_name
+from torchmemlint.runtime.sizes import format_size
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from torchmemlint.runtime.estimates.estimate import Estimate
+
+OPTIMIZERS = ("adam", "adamw", "adamw8bit", "adafactor", "adagrad", "momentum", "rmsprop", "sgd")
+_LAYERS = 20
+
+
+class _InputType(click.ParamType):
+    name = "input"
+
+    def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> Input:
+        if isinstance(value, Input):
+            return value
+        try:
+            return Input.parse(str(value))
+        except ValueError as error:
+            self.fail(str(error), parameter, context)
+
+
+class _DtypeType(click.ParamType):
+    name = "dtype"
+
+    def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> str:
+        try:
+            name = dtype_name(str(value))
+        except ValueError as error:
+            self.fail(str(error), parameter, context)
+        if name not in FLOATING:
+            self.fail(f"{value} is not a floating-point dtype", parameter, context)
+        return name
+
+
+@click.command(short_help="Estimate the memory of a model before it is run.")
+@click.argument("factory", metavar="MODULE:FACTORY")
+@click.option(
+    "--input",
+    "inputs",
+    type=_InputType(),
+    multiple=True,
+    required=True,
+    help="What the model is given, batch first: 8x3x224x224, 8x512:int64, mask=8x512:bool. May be given again.",
+)
+@click.option("--optimizer", type=click.Choice(OPTIMIZERS), default="adamw", show_default=True)
+@click.option("--inference", is_flag=True, help="No training: a forward under no_grad.")
+@click.option("--dtype", type=_DtypeType(), default="float32", show_default=True, help="Of parameters and inputs.")
+@click.option("--amp", type=_DtypeType(), help="Autocast to this dtype: bf16 or fp16.")
+@click.option("--checkpoint", is_flag=True, help="Compute the longest sequence of layers again in backward.")
+@click.option("--accumulate", type=click.IntRange(1), default=1, show_default=True, help="Micro-batches for each step.")
+@click.option("--batch", type=click.IntRange(1), help="The first dimension of the inputs, instead of what they say.")
+@click.option("--card", default="a100-40gb", show_default=True, help="The GPU: t4, rtx4090, a100-80gb, h100, …")
+@click.option("--alternatives/--no-alternatives", default=True, help="Look for the largest batch, and try remedies.")
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text")
+def estimate(
+    factory: str,
+    inputs: tuple[Input, ...],
+    optimizer: str,
+    inference: bool,
+    dtype: str,
+    amp: str | None,
+    checkpoint: bool,
+    accumulate: int,
+    batch: int | None,
+    card: str,
+    alternatives: bool,
+    output_format: str,
+) -> int:
+    """Estimate the memory of the model that MODULE:FACTORY makes, by a training step with tensors without values.
+
+    Nothing is allocated: a model far larger than this machine's memory can be estimated. FACTORY is any callable
+    without arguments that returns a torch.nn.Module: `torchmemlint estimate models:resnet --input 32x3x224x224`.
+    """
+    from torchmemlint.cli.needs import torch_or_error
+
+    torch_or_error("estimate")
+    from torchmemlint.runtime.estimates.estimate import NoSuchFactory
+    from torchmemlint.runtime.estimates.estimate import estimate as estimated
+    from torchmemlint.runtime.estimates.stepping import DoesNotFit
+
+    plan = Plan(inputs, None if inference else optimizer, dtype, amp, checkpoint, accumulate)
+    if batch is not None:
+        plan = plan.with_batch(batch)
+    try:
+        found = estimated(factory, plan, card=card, alternatives=alternatives)
+    except (NoSuchFactory, DoesNotFit, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    except Exception as error:
+        raise click.ClickException(
+            f"the model could not be run: {type(error).__name__}: {error} (its inputs: {', '.join(map(str, plan.inputs))})"
+        ) from error
+    if output_format == "json":
+        click.echo(json.dumps(found.to_json(), indent=2))
+    else:
+        from rich.console import Console
+
+        show(found, Console(highlight=False))
+    return 0
+
+
+def show(found: Estimate, console: Console) -> None:
+    """The estimate in the terminal."""
+    from rich.table import Table
+
+    use = found.use
+    low, high = found.needed
+    console.print(f"[bold]{found.factory}[/bold] with {', '.join(map(str, found.plan.inputs))}: {_training(found.plan)}")
+    console.print(f"{use.parameters:,} parameters, {use.trainable:,} of them trained. {use.backend}.\n")
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(justify="left")
+    table.add_column(justify="right")
+    table.add_column(style="dim")
+    at_peak = sum(use.by_kind.values())
+    for kind, nbytes in use.by_kind.items():
+        table.add_row(kind.label, format_size(nbytes), _bar(nbytes, at_peak))
+    table.add_row("[bold]peak allocated[/bold]", f"[bold]{format_size(use.peak)}[/bold]", f"in the {use.phase}")
+    table.add_row("peak reserved", format_size(use.reserved), "the allocator's segments")
+    table.add_row("with a CUDA context", f"{format_size(low)} to {format_size(high)}", _verdict(found))
+    console.print(table)
+    if found.largest_batch is not None:
+        console.print(f"\nThe largest batch that fits: about {found.largest_batch:,}.")
+    elif found.remedies:
+        console.print("\nNot even a batch of one fits.")
+    _show_layers(found, console)
+    _show_remedies(found, console)
+
+
+def _training(plan: Plan) -> str:
+    told = ["inference" if plan.optimizer is None else f"a training step with {plan.optimizer}", plan.dtype]
+    if plan.amp is not None:
+        told.append(f"autocast to {plan.amp}")
+    if plan.checkpoint:
+        told.append("checkpointed")
+    if plan.accumulate > 1:
+        told.append(f"{plan.accumulate} micro-batches")
+    return ", ".join(told)
+
+
+def _bar(nbytes: int, of: int, width: int = 24) -> str:
+    return "█" * max(1, round(width * nbytes / of)) if nbytes and of else ""
+
+
+def _verdict(found: Estimate) -> str:
+    size = f"{found.card} ({format_size(found.capacity)})"
+    return f"fits {size}" if found.fits else f"does not fit {size}"
+
+
+def _show_layers(found: Estimate, console: Console) -> None:
+    from rich.table import Table
+
+    layers = sorted(found.use.layers, key=lambda layer: -(layer.parameters + layer.saved))
+    if not layers:
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("layer")
+    table.add_column("type")
+    table.add_column("parameters", justify="right")
+    table.add_column("saved for backward", justify="right")
+    for layer in layers[:_LAYERS]:
+        table.add_row(layer.name, layer.type, format_size(layer.parameters), format_size(layer.saved))
+    console.print()
+    console.print(table)
+    if len(layers) > _LAYERS:
+        console.print(f"… and {len(layers) - _LAYERS} more layers (--output-format json has all)")
+
+
+def _show_remedies(found: Estimate, console: Console) -> None:
+    from rich.table import Table
+
+    if not found.remedies:
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("what would change it")
+    table.add_column("peak", justify="right")
+    table.add_column("", justify="right")
+    table.add_column("price")
+    for remedy in found.remedies:
+        if remedy.peak is None:
+            table.add_row(remedy.name, "-", "", remedy.problem)
+        else:
+            difference = (remedy.peak - found.use.peak) / found.use.peak
+            table.add_row(remedy.name, format_size(remedy.peak), f"{difference:+.0%}", remedy.price)
+    console.print()
+    console.print(table)

@@ -1,0 +1,119 @@
+"""An estimate, whole: a plan's use, its reserve, the batch that fits, and what would change it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from torchmemlint.runtime.estimates.fitting import largest_batch
+from torchmemlint.runtime.estimates.plan import Plan
+from torchmemlint.runtime.estimates.remedies import remedies
+from torchmemlint.runtime.estimates.stepping import DoesNotFit, Factory, Use, run
+from torchmemlint.runtime.simulated import cards
+
+CONTEXT = (287_047_680, 420_000_000)
+"""Bytes that a CUDA context takes beside the allocator: 287,047,680 were measured with lazy loading of kernels
+(github.com/pytorch/pytorch/pull/86509), "around 400 MB" is its maintainers' figure (issue 109888); more kernels in use,
+and other cards and drivers, take more."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemedyUse:
+    """What a remedy would leave: the peak and reserve in bytes, None where it does not fit or cannot be run."""
+
+    name: str
+    peak: int | None
+    reserved: int | None
+    price: str
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a plan takes. `needed` is the reserve with a CUDA context, as a range; `fits` compares it with the card."""
+
+    factory: str
+    plan: Plan
+    use: Use
+    card: str
+    capacity: int
+    largest_batch: int | None
+    remedies: tuple[RemedyUse, ...]
+
+    @property
+    def needed(self) -> tuple[int, int]:
+        """Bytes of the device that the process needs, from and to."""
+        return self.use.reserved + CONTEXT[0], self.use.reserved + CONTEXT[1]
+
+    @property
+    def fits(self) -> bool:
+        """Whether the card has that many, taking the larger."""
+        return self.needed[1] <= self.capacity
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON's types."""
+        use = {**asdict(self.use), "by_kind": {kind.label: nbytes for kind, nbytes in self.use.by_kind.items()}}
+        whole: Mapping[str, Any] = {**asdict(self), "use": use, "needed": list(self.needed), "fits": self.fits}
+        return dict(whole)
+
+
+class NoSuchFactory(Exception):
+    """The model's factory could not be found, or could not be called."""
+
+
+def factory_of(text: str) -> Factory:
+    """The callable that `package.module:name` names, imported with the current folder first on the path."""
+    module_name, separator, name = text.partition(":")
+    if not separator or not name:
+        raise NoSuchFactory(f"write the factory as module:callable, not {text!r}")
+    folder = os.getcwd()  # noqa: PTH109 (a string is what sys.path takes)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise NoSuchFactory(f"{text}: {error}") from error
+    if not callable(found):
+        raise NoSuchFactory(f"{text} is not callable")
+    return found  # type: ignore[no-any-return]
+
+
+def estimate(factory: str, plan: Plan, *, card: str | None = None, alternatives: bool = True) -> Estimate:
+    """Estimate a plan on a card. Raises NoSuchFactory, DoesNotFit where not even the card holds it, and the model's own.
+
+    The plan runs on a card with memory to spare, so that one too large for the card is measured all the same.
+    """
+    make = factory_of(factory)
+    wanted = cards.card(card or cards.DEFAULT)
+    use = run(make, plan)
+    known: dict[Plan, int | None] = {plan: use.reserved}
+
+    def reserved(one: Plan) -> int | None:
+        if one not in known:
+            try:
+                known[one] = run(make, one).reserved
+            except DoesNotFit:
+                known[one] = None
+        return known[one]
+
+    most = largest_batch(reserved, plan, wanted.total - CONTEXT[1]) if alternatives and plan.inputs else None
+    tried = tuple(_tried(make, plan)) if alternatives else ()
+    return Estimate(factory, plan, use, cards.title(wanted), wanted.total, most, tried)
+
+
+def _tried(make: Factory, plan: Plan) -> list[RemedyUse]:
+    found = []
+    for remedy in remedies(plan):
+        try:
+            use = run(make, remedy.plan)
+        except (DoesNotFit, ValueError, RuntimeError) as error:
+            found.append(RemedyUse(remedy.name, None, None, remedy.price, str(error).splitlines()[0][:200]))
+        else:
+            found.append(RemedyUse(remedy.name, use.peak, use.reserved, remedy.price))
+    return found
