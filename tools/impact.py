@@ -33,7 +33,7 @@ def main() -> int:
     kept = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     for backend in choices.backend or WITHOUT_GPU:
         outcomes = []
-        for experiment in catalogue.EXPERIMENTS:
+        for experiment in catalogue.of_backend(backend):
             outcomes.append(measure(experiment, backend).to_json())
             print(f"{backend}: {experiment.code} {experiment.title}", file=sys.stderr)
         kept[backend] = {

@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 from torchmemlint.rules.registry import all_rules
 from torchmemlint.runtime.experiments import table
 from torchmemlint.runtime.experiments.base import Experiment, Size, measure
-from torchmemlint.runtime.experiments.catalogue import EXPERIMENTS, WITHOUT, of_rule
+from torchmemlint.runtime.experiments.catalogue import EXPERIMENTS, WITHOUT, of_backend, of_rule
 from torchmemlint.runtime.experiments.outcome import Effect, Figures, Outcome
 
 SMALL = Size(width=64, depth=4, batch=32, steps=8)
@@ -44,6 +44,15 @@ def test_counted_effects_show_on_the_host(experiment: Experiment) -> None:
         assert outcome.saved > 0.01 * outcome.bad.peak
 
 
+@pytest.mark.parametrize("code", ["TML501", "TML502", "TML504", "TML702"])
+def test_what_only_a_device_shows(code: str) -> None:
+    outcome = measure(of_rule(code)[0], "simulated", None if code == "TML502" else SMALL)
+    assert outcome.saved is not None
+    assert outcome.saved > 0
+    assert outcome.backend.startswith("simulated")
+    assert outcome.bad.seconds_per_step is None  # a simulation's time says nothing about a GPU's
+
+
 def test_a_running_loss_holds_exactly_its_graph() -> None:
     outcome = measure(of_rule("TML101")[0], "cpu", SMALL)
     rows, width, depth, classes = SMALL.batch, SMALL.width, SMALL.depth, 10
@@ -60,7 +69,7 @@ def test_an_outcome_survives_json() -> None:
 
 
 def figures(**given: float) -> Figures:
-    return replace(Figures(1000, None, 0.0, 0, None, None), **given)  # type: ignore[arg-type]
+    return replace(Figures(1000, None, 0.0, 0, None, None, None), **given)  # type: ignore[arg-type]
 
 
 def test_cells() -> None:
@@ -79,5 +88,5 @@ def test_cells() -> None:
 
 def test_the_documentation_has_every_experiment() -> None:
     kept = json.loads((Path(__file__).parents[2] / "docs" / "impact.json").read_text(encoding="utf-8"))
-    for run in kept.values():
-        assert [one["title"] for one in run["outcomes"]] == [one.title for one in EXPERIMENTS]
+    for backend, run in kept.items():
+        assert [one["title"] for one in run["outcomes"]] == [one.title for one in of_backend(backend)]

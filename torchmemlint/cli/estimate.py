@@ -19,29 +19,23 @@ OPTIMIZERS = ("adam", "adamw", "adamw8bit", "adafactor", "adagrad", "momentum", 
 _LAYERS = 20
 
 
-class _InputType(click.ParamType):
-    name = "input"
-
-    def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> Input:
-        if isinstance(value, Input):
-            return value
-        try:
-            return Input.parse(str(value))
-        except ValueError as error:
-            self.fail(str(error), parameter, context)
+def _parsed(context: click.Context, parameter: click.Parameter, written: tuple[str, ...]) -> tuple[Input, ...]:
+    try:
+        return tuple(Input.parse(one) for one in written)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from None
 
 
-class _DtypeType(click.ParamType):
-    name = "dtype"
-
-    def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> str:
-        try:
-            name = dtype_name(str(value))
-        except ValueError as error:
-            self.fail(str(error), parameter, context)
-        if name not in FLOATING:
-            self.fail(f"{value} is not a floating-point dtype", parameter, context)
-        return name
+def _floating(context: click.Context, parameter: click.Parameter, written: str | None) -> str | None:
+    if written is None:
+        return None
+    try:
+        name = dtype_name(written)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from None
+    if name not in FLOATING:
+        raise click.BadParameter(f"{written} is not a floating-point dtype", context, parameter)
+    return name
 
 
 @click.command(short_help="Estimate the memory of a model before it is run.")
@@ -49,15 +43,23 @@ class _DtypeType(click.ParamType):
 @click.option(
     "--input",
     "inputs",
-    type=_InputType(),
+    callback=_parsed,
+    metavar="SHAPE",
     multiple=True,
     required=True,
     help="What the model is given, batch first: 8x3x224x224, 8x512:int64, mask=8x512:bool. May be given again.",
 )
 @click.option("--optimizer", type=click.Choice(OPTIMIZERS), default="adamw", show_default=True)
 @click.option("--inference", is_flag=True, help="No training: a forward under no_grad.")
-@click.option("--dtype", type=_DtypeType(), default="float32", show_default=True, help="Of parameters and inputs.")
-@click.option("--amp", type=_DtypeType(), help="Autocast to this dtype: bf16 or fp16.")
+@click.option(
+    "--dtype",
+    metavar="DTYPE",
+    callback=_floating,
+    default="float32",
+    show_default=True,
+    help="Of parameters and inputs.",
+)
+@click.option("--amp", callback=_floating, metavar="DTYPE", help="Autocast to this dtype: bf16 or fp16.")
 @click.option("--checkpoint", is_flag=True, help="Compute the longest sequence of layers again in backward.")
 @click.option("--accumulate", type=click.IntRange(1), default=1, show_default=True, help="Micro-batches for each step.")
 @click.option("--batch", type=click.IntRange(1), help="The first dimension of the inputs, instead of what they say.")
@@ -86,20 +88,19 @@ def estimate(
     from torchmemlint.cli.needs import torch_or_error
 
     torch_or_error("estimate")
-    from torchmemlint.runtime.estimates.estimate import NoSuchFactory
+    from torchmemlint.runtime.estimates.estimate import NoSuchFactoryError
     from torchmemlint.runtime.estimates.estimate import estimate as estimated
-    from torchmemlint.runtime.estimates.stepping import DoesNotFit
 
     plan = Plan(inputs, None if inference else optimizer, dtype, amp, checkpoint, accumulate)
     if batch is not None:
         plan = plan.with_batch(batch)
     try:
         found = estimated(factory, plan, card=card, alternatives=alternatives)
-    except (NoSuchFactory, DoesNotFit, ValueError) as error:
+    except (NoSuchFactoryError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     except Exception as error:
         raise click.ClickException(
-            f"the model could not be run: {type(error).__name__}: {error} (its inputs: {', '.join(map(str, plan.inputs))})"
+            f"the model could not be run with {', '.join(map(str, plan.inputs))}: {type(error).__name__}: {error}"
         ) from error
     if output_format == "json":
         click.echo(json.dumps(found.to_json(), indent=2))
@@ -116,16 +117,18 @@ def show(found: Estimate, console: Console) -> None:
 
     use = found.use
     low, high = found.needed
-    console.print(f"[bold]{found.factory}[/bold] with {', '.join(map(str, found.plan.inputs))}: {_training(found.plan)}")
+    console.print(
+        f"[bold]{found.factory}[/bold] with {', '.join(map(str, found.plan.inputs))}: {_training(found.plan)}"
+    )
     console.print(f"{use.parameters:,} parameters, {use.trainable:,} of them trained. {use.backend}.\n")
 
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(justify="left")
     table.add_column(justify="right")
     table.add_column(style="dim")
-    at_peak = sum(use.by_kind.values())
     for kind, nbytes in use.by_kind.items():
-        table.add_row(kind.label, format_size(nbytes), _bar(nbytes, at_peak))
+        table.add_row(kind.label, format_size(nbytes), _bar(nbytes, use.peak))
+    table.add_row("workspace, rounding", format_size(use.workspace), _bar(use.workspace, use.peak))
     table.add_row("[bold]peak allocated[/bold]", f"[bold]{format_size(use.peak)}[/bold]", f"in the {use.phase}")
     table.add_row("peak reserved", format_size(use.reserved), "the allocator's segments")
     table.add_row("with a CUDA context", f"{format_size(low)} to {format_size(high)}", _verdict(found))

@@ -11,8 +11,8 @@ from typing import Any
 
 from torchmemlint.runtime.estimates.fitting import largest_batch
 from torchmemlint.runtime.estimates.plan import Plan
-from torchmemlint.runtime.estimates.remedies import remedies
-from torchmemlint.runtime.estimates.stepping import DoesNotFit, Factory, Use, run
+from torchmemlint.runtime.estimates.remedies import Remedy, remedies
+from torchmemlint.runtime.estimates.stepping import Factory, Use, run
 from torchmemlint.runtime.simulated import cards
 
 CONTEXT = (287_047_680, 420_000_000)
@@ -61,7 +61,7 @@ class Estimate:
         return dict(whole)
 
 
-class NoSuchFactory(Exception):
+class NoSuchFactoryError(Exception):
     """The model's factory could not be found, or could not be called."""
 
 
@@ -69,7 +69,7 @@ def factory_of(text: str) -> Factory:
     """The callable that `package.module:name` names, imported with the current folder first on the path."""
     module_name, separator, name = text.partition(":")
     if not separator or not name:
-        raise NoSuchFactory(f"write the factory as module:callable, not {text!r}")
+        raise NoSuchFactoryError(f"write the factory as module:callable, not {text!r}")
     folder = os.getcwd()  # noqa: PTH109 (a string is what sys.path takes)
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -78,42 +78,41 @@ def factory_of(text: str) -> Factory:
         for part in name.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
-        raise NoSuchFactory(f"{text}: {error}") from error
+        raise NoSuchFactoryError(f"{text}: {error}") from error
     if not callable(found):
-        raise NoSuchFactory(f"{text} is not callable")
+        raise NoSuchFactoryError(f"{text} is not callable")
     return found  # type: ignore[no-any-return]
 
 
 def estimate(factory: str, plan: Plan, *, card: str | None = None, alternatives: bool = True) -> Estimate:
-    """Estimate a plan on a card. Raises NoSuchFactory, DoesNotFit where not even the card holds it, and the model's own.
+    """Estimate a plan on a card. Raises NoSuchFactoryError, and what the model itself raises.
 
-    The plan runs on a card with memory to spare, so that one too large for the card is measured all the same.
+    The plan runs with memory to spare, so that one too large for the card is measured all the same.
     """
     make = factory_of(factory)
     wanted = cards.card(card or cards.DEFAULT)
     use = run(make, plan)
-    known: dict[Plan, int | None] = {plan: use.reserved}
 
-    def reserved(one: Plan) -> int | None:
-        if one not in known:
-            try:
-                known[one] = run(make, one).reserved
-            except DoesNotFit:
-                known[one] = None
-        return known[one]
+    def reserved(batch: int) -> int | None:
+        if batch == plan.batch:
+            return use.reserved
+        try:
+            return run(make, plan.with_batch(batch)).reserved
+        except (ValueError, RuntimeError):  # batch norm, for one, cannot train on a single example
+            return None
 
-    most = largest_batch(reserved, plan, wanted.total - CONTEXT[1]) if alternatives and plan.inputs else None
+    most = largest_batch(reserved, wanted.total - CONTEXT[1], plan.batch) if alternatives and plan.inputs else None
     tried = tuple(_tried(make, plan)) if alternatives else ()
     return Estimate(factory, plan, use, cards.title(wanted), wanted.total, most, tried)
 
 
 def _tried(make: Factory, plan: Plan) -> list[RemedyUse]:
-    found = []
-    for remedy in remedies(plan):
-        try:
-            use = run(make, remedy.plan)
-        except (DoesNotFit, ValueError, RuntimeError) as error:
-            found.append(RemedyUse(remedy.name, None, None, remedy.price, str(error).splitlines()[0][:200]))
-        else:
-            found.append(RemedyUse(remedy.name, use.peak, use.reserved, remedy.price))
-    return found
+    return [_try(make, remedy) for remedy in remedies(plan)]
+
+
+def _try(make: Factory, remedy: Remedy) -> RemedyUse:
+    try:
+        use = run(make, remedy.plan)
+    except (ValueError, RuntimeError) as error:
+        return RemedyUse(remedy.name, None, None, remedy.price, str(error).splitlines()[0][:200])
+    return RemedyUse(remedy.name, use.peak, use.reserved, remedy.price)

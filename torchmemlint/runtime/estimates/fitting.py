@@ -4,44 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmemlint.runtime.estimates.plan import Plan
-
-MOST = 1 << 20
+MOST = 1 << 16
 """Batches are not looked for beyond so many examples."""
+PATIENCE = 6
+"""Runs after which every other one halves what is left instead of trusting the line."""
 
 
-def largest_batch(reserved: Callable[[Plan], int | None], plan: Plan, capacity: int) -> int | None:
-    """The most examples whose step stays within a capacity (bytes reserved), found by running steps.
+def largest_batch(bytes_of: Callable[[int], int | None], capacity: int, start: int = 1) -> int | None:
+    """The most examples whose step stays within a capacity, found by running steps of other batches.
 
-    `reserved(plan)` gives the bytes of a plan, None where the card's own limit was passed. The first guess is a
-    straight line through two batches; then the guess is tried, and halved in on. None where not even one fits.
+    `bytes_of(batch)` gives what a batch takes, None where it cannot be run. Memory grows about in a line with the
+    batch, so the next to try is where the line through two meets the capacity (halving the rest from time to time, for
+    memory that grows otherwise). The answer was run and fits, one example more does not; None where not one fits.
     """
+    measured: dict[int, int | None] = {}
 
     def fits(batch: int) -> bool:
-        took = reserved(plan.with_batch(batch))
+        if batch not in measured:
+            measured[batch] = bytes_of(batch)
+        took = measured[batch]
         return took is not None and took <= capacity
 
-    if not fits(1):
-        return None
-    small, large = reserved(plan.with_batch(2)), reserved(plan.with_batch(8))
-    if small is None or large is None:
-        guess = 1
-    else:
-        each = max((large - small) / 6, 1.0)
-        guess = max(1, min(MOST, int((capacity - small) / each) + 2))
-    low, high = 1, None
-    while high is None:
+    low, high = 0, MOST + 1  # the largest that is known to fit, the smallest that is known not to
+    guess = max(1, min(start, MOST))
+    while high - low > 1:
         if fits(guess):
             low = guess
-            if low >= MOST:
-                return MOST
-            guess = min(MOST, low + max(1, low // 8))
         else:
             high = guess
-    while high - low > max(1, low // 64):
-        middle = (low + high) // 2
-        if fits(middle):
-            low = middle
-        else:
-            high = middle
-    return low
+        halve = len(measured) > PATIENCE and len(measured) % 2 == 0
+        guess = (low + high) // 2 if halve else _next(measured, capacity, low, high)
+    return low or None
+
+
+def _next(measured: dict[int, int | None], capacity: int, low: int, high: int) -> int:
+    """The batch to try next: on the line through two that were run, but always between the bounds."""
+    known = sorted((batch, took) for batch, took in measured.items() if took is not None)
+    if len(known) < 2:
+        return min(max(low * 2, 1), high - 1) if low else max(1, high // 2)
+    # The two nearest to the capacity: far from it the line is another one, of parameters and not of activations.
+    (first, small), (second, large) = sorted(sorted(known, key=lambda one: abs(one[1] - capacity))[:2])
+    each = (large - small) / (second - first)
+    if each <= 0:
+        return min(max(low * 2, low + 1), high - 1)
+    wanted = second + int((capacity - large) // each)
+    if wanted <= low:
+        return low + 1
+    return min(wanted, high - 1)

@@ -14,7 +14,7 @@ FEWEST = 4096
 
 
 class EightBit(torch.optim.Optimizer):
-    """Stands in for bitsandbytes' AdamW8bit: states of its sizes. It changes no parameter, and is only for estimates."""
+    """Stands in for bitsandbytes' AdamW8bit with states of its sizes. For estimates only: no parameter changes."""
 
     def __init__(self, parameters: Iterable[torch.Tensor]) -> None:
         super().__init__(parameters, {})

@@ -25,7 +25,7 @@ class Size:
 
     width: int = 256
     depth: int = 6
-    batch: int = 64
+    batch: int = 512
     steps: int = 12
 
 
@@ -51,6 +51,7 @@ class Bench:
     seconds: list[float] = field(default_factory=list)
     memory: MemoryUse | None = None
     heap: list[float] | None = None
+    segments: int | None = None
 
     def turns(self, steps: int | None = None) -> Iterator[int]:
         """The steps of the program's loop; each is timed, and marked where memory is measured."""
@@ -78,7 +79,7 @@ def measure(experiment: Experiment, backend: str = "auto", size: Size | None = N
 
 
 def _variant(experiment: Experiment, backend: str, *, good: bool) -> tuple[str, Figures]:
-    memory = _watched(experiment, backend, good)
+    memory, bench = _watched(experiment, backend, good)
     name = memory.backend.name
     timed = None
     if name != "simulated":
@@ -90,17 +91,21 @@ def _variant(experiment: Experiment, backend: str, *, good: bool) -> tuple[str, 
         growth_per_step=memory.growth_per_step,
         host_peak=memory.ledger.peaks.get("cpu", 0),
         host_growth_per_step=_host_growth(experiment, good, name) if experiment.effect is Effect.HOST_GROWTH else None,
+        segments_per_step=bench.segments / max(1, experiment.size.steps) if bench.segments is not None else None,
         seconds_per_step=statistics.median(timed.seconds[1:]) if timed is not None and timed.seconds[1:] else None,
     )
     return memory.backend.describe(), figures
 
 
-def _watched(experiment: Experiment, backend: str, good: bool) -> MemoryUse:
+def _watched(experiment: Experiment, backend: str, good: bool) -> tuple[MemoryUse, Bench]:
     gc.collect()
     with track_memory(backend) as memory:
         bench = Bench(experiment.size, _device(memory.backend.name), good, memory=memory)
+        before = _segments(bench.device)
         _seeded(experiment, bench)
-    return memory
+        if before is not None:
+            bench.segments = (_segments(bench.device) or 0) - before
+    return memory, bench
 
 
 def _host_growth(experiment: Experiment, good: bool, backend: str) -> float | None:
@@ -108,10 +113,19 @@ def _host_growth(experiment: Experiment, good: bool, backend: str) -> float | No
     if heap_bytes() is None:
         return None
     long = replace(experiment.size, steps=HOST_STEPS)
-    bench = Bench(long, _device(backend), good, heap=[])
+    # What lies on the host is the same wherever the tensors are, so a simulated device is not needed for it.
+    bench = Bench(long, _device("cuda" if backend == "cuda" else "cpu"), good, heap=[])
     _seeded(experiment, bench)
     assert bench.heap is not None
     return growth(bench.heap, warm_up=HOST_STEPS // 2).bytes_per_step
+
+
+def _segments(device: torch.device) -> int | None:
+    """How often the allocator has asked the driver for memory; None for the host."""
+    if device.type != "cuda":
+        return None
+    asked: int = torch.cuda.memory_stats().get("segment.all.allocated", 0)
+    return asked
 
 
 def _device(backend: str) -> torch.device:

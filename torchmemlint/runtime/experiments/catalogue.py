@@ -17,6 +17,7 @@ from torchmemlint.runtime.experiments.outcome import Effect
 _LOADING = Size(width=128, depth=2, batch=32, steps=8)
 _IMAGES = Size(depth=6, batch=16, steps=8)
 _CHECKPOINT = Size(width=512, depth=4, steps=4)
+_LARGE = Size(width=512, depth=12, batch=1024, steps=4)  # activations of 2 MiB, in many of the large segments
 _GPU_ONLY = "only a GPU shows it: on the host there is no copy to wait for"
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -54,9 +55,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment("TML403", "a copy that waits", Effect.TIME, loading.blocking_transfer, _LOADING, note=_GPU_ONLY),
     Experiment("TML404", "workers started for each epoch", Effect.TIME, loading.respawned_workers, _LOADING),
     Experiment("TML501", "a mask made on the host", Effect.HOST_PEAK, allocation.host_then_device, Size()),
-    Experiment(
-        "TML502", "the cache emptied for each step", Effect.TIME, allocation.emptied_cache, Size(), note=_GPU_ONLY
-    ),
+    Experiment("TML502", "the cache emptied for each step", Effect.SEGMENTS, allocation.emptied_cache, _LARGE),
     Experiment(
         "TML504", "a checkpoint loaded to the device", Effect.PEAK, allocation.loaded_where_it_was_saved, _CHECKPOINT
     ),
@@ -85,3 +84,9 @@ WITHOUT: dict[str, str] = {
 def of_rule(code: str) -> list[Experiment]:
     """The experiments of a rule, most telling first."""
     return [experiment for experiment in EXPERIMENTS if experiment.code == code]
+
+
+def of_backend(backend: str) -> list[Experiment]:
+    """The experiments that a backend can tell about: a simulation has no time of its own, the host no driver."""
+    left_out = {"simulated": Effect.TIME, "cpu": Effect.SEGMENTS}.get(backend)
+    return [experiment for experiment in EXPERIMENTS if experiment.effect is not left_out]

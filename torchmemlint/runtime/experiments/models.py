@@ -20,9 +20,10 @@ def perceptron(bench: Bench, deeper: int = 1) -> nn.Sequential:
     """
     width = bench.size.width
     layers: list[nn.Module] = []
-    for _ in range(bench.size.depth * deeper):
-        layers += [nn.Linear(width, width), nn.GELU()]
-    return nn.Sequential(*layers, nn.Linear(width, CLASSES)).to(bench.device)
+    with bench.device:
+        for _ in range(bench.size.depth * deeper):
+            layers += [nn.Linear(width, width), nn.GELU()]
+        return nn.Sequential(*layers, nn.Linear(width, CLASSES))
 
 
 def convolutional(bench: Bench, activation: type[nn.Module], **keywords: object) -> nn.Sequential:

@@ -20,17 +20,21 @@ class Effect(enum.Enum):
     """The host's heap grows with each step."""
     TIME = "time"
     """A step takes longer."""
+    SEGMENTS = "driver calls"
+    """The allocator asks the driver for memory more often in each step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What one variant took: bytes, bytes per step, and the median seconds of a step (without the tracker)."""
+    """What one variant took: bytes, bytes per step, segments asked of the driver per step, and the median seconds of a
+    step (without the tracker)."""
 
     peak: int
     peak_reserved: int | None
     growth_per_step: float
     host_peak: int
     host_growth_per_step: float | None
+    segments_per_step: float | None
     seconds_per_step: float | None
 
     def of(self, effect: Effect) -> float | None:
@@ -46,6 +50,8 @@ class Figures:
                 return self.host_growth_per_step
             case Effect.TIME:
                 return self.seconds_per_step
+            case Effect.SEGMENTS:
+                return self.segments_per_step
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ def figure(figures: Figures, effect: Effect) -> str:
     match effect:
         case Effect.TIME:
             return f"{value * 1e3:.1f} ms"
+        case Effect.SEGMENTS:
+            return f"{value:.1f}/step"
         case Effect.GROWTH | Effect.HOST_GROWTH:
             return f"{format_size(value)}/step"
     return format_size(value)
