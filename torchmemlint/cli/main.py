@@ -13,6 +13,7 @@ import click
 from torchmemlint import __version__
 from torchmemlint.cli.check import check
 from torchmemlint.cli.config import config
+from torchmemlint.cli.estimate import estimate
 from torchmemlint.cli.rule import rule
 from torchmemlint.cli.terminal import complain
 from torchmemlint.cli.verify import verify
@@ -43,7 +44,7 @@ def cli() -> None:
     """Find GPU-memory anti-patterns in PyTorch code, without running it."""
 
 
-for command in (check, rule, config, verify):
+for command in (check, rule, config, verify, estimate):
     cli.add_command(command)
 
 
