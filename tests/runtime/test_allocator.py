@@ -231,7 +231,9 @@ def test_properties(actions: list[int], max_split: int | None, limit: int | None
 
 def test_cards() -> None:
     assert cards.card("A100 40GB") is cards.CARDS["a100-40gb"]
-    assert cards.title(cards.card("a100-40gb")) == "A100 40GB"
+    assert cards.title(cards.card("a100-40gb")) == "an A100 40GB"
+    assert cards.title(cards.card("t4")) == "a T4"
+    assert cards.title(cards.card("RTX 4090")) == "an RTX 4090"
     assert cards.card("T4").workspace == 8_519_680
     assert cards.card("h100").workspace == 33_554_432
     assert not cards.card("v100-16gb").has_bfloat16

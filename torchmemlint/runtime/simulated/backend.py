@@ -90,4 +90,4 @@ class Simulated(Backend):
     def describe(self) -> str:
         """That it is a model, and of which card."""
         how = "shapes only, " if self.fake else ""
-        return f"simulated ({how}allocator model of an {cards.title(self.card)}; no GPU was used)"
+        return f"simulated ({how}allocator model of {cards.title(self.card)}; no GPU was used)"

@@ -79,7 +79,10 @@ class Tagged:
         """Compute it."""
         if device == GPU and operation._schema.name in _MATRIX_PRODUCTS:
             self.use_workspace()
-        return self.compute(operation, arguments, keywords, device)
+        result = self.compute(operation, arguments, keywords, device)
+        if device == GPU and operation is aten._pack_padded_sequence.default:
+            self.placement.tracker.place(result[1], HOST)  # the sizes of a packed sequence's batches
+        return result
 
     def compute(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], device: str | None) -> Any:
         """Call the operation, on the host, which lacks some of CUDA's."""

@@ -35,6 +35,15 @@ _ADDRESSES = 46
 _VIEW = object()
 """Stands for the results of an operation that gives a view and does not say so (`_unsafe_view`)."""
 
+_BY_KERNEL = frozenset(("aten::mkldnn_rnn_layer", "aten::_embedding_bag"))
+"""Operations whose kernels make storages of sizes that torch's rules for shapes do not know."""
+
+_LARGER = frozenset(("aten::mse_loss", "aten::smooth_l1_loss", "aten::binary_cross_entropy", "aten::col2im"))
+"""Operations that shrink a tensor of their first argument's size to their result, in the same storage."""
+
+_BY_VALUE = frozenset(("aten::_pack_padded_sequence",))
+"""What takes lengths from tensors of the host, which are known, as is what it says of them after its first result."""
+
 _UNTOUCHED = frozenset(("aten::_amp_foreach_non_finite_check_and_unscale_",))
 """What leaves the known among its arguments as they are: no gradient is infinite."""
 
@@ -71,11 +80,16 @@ def _set_unknown(tensor: torch.Tensor) -> None:
     storage = internals.storage_of(tensor)
     if storage is not None:
         storage.values_are_unknown = True  # type: ignore[attr-defined]
+    for part in internals.parts_of(tensor) if storage is None else ():
+        _set_unknown(part)
 
 
 def is_unknown(tensor: torch.Tensor) -> bool:
     """Whether what a tensor holds is not known."""
-    return getattr(internals.storage_of(tensor), "values_are_unknown", False)
+    storage = internals.storage_of(tensor)
+    if storage is None:
+        return any(is_unknown(part) for part in internals.parts_of(tensor))
+    return getattr(storage, "values_are_unknown", False)
 
 
 class Hollow(Tagged):
@@ -96,6 +110,7 @@ class Hollow(Tagged):
             "aten::unique_dim": self._unique,
             "aten::repeat_interleave": self._repeat_interleave,
             "aten::bincount": self._bincount,
+            "aten::native_batch_norm": self._batch_norm,
         }
 
     def compute(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], device: str | None) -> Any:
@@ -111,6 +126,8 @@ class Hollow(Tagged):
             return _told(arguments[0].dtype)
         if name == "aten::equal" and unknown:
             return True
+        if name in _BY_VALUE or name in _BY_KERNEL or any(tensor.layout is not torch.strided for tensor in tensors):
+            return self._really(operation, arguments, keywords)
         if not unknown and sum(tensor.numel() for tensor in tensors) <= KNOWN:
             shaped = None if tensors else self._shaped(operation, arguments, keywords)
             if shaped is None or sum(one.numel() for one in tensors_in(shaped)) <= KNOWN:
@@ -168,9 +185,9 @@ class Hollow(Tagged):
         storage.values_are_unknown = True  # type: ignore[attr-defined]
         return storage
 
-    def tensor(self, size: Any, stride: Any, dtype: torch.dtype) -> torch.Tensor:
-        """A hollow tensor."""
-        nbytes = _extent(size, stride) * torch.empty(0, dtype=dtype).element_size()
+    def tensor(self, size: Any, stride: Any, dtype: torch.dtype, nbytes: int = 0) -> torch.Tensor:
+        """A hollow tensor, in a storage of at least so many bytes."""
+        nbytes = max(nbytes, _extent(size, stride) * torch.empty(0, dtype=dtype).element_size())
         if not nbytes:
             return torch.empty_strided(size, stride, dtype=dtype)
         return torch.empty(0, dtype=dtype).set_(self._storage(nbytes), 0, size, stride)
@@ -185,17 +202,26 @@ class Hollow(Tagged):
             except (NotImplementedError, RuntimeError) as error:
                 if not internals.lacks_meta_kernel(error):
                     raise
-                self.computed[str(operation)] += 1
-                result = operation(*arguments, **keywords)
-                for tensor in tensors_in(result):
-                    _set_unknown(tensor)
-                return result
+                return self._really(operation, arguments, keywords)
             if key is not None:
                 self._results[key] = described
         if described is _VIEW:
             return operation(*arguments, **keywords)
+        if operation._schema.name in _LARGER and isinstance(described, _Shape):
+            nbytes = arguments[0].numel() * arguments[0].element_size()
+            return self.tensor(described.size, described.stride, described.dtype, nbytes)
         originals = list(tensors_in((arguments, keywords)))
         return _rebuilt(described, originals, self.tensor)
+
+    def _really(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """The operation computed after all, because only its kernel knows the results' shapes."""
+        self.computed[str(operation)] += 1
+        unknown = any(is_unknown(tensor) for tensor in tensors_in((arguments, keywords)))
+        result = operation(*arguments, **keywords)
+        for tensor in tensors_in(result[0] if operation._schema.name in _BY_VALUE else result):
+            if unknown:
+                _set_unknown(tensor)
+        return result
 
     def _describe(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         given: list[torch.Tensor] = []
@@ -248,6 +274,14 @@ class Hollow(Tagged):
 
     def _repeat_interleave(self, repeats: torch.Tensor, *rest: Any, output_size: int | None = None) -> torch.Tensor:
         return self._made((repeats.numel() if output_size is None else output_size,), repeats.dtype)
+
+    def _batch_norm(self, values: torch.Tensor, *rest: Any) -> Any:
+        """Outside of training, the kernels keep no statistics, though the rule for shapes says so."""
+        training = rest[4]
+        if training:
+            return NotImplemented
+        results = self._shaped(aten.native_batch_norm.default, (values, *rest), {})
+        return results[0], self._made((0,), torch.float32), self._made((0,), torch.float32)
 
     def _bincount(self, values: torch.Tensor, weights: Any = None, minlength: int = 0) -> torch.Tensor:
         return self._made((max(minlength, 1),), torch.int64 if weights is None else torch.float64)
