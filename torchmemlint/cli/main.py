@@ -16,6 +16,7 @@ from torchmemlint.cli.config import config
 from torchmemlint.cli.estimate import estimate
 from torchmemlint.cli.rule import rule
 from torchmemlint.cli.terminal import complain
+from torchmemlint.cli.trace import trace
 from torchmemlint.cli.verify import verify
 
 DEFAULT = "check"
@@ -44,7 +45,7 @@ def cli() -> None:
     """Find GPU-memory anti-patterns in PyTorch code, without running it."""
 
 
-for command in (check, rule, config, verify, estimate):
+for command in (check, rule, config, verify, estimate, trace):
     cli.add_command(command)
 
 

@@ -12,7 +12,8 @@ import click
 from torchmemlint.cli.terminal import complain, is_terminal, wants_color
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
 
     from torchmemlint.runtime.order import Program
     from torchmemlint.runtime.verification import VerifyReport
@@ -67,14 +68,15 @@ def verify(script: str, arguments: tuple[str, ...], **options: Any) -> int:
     missing = missing_torch()
     if missing is not None:
         raise click.ClickException(f"torchmemlint verify {missing}")
-    program = _program(script, arguments, module=options["module"])
+    program = program_of(script, arguments, module=options["module"])
     try:
         return _verify(program, options)
     except ConfigError as error:
         raise click.UsageError(str(error)) from None
 
 
-def _program(script: str, arguments: tuple[str, ...], *, module: bool) -> Program:
+def program_of(script: str, arguments: tuple[str, ...], *, module: bool) -> Program:
+    """What is to be run. Raises click's usage error for a script that is not there."""
     from torchmemlint.runtime.order import Program
 
     if not module and not Path(script).is_file():
@@ -100,7 +102,7 @@ def _verify(program: Program, options: dict[str, Any]) -> int:
         options["unsafe_fixes"],
         options["temporary_directory"],
     )
-    with _Progress(enabled=is_terminal(sys.stderr) and not options["quiet"]) as progress:
+    with Progress(enabled=is_terminal(sys.stderr) and not options["quiet"]) as progress:
         try:
             report = verify(program, resolver, how, progress)
         except VerifyError as error:
@@ -134,18 +136,19 @@ def _show(report: VerifyReport, stream: TextIO, root: Path, options: dict[str, A
     write_verification(report, stream, color=color, root=root)
 
 
-class _Progress:
+class Progress:
     """What runs now, and its steps, on the error stream."""
 
     def __init__(self, *, enabled: bool) -> None:
         self._enabled = enabled
-        self._bar: Progress | None = None
+        self._bar: Bar | None = None
         self._task: TaskID | None = None
 
-    def __enter__(self) -> _Progress:
+    def __enter__(self) -> Progress:
         if self._enabled:
             from rich.console import Console
-            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+            from rich.progress import Progress as Bar
+            from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
             columns = (
                 SpinnerColumn(),
@@ -153,7 +156,7 @@ class _Progress:
                 TextColumn("{task.completed:.0f} steps"),
                 TimeElapsedColumn(),
             )
-            self._bar = Progress(*columns, console=Console(file=sys.stderr), transient=True)
+            self._bar = Bar(*columns, console=Console(file=sys.stderr), transient=True)
             self._bar.start()
         return self
 

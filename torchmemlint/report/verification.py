@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TextIO
 
@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from torchmemlint.report.places import emit, shown_path
+from torchmemlint.report.sparkline import sparkline
 from torchmemlint.runtime.growth import Growth
 from torchmemlint.runtime.sizes import format_size
 from torchmemlint.runtime.verification import (
@@ -32,8 +33,6 @@ _STYLES = {
     Verdict.NOT_REACHED: "yellow",
     Verdict.NOT_FIXABLE: "cyan",
 }
-_BARS = "▁▂▃▄▅▆▇█"
-_WIDEST = 60  # characters of a sparkline
 
 
 def write_verification(report: VerifyReport, stream: TextIO, *, color: bool, root: Path) -> None:
@@ -86,7 +85,7 @@ class _Writer:
             tracker = "" if run.seconds_per_step != report.seconds_per_step else ", the tracker's included"
             yield "time", f"{_seconds(report.seconds_per_step)} per step{tracker}"
         if len(run.step_live) > 2:
-            yield "held", f"{_sparkline(run.step_live)}  after each of {len(run.step_live)} steps"
+            yield "held", f"{sparkline(run.step_live)}  after each of {len(run.step_live)} steps"
         if report.steady.sameness not in (Sameness.EQUAL, Sameness.UNKNOWN):
             yield "unsteady", f"two runs of it differ: {_difference(report.steady)}"
         if run.left_out:
@@ -214,15 +213,6 @@ def _left_out(counts: Mapping[str, int]) -> str:
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
-
-
-def _sparkline(values: Sequence[int]) -> str:
-    step = max(1, -(-len(values) // _WIDEST))
-    shown = [max(values[at : at + step]) for at in range(0, len(values), step)]
-    low, high = min(shown), max(shown)
-    if low == high:
-        return _BARS[0] * len(shown)
-    return "".join(_BARS[int((value - low) / (high - low) * (len(_BARS) - 1))] for value in shown)
 
 
 def _summary(report: VerifyReport) -> str:

@@ -11,9 +11,9 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from torchmemlint.runtime.growth import FEWEST, WARM_UP
+from torchmemlint.runtime.holders import Holder, Look
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.ledger import ALIVE, Ledger, Site
-from torchmemlint.runtime.retention import Holder, Look
 from torchmemlint.runtime.survivors import Accrual, accrual, best, eligible_series, in_window, swelling, turns_of
 
 FIRST_LOOK = WARM_UP + FEWEST + 2

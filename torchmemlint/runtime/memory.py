@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from torchmemlint.runtime import backends
 from torchmemlint.runtime.evidence import Watch
 from torchmemlint.runtime.growth import Growth, growth
+from torchmemlint.runtime.holders import Look
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.leaks import Leak, Lookout, find_leaks
 from torchmemlint.runtime.ledger import Ledger, Record, Site
-from torchmemlint.runtime.retention import Look, look
+from torchmemlint.runtime.retention import look
 from torchmemlint.runtime.steps import OnStep
 
 
@@ -93,6 +94,11 @@ class MemoryUse:
             return self.ledger.live.get(self.device, 0)
         return self.ledger.live_at([self._ended], self.device)[0]
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the measurement is over."""
+        return self._ended is not None
+
     def end(self) -> None:
         """Note that the measurement ends here: what is freed from now on does not belong to it."""
         self._ended = self.ledger.now
@@ -155,6 +161,11 @@ class MemoryUse:
         marks = self.ledger.marks.get(series, [])
         place = self.backend.tracker.sites.place(2)
         self._looks[place] = look(self.backend.tracker, self.device, self._watch.hooked, marks)
+
+    @property
+    def looks(self) -> list[Look]:
+        """The last looks taken, one for each place of the program."""
+        return list(self._looks.values())
 
     @property
     def leaks(self) -> list[Leak]:

@@ -32,9 +32,9 @@ _PASSED, _FOLLOWED, _TENSOR, _NODE = range(4)
 class References:
     """One walk. `tensors` and `nodes` are what it found, in the order in which it found them."""
 
-    def __init__(self, sites: Sites, limit: int = LIMIT) -> None:
+    def __init__(self, sites: Sites) -> None:
         self._sites = sites
-        self._limit = limit
+        self._limit = LIMIT
         self._roles: dict[type, int] = {}
         self._found: dict[int, tuple[Any, int | None]] = {}
         self._names: dict[int, Name] = {}
@@ -129,6 +129,9 @@ class References:
                 issubclass(kind, type) and not self._is_users(type.__getattribute__(one, "__module__"))
             ):
                 return
+            if len(found) >= self._limit:
+                self.cut = True
+                return
             found[key] = one, parent
             waiting.append(one)
             if role == _TENSOR:
@@ -141,10 +144,7 @@ class References:
                 meet(value, None)
                 if id(value) in found:
                     names_of[id(value)] = name
-        while waiting:
-            if len(found) > self._limit:
-                self.cut = True
-                return
+        while waiting and not self.cut:
             one = waiting.popleft()
             key = id(one)
             for child in gc.get_referents(one):

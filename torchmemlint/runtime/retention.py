@@ -13,7 +13,6 @@ import gc
 from bisect import bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,6 +20,7 @@ import torch
 from torchmemlint.runtime import graphs
 from torchmemlint.runtime.filling import Fill, source_of
 from torchmemlint.runtime.graphs import Graphs, Reach
+from torchmemlint.runtime.holders import Holder, Look
 from torchmemlint.runtime.ledger import Ledger, Site
 from torchmemlint.runtime.orphans import owner_of
 from torchmemlint.runtime.references import References
@@ -30,56 +30,6 @@ from torchmemlint.runtime.ways import Way, in_cycle
 _MOST = 0.75
 """The share of a line's turns that a holder must have, to be taken and not what holds it."""
 _SHOWN = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """What keeps storages alive. Bytes and storages are those at the look; each storage belongs to one holder.
-
-    `name` is how the source gets at it (`self.history`, `total`); `kind` what that is (`local`, `global`,
-    `attribute`, `class attribute`, `closure`, `default`, `cache`, `generator`, `library`, `cycle`, `unknown`), with
-    `function` for locals and closures and `of_type` for attributes. `type` is its own type, `filled` the statements
-    that put something into it, likeliest first, `graph_lines` the lines whose operations made the nodes that hold
-    bytes. `bound` is the most elements or results that it keeps, None where it has no bound.
-    """
-
-    name: str
-    kind: str
-    type: str
-    site: Site
-    function: str
-    of_type: str
-    filled: tuple[Site, ...]
-    carried: bool  # its new value is made from its old one
-    nbytes: int
-    storages: int
-    direct: int
-    graph: int
-    graph_lines: tuple[tuple[Site, int], ...] = ()
-    bound: int | None = None
-    length: int | None = None
-
-    @property
-    def how(self) -> str:
-        """`direct`, `graph`, or `direct and graph`."""
-        return " and ".join(word for word, nbytes in (("direct", self.direct), ("graph", self.graph)) if nbytes)
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """One look: which holder keeps which records, at one event."""
-
-    event: int
-    device: str
-    holders: tuple[Holder, ...]  # most bytes first
-    holder_of: dict[int, int]  # a record's number -> its holder's place in `holders`
-    unreached: int  # bytes that no holder was found for
-    visited: int  # objects
-    cut: bool  # whether the look ended at a limit, so that bytes may be missing
-
-    def records_of(self, place: int) -> list[int]:
-        """The records of a holder."""
-        return [index for index, holder in self.holder_of.items() if holder == place]
 
 
 def look(

@@ -64,7 +64,13 @@ def way(name: Name, chain: Sequence[Any]) -> Way:
         else:
             found = _step(found, parent, child)
         position += 1
-    return found
+    return _of_cache(found, chain[-1]) if isinstance(chain[-1], functools._lru_cache_wrapper) else found
+
+
+def _of_cache(way: Way, cached: Any) -> Way:
+    code = getattr(cached.__wrapped__, "__code__", None)
+    site = way.site if code is None else Site(code.co_filename, code.co_firstlineno, cached.__qualname__)
+    return Way(f"the cache of {cached.__qualname__}()", "cache", cached.__name__, site, cached.__qualname__)
 
 
 def values_of(frame: types.FrameType) -> list[tuple[str, Any]]:
@@ -155,10 +161,6 @@ def _step(way: Way, parent: Any, child: Any) -> Way:
             return _in_frame(way, parent, child, "local")
         case types.TracebackType() | BaseException():
             return way
-        case functools._lru_cache_wrapper():
-            code = getattr(parent.__wrapped__, "__code__", None)
-            site = way.site if code is None else Site(code.co_filename, code.co_firstlineno, parent.__qualname__)
-            return Way(f"the cache of {parent.__qualname__}()", "cache", parent.__name__, site, parent.__qualname__)
     if isinstance(parent, torch.Tensor) and parent.is_leaf and parent.grad is child:
         return _attribute(way, parent, "grad")
     name = attribute_of(parent, child)

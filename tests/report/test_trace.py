@@ -1,0 +1,109 @@
+"""The report of `torchmemlint trace` in the terminal, from data made by hand. Needs no torch."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from torchmemlint.report.trace import write_trace
+from torchmemlint.runtime.holders import Holder
+from torchmemlint.runtime.kinds import Kind
+from torchmemlint.runtime.leaks import Leak
+from torchmemlint.runtime.ledger import Site
+from torchmemlint.runtime.results import End, LineBytes, RunResult
+from torchmemlint.runtime.survivors import Accrual
+from torchmemlint.runtime.trace_report import Timeline, Told, TracedLeak, TraceReport, leak_from_json, leak_to_json
+
+ROOT = Path("/project")
+KEPT = Site("/project/train.py", 12, "fit")
+MADE = Site("/project/model.py", 5, "Net.forward")
+HOLDER = Holder(
+    "self.history",
+    "attribute",
+    "list",
+    Site("/project/train.py", 1, "Trainer"),
+    "",
+    "Trainer",
+    (KEPT,),
+    False,
+    40_960,
+    20,
+    20_480,
+    20_480,
+    ((MADE, 20_480),),
+    None,
+    20,
+)
+LEAK = Leak(
+    Accrual("optimizer 1", 2048, 1, 17, 1.0, True), HOLDER, ((MADE, 2048.0),), ((Kind.SAVED, 40_960),), 40_960, 2560
+)
+RUN = RunResult(
+    End.FINISHED,
+    backend="simulated",
+    description="simulated (a card)",
+    torch="2.13.0",
+    python="3.11.7",
+    peak=65_536,
+    peak_reserved=2_097_152,
+    steps=20,
+    lines=(LineBytes("/project/model.py", 5, "Net.forward", 65_536, 20),),
+)
+
+
+def report(*leaks: TracedLeak) -> TraceReport:
+    return TraceReport(
+        "train.py", "/project", RUN, leaks, (), Timeline(20, {"parameter": (64,) * 4, "other": (0, 32, 64, 64)})
+    )
+
+
+def shown(what: TraceReport) -> str:
+    stream = io.StringIO()
+    write_trace(what, stream, color=False, root=ROOT)
+    return stream.getvalue()
+
+
+def test_a_leak_with_all_that_is_known() -> None:
+    told = Told("TML102", "/project/train.py", 12, "a graph is kept")
+    assert (
+        shown(report(TracedLeak(LEAK, (told,))))
+        == """\
+trace train.py
+simulated (a card); torch 2.13.0, Python 3.11.7, 20 steps, seed 0
+
+1  train.py:12 in fit  +2.0 KiB per step of optimizer 1
+    grows    2,048 B, 1 storages, the same in 17 turns
+    blocks   2,560 B of the allocator's blocks
+    kept by  self.history: list of 20 (attribute of Trainer), directly and by graphs
+    made at  model.py:5 (2.0 KiB)
+    graph    saved for a backward at model.py:5
+    kinds    saved activation 40.0 KiB
+    rule     TML102 at train.py:12: a graph is kept
+
+Held at the ends of 20 steps
+    parameter  ████  64 B
+    other      ▁▄██  64 B
+
+Lines at the peak of 64.0 KiB, 2.0 MiB reserved
+    64.0 KiB  100%  model.py:5
+
+1 line lets memory grow.
+"""
+    )
+
+
+def test_what_no_rule_knows_is_said() -> None:
+    one = TracedLeak(LEAK, ())
+    assert "rule     none has a finding for it" in shown(report(one))
+    assert "1 line lets memory grow; no rule has a finding for it." in shown(report(one))
+    assert report(one, TracedLeak(LEAK, (Told("TML102", "a", 1, ""),))).unknown == (one,)
+
+
+def test_nothing_grows() -> None:
+    assert shown(report()).endswith("\nNo growth from step to step in 20 steps.\n")
+
+
+def test_json_goes_back_to_data() -> None:
+    assert leak_from_json(leak_to_json(LEAK)) == LEAK
+    values = report(TracedLeak(LEAK, ())).to_json()
+    assert values["growing"]
+    assert values["leaks"][0]["line"] == {"path": "/project/train.py", "line": 12, "function": "fit"}

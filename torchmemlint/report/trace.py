@@ -1,0 +1,162 @@
+"""The report of `torchmemlint trace` for the terminal, by rich."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from torchmemlint.report.places import emit, shown_path
+from torchmemlint.report.sparkline import sparkline
+from torchmemlint.runtime.holders import Holder
+from torchmemlint.runtime.ledger import Site
+from torchmemlint.runtime.results import RunResult
+from torchmemlint.runtime.sizes import format_size
+from torchmemlint.runtime.trace_report import TracedLeak, TraceReport
+
+_LINES = 8
+_MADE = 4
+_UNITS = {"optimizer": "step of {}", "loader": "batch of {}", "step": "step", "loop": "turn of the loop at {}"}
+
+
+def write_trace(report: TraceReport, stream: TextIO, *, color: bool, root: Path) -> None:
+    """Write the report; paths as seen from `root`."""
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=color, no_color=not color, highlight=False, soft_wrap=True)
+    for part in _Writer(report, root).parts():
+        console.print(part)
+    emit(stream, text.getvalue())
+
+
+class _Writer:
+    def __init__(self, report: TraceReport, root: Path) -> None:
+        self._report = report
+        self._root = root
+
+    def parts(self) -> Iterator[Text]:
+        """The report from top to bottom."""
+        report = self._report
+        yield Text.assemble(("trace ", "bold"), report.program)
+        yield Text(_conditions(report.run), style="dim")
+        for note in report.notes:
+            yield Text.assemble(("note: ", "bold yellow"), note)
+        for number, one in enumerate(report.leaks, 1):
+            yield Text()
+            yield self._heading(number, one)
+            yield from _rows(self._leak(one))
+        for one in report.filling:
+            yield Text()
+            yield Text.assemble(("fills up  ", "bold green"), self._place(one.leak.line))
+            yield from _rows(self._leak(one))
+        yield from self._kinds()
+        yield from self._peak()
+        yield Text()
+        yield Text(self._summary(), style="bold")
+
+    def _heading(self, number: int, one: TracedLeak) -> Text:
+        leak = one.leak
+        return Text.assemble(
+            (f"{number}  ", "bold red"),
+            (self._place(leak.line), "bold"),
+            f" in {leak.line.function}" if leak.line.function != "<module>" else "",
+            (f"  +{format_size(leak.bytes_per_turn)} per {self._unit(leak.growth.series)}", "bold red"),
+        )
+
+    def _leak(self, one: TracedLeak) -> Iterator[tuple[str, str]]:
+        leak = one.leak
+        storages = f", {leak.growth.storages_per_turn:.3g} storages" if leak.growth.storages_per_turn else ""
+        how = "the same" if leak.growth.steady else "on average"
+        yield "grows", f"{leak.bytes_per_turn:,.0f} B{storages}, {how} in {leak.growth.turns} turns"
+        if leak.block_bytes is not None and leak.block_bytes != leak.bytes_per_turn:
+            yield "blocks", f"{leak.block_bytes:,.0f} B of the allocator's blocks"
+        if leak.holder is None:
+            yield "kept by", "unknown: no name of the program reaches it"
+        for holder in () if leak.holder is None else (leak.holder, *leak.also):
+            yield "kept by", _holder(holder)
+        made = [f"{self._place(site)} ({format_size(nbytes)})" for site, nbytes in leak.made[:_MADE]]
+        more = len(leak.made) - len(made)
+        yield "made at", ", ".join(made) + (f", and {more} more lines" if more else "")
+        if leak.holder is not None and leak.holder.graph_lines:
+            lines = (self._place(site) for site, _ in leak.holder.graph_lines)
+            yield "graph", "saved for a backward at " + ", ".join(lines)
+        yield "kinds", ", ".join(f"{kind.label} {format_size(nbytes)}" for kind, nbytes in leak.kinds)
+        for told in one.findings:
+            yield "rule", f"{told.code} at {shown_path(Path(told.path), self._root)}:{told.line}: {told.message}"
+        if not one.findings and not leak.bounded:
+            yield "rule", "none has a finding for it"
+
+    def _kinds(self) -> Iterator[Text]:
+        timeline = self._report.timeline
+        if not timeline.by_kind:
+            return
+        yield Text()
+        yield Text(f"Held at the ends of {timeline.steps} steps", style="bold")
+        high = max(max(values) for values in timeline.by_kind.values())
+        yield from _rows(
+            (kind, f"{sparkline(values, 0, high)}  {format_size(values[-1])}")
+            for kind, values in timeline.by_kind.items()
+        )
+
+    def _peak(self) -> Iterator[Text]:
+        run = self._report.run
+        yield Text()
+        reserved = "" if run.peak_reserved is None else f", {format_size(run.peak_reserved)} reserved"
+        yield Text(f"Lines at the peak of {format_size(run.peak)}{reserved}", style="bold")
+        total = max(1, sum(line.nbytes for line in run.lines))
+        yield from _rows(
+            (
+                format_size(line.nbytes),
+                f"{line.nbytes / total:4.0%}  {self._place(Site(line.path, line.line, line.function))}",
+            )
+            for line in run.lines[:_LINES]
+        )
+
+    def _place(self, site: Site) -> str:
+        return f"{shown_path(Path(site.path), self._root)}:{site.line}"
+
+    def _unit(self, series: str) -> str:
+        family, _, whose = series.partition(" ")
+        path, _, line = whose.rpartition(":")
+        whose = f"{shown_path(Path(path), self._root)}:{line}" if family == "loop" else f"{family} {whose}"
+        return _UNITS.get(family, "turn of {}").format(whose)
+
+    def _summary(self) -> str:
+        report = self._report
+        if not report.leaks:
+            return f"No growth from step to step in {report.run.steps or report.timeline.steps} steps."
+        lines, unknown = len(report.leaks), len(report.unknown)
+        which = "no rule has a finding for it" if lines == 1 else f"no rule has a finding for {unknown} of them"
+        return f"{lines} line{' lets' if lines == 1 else 's let'} memory grow{f'; {which}' if unknown else ''}."
+
+
+def _conditions(run: RunResult) -> str:
+
+    on = run.description if run.simulated else f"measured on {run.description}"
+    return f"{on}; torch {run.torch}, Python {run.python}, {run.steps} steps, seed {run.seed}"
+
+
+def _holder(holder: Holder) -> str:
+    where = {
+        "local": f"local of {holder.function}()",
+        "closure": f"closure of {holder.function}()",
+        "default": f"default argument of {holder.function}()",
+        "generator": f"local of the generator {holder.function}()",
+        "attribute": f"attribute of {holder.of_type}",
+        "class attribute": f"attribute of the class {holder.of_type}",
+        "cycle": f"a reference cycle that only the garbage collector frees; attribute of {holder.of_type}",
+    }.get(holder.kind, holder.kind)
+    length = "" if holder.length is None else f" of {holder.length}"
+    bound = "" if holder.bound is None else f", at most {holder.bound}"
+    how = {"graph": ", by its graph", "direct and graph": ", directly and by graphs"}.get(holder.how, "")
+    return f"{holder.name}: {holder.type}{length}{bound} ({where}){how}"
+
+
+def _rows(rows: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> Iterator[Text]:
+    rows_there = list(rows)
+    width = max((len(name) for name, _ in rows_there), default=0)
+    for name, value in rows_there:
+        yield Text.assemble(" " * 4, (f"{name:{width}}  ", "dim"), value)

@@ -1,0 +1,88 @@
+"""The child's side of `torchmemlint trace`: looks who holds what while the program runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from torchmemlint.runtime.growth import FEWEST, WARM_UP
+from torchmemlint.runtime.kinds import Kind
+from torchmemlint.runtime.ledger import Ledger
+from torchmemlint.runtime.loops import Entry
+from torchmemlint.runtime.trace_report import Timeline, leak_to_json
+
+if TYPE_CHECKING:
+    from torchmemlint.runtime.script import Run
+
+_SAMPLES = 120
+"""Moments of the timeline that are told at most."""
+
+
+def analysis(run: Run) -> LeakAnalysis:
+    """For `Order.analysis`."""
+    return LeakAnalysis(run)
+
+
+class LeakAnalysis:
+    """Marks the turns of loops in the ledger, and has the measurement look who holds what now and then.
+
+    A loop is looked at for the last time when it is left and its locals still live: every outermost one, and of
+    those within others the first, the second, the fourth and so on.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._left: Counter[str] = Counter()
+        self._hooked = False
+
+    def turn(self, entry: Entry) -> None:
+        """A turn begins: the one before has ended."""
+        memory = self._run.memory
+        if memory is None:
+            return
+        if not self._hooked:
+            self._hooked = True
+            memory.ledger.on_mark.append(memory.look_out)
+        memory.ledger.mark(entry.loop.series)
+
+    def leave(self, entry: Entry) -> None:
+        """The loop is left."""
+        memory, series = self._run.memory, entry.loop.series
+        if memory is None or memory.has_ended or entry.turns <= WARM_UP + FEWEST:
+            return
+        self._left[series] += 1
+        count = self._left[series]
+        if entry.around is None or count & (count - 1) == 0:
+            memory.look_now(series)
+
+    def result(self) -> dict[str, Any]:
+        """Leaks, kinds over time, and what the looks could not tell."""
+        memory = self._run.memory
+        if memory is None:
+            return {}
+        last = max(memory.looks, key=lambda look: look.event, default=None)
+        return {
+            "leaks": [leak_to_json(leak) for leak in memory.leaks],
+            "timeline": _timeline(memory.ledger, memory.device).to_json(),
+            "looks": len(memory.looks),
+            "cut": any(look.cut for look in memory.looks),
+            "unreached": 0 if last is None else last.unreached,
+        }
+
+
+def _timeline(ledger: Ledger, device: str) -> Timeline:
+    """The bytes of each kind at the ends of steps; where nothing steps, at even distances."""
+    marks = ledger.steps or list(range(0, ledger.now, max(1, ledger.now // _SAMPLES)))
+    every = -(-len(marks) // _SAMPLES) or 1
+    moments = marks[every - 1 :: every]
+    by_kind: Counter[Kind] = Counter()
+    held: dict[Kind, list[int]] = {kind: [] for kind in Kind}
+    changes = ledger.changes(device)
+    change = next(changes, None)
+    for moment in moments:
+        while change is not None and change[0] < moment:
+            by_kind[ledger.kind(change[1])] += change[2]
+            change = next(changes, None)
+        for kind, values in held.items():
+            values.append(by_kind[kind])
+    return Timeline(len(marks), {kind.label: tuple(values) for kind, values in held.items() if any(values)})
