@@ -33,17 +33,17 @@ class LeakAnalysis:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._left: Counter[str] = Counter()
-        self._hooked = False
+        if run.ledger is not None:
+            run.ledger.on_mark.append(self._marked)
+
+    def _marked(self, series: str) -> None:
+        if self._run.memory is not None:
+            self._run.memory.look_out(series)
 
     def turn(self, entry: Entry) -> None:
         """A turn begins: the one before has ended."""
-        memory = self._run.memory
-        if memory is None:
-            return
-        if not self._hooked:
-            self._hooked = True
-            memory.ledger.on_mark.append(memory.look_out)
-        memory.ledger.mark(entry.loop.series)
+        if self._run.memory is not None:
+            self._run.memory.ledger.mark(entry.loop.series)
 
     def leave(self, entry: Entry) -> None:
         """The loop is left."""
