@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 from bisect import bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Container, Iterable, Sequence
@@ -179,8 +180,11 @@ class _Looking:
 
     @staticmethod
     def _head(holder: Any, chain: Sequence[Any]) -> Any:
-        """The first of objects that refer to their like: the newest node of a linked list."""
+        """What a holder is part of: the newest node of a linked list, the function that has a cache."""
         kind = type(holder)
+        above = next((over for one, over in itertools.pairwise(chain) if one is holder), None)
+        if kind is dict and isinstance(above, functools._lru_cache_wrapper):
+            return above
         if kind.__module__ == "builtins" or issubclass(kind, torch.Tensor):
             return holder
         return next(one for one in reversed(chain) if type(one) is kind)
