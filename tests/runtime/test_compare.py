@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torchmemlint.runtime.compare import compare, difference, host_falls, saves  # noqa: E402
+from torchmemlint.runtime.compare import compare, difference, host_falls, saved_where, saves  # noqa: E402
 from torchmemlint.runtime.growth import NO_GROWTH, Growth  # noqa: E402
 from torchmemlint.runtime.results import End, LoopResult, RunResult, SeriesGrowth  # noqa: E402
 from torchmemlint.runtime.verification import Difference, Sameness  # noqa: E402
@@ -35,6 +35,16 @@ def test_a_peak_that_falls_by_a_block_is_saved() -> None:
     assert saves(compare(result(10_000), result(9_488), SAME))
     assert not saves(compare(result(10_000), result(9_489), SAME))
     assert not saves(compare(result(10_000), result(12_000), SAME))
+
+
+def test_reserved_memory_must_fall_by_a_segment_and_a_share() -> None:
+    def reserving(nbytes: int) -> RunResult:
+        return replace(result(), peak_reserved=nbytes)
+
+    mebibyte = 2**20
+    assert saved_where(compare(reserving(40 * mebibyte), reserving(38 * mebibyte), SAME)) == ("reserved",)
+    assert not saves(compare(reserving(40 * mebibyte), reserving(39 * mebibyte), SAME))
+    assert not saves(compare(reserving(400 * mebibyte), reserving(398 * mebibyte), SAME))
 
 
 def test_the_series_that_falls_most_is_told() -> None:

@@ -61,7 +61,7 @@ def write(folder: Path, **files: str) -> None:
 
 def run(folder: Path, *words: str, **settings: Any) -> tuple[RunResult, Order, str]:
     with workspace() as space:
-        order = order_for(Program(words[0], words[1:], directory=str(folder)), space, **settings)
+        order = order_for(Program(words[0], words[1:], directory=str(folder)), space, backend="cpu", **settings)
         result = launch(order)
         return result, order, (Path(order.folder) / "stdout").read_text()
 
@@ -95,7 +95,7 @@ def test_without_the_tracker_results_are_the_same(tmp_path: Path) -> None:
     with workspace() as space:
         for tracked in (True, False):
             program = Program("train", module=True, directory=str(tmp_path))
-            order = order_for(program, space, tracked=tracked, values=True, steps=4)
+            order = order_for(program, space, backend="cpu", tracked=tracked, values=True, steps=4)
             result = launch(order)
             assert (result.end, result.error, result.steps) == (End.FINISHED, None, 8)
             assert result.seconds_per_step is not None

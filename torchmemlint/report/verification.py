@@ -13,6 +13,7 @@ from rich.text import Text
 
 from torchmemlint.report.places import emit, shown_path
 from torchmemlint.report.sparkline import sparkline
+from torchmemlint.runtime.compare import steadily
 from torchmemlint.runtime.growth import Growth
 from torchmemlint.runtime.sizes import format_size
 from torchmemlint.runtime.verification import (
@@ -79,7 +80,7 @@ class _Writer:
         else:
             yield "growth", f"{_per_step(steepest.growth)} along {self._series(steepest.series)}"
         if report.host_growth is not None:
-            held = _per_step(report.host_growth) if report.host_growth.certain else "does not grow"
+            held = _per_step(report.host_growth) if steadily(report.host_growth) else "does not grow"
             yield "host heap", held + self._tracker
         if report.seconds_per_step is not None and not run.simulated:
             tracker = "" if run.seconds_per_step != report.seconds_per_step else ", the tracker's included"
@@ -122,8 +123,9 @@ class _Writer:
         if before.growth.certain or after.growth.certain:
             along = f" along {self._series(compared.growth_series)}" if compared.growth_series else ""
             yield "growth", _growth_change(before.growth, after.growth) + along
-        if before.host_growth is not None and after.host_growth is not None:
-            yield "host heap", _growth_change(before.host_growth, after.host_growth) + self._tracker
+        heaps = before.host_growth, after.host_growth
+        if heaps[0] is not None and heaps[1] is not None and (steadily(heaps[0]) or steadily(heaps[1])):
+            yield "host heap", _growth_change(heaps[0], heaps[1]) + self._tracker
         if not self._report.before.simulated:  # the time of a simulation says nothing about a GPU's
             yield from _time(before, after)
         yield "results", _difference(compared.difference)

@@ -14,8 +14,14 @@ from torchmemlint.runtime.verification import Comparison, Difference, Figures, S
 
 SMALLEST_BLOCK = 512
 """Bytes of the CUDA allocator's smallest block: a peak that falls by less is the same peak."""
+RESERVED = 2 << 20
+"""Bytes by which what the allocator reserves must fall to count: its smallest segment..."""
+RESERVED_SHARE = 0.02
+"""... and the share of it, because a model of the allocator is no better than that."""
 HOST_NOISE = 1024.0
 """Bytes per step by which the heap of two equal programs may grow differently."""
+HOST_FIT = 0.98
+"""How straight the growth of a heap must be: it also grows in leaps, as tables in it do."""
 _ROUNDING = {"torch.float64": 64.0, "torch.float32": 64.0}
 """How many units in the last place two results may differ and still be one; for shorter types, `_SHORT`."""
 _SHORT = 4.0
@@ -58,9 +64,30 @@ def _figures(run: RunResult, growth: Growth, plain: RunResult | None) -> Figures
 
 def saves(comparison: Comparison) -> bool:
     """Whether bytes are saved: at the peak, or with each step, on the device or the host."""
-    if comparison.peak_saved >= SMALLEST_BLOCK:
-        return True
-    return _falls(comparison) or host_falls(comparison)
+    return bool(saved_where(comparison))
+
+
+def saved_where(comparison: Comparison) -> tuple[str, ...]:
+    """What falls, most telling first: `peak`, `growth`, `reserved`, `host`."""
+    falls = {
+        "peak": comparison.peak_saved >= SMALLEST_BLOCK,
+        "growth": _falls(comparison),
+        "reserved": _reserved_falls(comparison),
+        "host": host_falls(comparison),
+    }
+    return tuple(name for name, true in falls.items() if true)
+
+
+def steadily(growth: Growth) -> bool:
+    """Whether a heap grows steadily."""
+    return growth.certain and growth.fit >= HOST_FIT
+
+
+def _reserved_falls(comparison: Comparison) -> bool:
+    before, after = comparison.before.peak_reserved, comparison.after.peak_reserved
+    if before is None or after is None:
+        return False
+    return before - after >= max(RESERVED, RESERVED_SHARE * before)
 
 
 def _falls(comparison: Comparison) -> bool:
@@ -75,7 +102,7 @@ def _falls(comparison: Comparison) -> bool:
 def host_falls(comparison: Comparison) -> bool:
     """Whether the host's heap grows less, and not by chance."""
     before = comparison.before.host_growth
-    if before is None or not before.certain:
+    if before is None or not steadily(before):
         return False
     return comparison.host_growth_saved > max(HOST_NOISE, 0.25 * before.bytes_per_step)
 

@@ -200,7 +200,21 @@ def engine_runs() -> tuple[Any, str]:
     """Where the function is found that every backward pass goes through, as (owner, attribute)."""
     if hasattr(torch.autograd, "_engine_run_backward"):
         return torch.autograd, "_engine_run_backward"
-    return torch.autograd.Variable._execution_engine, "run_backward"  # 2.2
+    holder: Any = torch.autograd.Variable  # 2.2, where it is a method that cannot be replaced
+    if not isinstance(holder._execution_engine, _Engine):
+        holder._execution_engine = _Engine(holder._execution_engine)
+    return holder._execution_engine, "run_backward"
+
+
+class _Engine:
+    """Stands before torch's engine, so that its `run_backward` can be replaced."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self.run_backward = engine.run_backward
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
 
 
 def is_custom_node(node: Any) -> bool:

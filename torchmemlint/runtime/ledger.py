@@ -217,19 +217,23 @@ class Ledger:
             and (wanted is None or self._device[index] == wanted)
         ]
 
-    def changes(self, device: str) -> Iterator[tuple[int, int, int]]:
-        """Every event of a device: its number, its record, and its bytes (negative where it is freed)."""
+    def changes(self, device: str, block: int = 1) -> Iterator[tuple[int, int, int]]:
+        """Every event of a device: its number, its record, and its bytes (negative where it is freed).
+
+        With `block`, a storage's bytes are those of the whole blocks that an allocator gives for them.
+        """
         wanted = self._devices.number(device)
         for event, code in enumerate(self._events):
             index = code >> 1
             if self._device[index] == wanted:
-                yield event, index, -self._nbytes[index] if code & 1 else self._nbytes[index]
+                nbytes = -(-self._nbytes[index] // block) * block
+                yield event, index, -nbytes if code & 1 else nbytes
 
-    def live_at(self, events: list[int], device: str) -> list[int]:
+    def live_at(self, events: list[int], device: str, block: int = 1) -> list[int]:
         """The bytes that lived on a device after each of so many events, which must be given in order."""
         result: list[int] = []
         total = 0
-        changes = self.changes(device)
+        changes = self.changes(device, block)
         change = next(changes, None)
         for wanted in events:
             while change is not None and change[0] < wanted:
@@ -238,10 +242,10 @@ class Ledger:
             result.append(total)
         return result
 
-    def live_by_site_at(self, events: list[int], device: str) -> dict[Site, list[int]]:
+    def live_by_site_at(self, events: list[int], device: str, block: int = 1) -> dict[Site, list[int]]:
         """The bytes that lived after each of so many events (in order), by the line that made them."""
         series: dict[Site, list[int]] = {}
-        changes = self.changes(device)
+        changes = self.changes(device, block)
         change = next(changes, None)
         now: Counter[Site] = Counter()
         for place, wanted in enumerate(events):

@@ -1,25 +1,20 @@
-"""Questions to a ledger about many moments at once, each answered in one go over its events. Knows nothing of torch."""
+"""Peaks of many spans of a run, in one go over its events. Knows nothing of torch."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from torchmemlint.runtime.growth import FEWEST, WARM_UP, Growth, growth
-from torchmemlint.runtime.ledger import Ledger, Site
-
-MOST = 200
-"""Moments of a series that are looked at for lines: the last ones."""
+from torchmemlint.runtime.ledger import Ledger
 
 
-def peaks_within(ledger: Ledger, spans: Sequence[tuple[int, int | None]], device: str) -> list[int]:
+def peaks_within(ledger: Ledger, spans: Sequence[tuple[int, int | None]], device: str, block: int = 1) -> list[int]:
     """The most bytes that a device held at once within each span of events; spans may overlap.
 
     A span is the number of events before it and the number at its end; None stands for the end of the run.
     """
     held = [0]
-    for _, _, change in (changes := list(ledger.changes(device))):
+    for _, _, change in (changes := list(ledger.changes(device, block))):
         held.append(held[-1] + change)
     events = [event for event, _, _ in changes]
     highest = _Highest(held)
@@ -53,42 +48,3 @@ class _Highest:
             return max(self._values[first : last + 1])
         edges = self._values[first : begin * block] + self._values[end * block : last + 1]
         return max([*edges, *self._blocks[begin:end]])
-
-
-def growth_by_line(ledger: Ledger, marks: Sequence[int], device: str) -> dict[Site, Growth]:
-    """The lines whose bytes grow from mark to mark for certain."""
-    marks = list(marks)[WARM_UP:][-MOST:]
-    if len(marks) < FEWEST:
-        return {}
-    live: Counter[Site] = Counter()
-    series: defaultdict[Site, list[int]] = defaultdict(list)
-    changed: set[Site] = set()
-    done = 0
-
-    def close() -> None:
-        for site in changed:
-            held = series[site]
-            if len(held) < done + 1:
-                held.extend([held[-1] if held else 0] * (done - len(held)))
-                held.append(live[site])
-        changed.clear()
-
-    for event, index, change in ledger.changes(device):
-        while done < len(marks) and event >= marks[done]:
-            close()
-            done += 1
-        if done == len(marks):
-            break
-        site = ledger.site(index)
-        live[site] += change
-        changed.add(site)
-    while done < len(marks):
-        close()
-        done += 1
-    found: dict[Site, Growth] = {}
-    for site, held in series.items():
-        held.extend([held[-1]] * (len(marks) - len(held)))
-        grown = growth(held, warm_up=0)
-        if grown.certain:
-            found[site] = grown
-    return found

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from torchmemlint.runtime.growth import NO_GROWTH, growth
+from torchmemlint.runtime.growth import FEWEST, NO_GROWTH, WARM_UP, Growth, growth
 from torchmemlint.runtime.ledger import Ledger, Site
-from torchmemlint.runtime.moments import growth_by_line, peaks_within
+from torchmemlint.runtime.moments import peaks_within
 from torchmemlint.runtime.results import End, LineBytes, LineGrowth, LoopResult, RunResult, SeriesGrowth
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _LINES = 50  # lines at the peak that are told
 _FEWEST_TURNS = 4
+_MOST_MARKS = 200  # of a series, that are looked at for the lines that grow
 
 
 def outcome(run: Run) -> RunResult:
@@ -96,8 +97,8 @@ class _Outcome:
             "peak": memory.peak,
             "peak_reserved": memory.peak_reserved,
             "live_at_end": memory.live,
-            "step_peaks": tuple(peaks_within(ledger, spans, device)),
-            "step_live": tuple(ledger.live_at(steps, device)),
+            "step_peaks": tuple(peaks_within(ledger, spans, device, self._block)),
+            "step_live": tuple(ledger.live_at(steps, device, self._block)),
             "growth": tuple(self._growth(ledger, device)),
             "growing_lines": tuple(self._growing_lines(ledger, device)),
             "kinds": {kind.label: nbytes for kind, nbytes in memory.by_kind().items() if nbytes},
@@ -113,35 +114,53 @@ class _Outcome:
         peaks: list[int | None] = [None] * len(loops)
         if self.run.memory is not None:
             spans = [(entry.began, entry.ended) for loop in loops if (entry := loop.longest) is not None]
-            found = iter(peaks_within(self.run.memory.ledger, spans, self.run.memory.device))
+            found = iter(peaks_within(self.run.memory.ledger, spans, self.run.memory.device, self._block))
             peaks = [next(found) if loop.longest is not None else None for loop in loops]
         for loop, peak in zip(loops, peaks, strict=True):
             stepping = loop.longest is not None and bool(loop.longest.steps)
             end = ends.get((loop.path, loop.line), loop.line)
             yield LoopResult(loop.path, loop.line, end, loop.entries, loop.turns, loop.cuts, stepping, peak)
 
+    @property
+    def _block(self) -> int:
+        """Bytes of the allocator's blocks: a scalar that is kept costs a whole one."""
+        memory = self.run.memory
+        return 1 if memory is None else memory.backend.block_size(memory.device)
+
+    @staticmethod
+    def _marks(ledger: Ledger) -> dict[str, list[int]]:
+        """The series of steps; loops are told by their entries."""
+        return {series: marks for series, marks in ledger.marks.items() if not series.startswith("loop ")}
+
+    def _growth_by_line(self, ledger: Ledger, marks: list[int], device: str) -> dict[Site, Growth]:
+        """The lines whose bytes grow from mark to mark for certain."""
+        marks = marks[WARM_UP:][-_MOST_MARKS:]
+        held = ledger.live_by_site_at(marks, device, self._block) if len(marks) >= FEWEST else {}
+        grown = {site: growth(values, warm_up=0) for site, values in held.items()}
+        return {site: one for site, one in grown.items() if one.certain}
+
     def _growing_lines(self, ledger: Ledger, device: str) -> Iterator[LineGrowth]:
         """Of each line the steepest growth there is, along the steps and the loops with steps inside."""
-        series = {name: list(marks) for name, marks in ledger.marks.items()}
+        series = {name: list(marks) for name, marks in self._marks(ledger).items()}
         for loop in self.run.loops.loops.values():
             entry = loop.longest
             if entry is not None and entry.turns >= _FEWEST_TURNS and not entry.within_a_step:
                 series[loop.series] = list(entry.moments)
         steepest: dict[Site, LineGrowth] = {}
         for name, marks in series.items():
-            for site, held in growth_by_line(ledger, marks, device).items():
+            for site, held in self._growth_by_line(ledger, marks, device).items():
                 known = steepest.get(site)
                 if known is None or held.bytes_per_step > known.growth.bytes_per_step:
                     steepest[site] = LineGrowth(site.path, site.line, site.function, name, held)
         yield from sorted(steepest.values(), key=lambda one: -one.growth.bytes_per_step)
 
     def _growth(self, ledger: Ledger, device: str) -> Iterator[SeriesGrowth]:
-        for series, marks in ledger.marks.items():
-            yield SeriesGrowth(series, growth(ledger.live_at(marks, device)))
+        for series, marks in self._marks(ledger).items():
+            yield SeriesGrowth(series, growth(ledger.live_at(marks, device, self._block)))
         entries = [loop.longest for loop in self.run.loops.loops.values() if loop.longest is not None]
         for entry in entries:
             if entry.turns >= _FEWEST_TURNS:
-                held = growth(ledger.live_at(list(entry.moments), device))
+                held = growth(ledger.live_at(list(entry.moments), device, self._block))
                 yield SeriesGrowth(entry.loop.series, held, entry.within_a_step, bool(entry.steps))
 
 

@@ -23,7 +23,7 @@ from torchmemlint.fixes.edits import BOM
 from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.report.json_format import finding_object
 from torchmemlint.report.places import shown_path
-from torchmemlint.runtime.compare import compare, difference, saves
+from torchmemlint.runtime.compare import compare, difference, saved_where, saves, steadily
 from torchmemlint.runtime.growth import Growth
 from torchmemlint.runtime.launch import launch, order_for, workspace
 from torchmemlint.runtime.order import SECONDS, STEPS, Order, Program
@@ -251,11 +251,13 @@ class _Verification:
         if not after.result.usable or (after.result.end is End.FAILED and before.result.end is not End.FAILED):
             return replace(result, verdict=Verdict.FIX_FAILS, note=after.result.error or "")
         compared = self._compare(label, overlay, before, after, again, steady)
-        costs = saves(compared)
+        where = saved_where(compared)
+        costs = bool(where)
         verdict = Verdict.CONFIRMED if costs else Verdict.NO_EFFECT
         if compared.difference.sameness is Sameness.CHANGED:
             verdict = Verdict.CHANGES_RESULTS
-        note = "on the host's heap alone" if costs and not saves(_device_only(compared)) else ""
+        alone = {"reserved": "of what the allocator reserves alone", "host": "on the host's heap alone"}
+        note = alone.get(where[0], "") if where else ""
         return replace(result, verdict=verdict, costs=costs, comparison=compared, note=note)
 
     def _compare(
@@ -264,7 +266,7 @@ class _Verification:
         """The two tracked runs; where these show nothing and the host's heap grows, plain ones as well."""
         differs = self._difference(before, after, steady)
         compared = compare(before.result, after.result, differs)
-        growing = again.result.host_measured and again.result.host_growth.certain
+        growing = again.result.host_measured and steadily(again.result.host_growth)
         if saves(compared) or not growing or again.result.tracked:
             return compared
         plain = self._with(f"{label}, without the tracker", overlay, tracked=False)
@@ -308,14 +310,6 @@ class _Verification:
 def _host_only(result: RunResult) -> bool:
     """Whether a program was given a simulated GPU and left it alone: then the host itself can be measured."""
     return result.simulated and result.device == "cpu"
-
-
-def _device_only(compared: Comparison) -> Comparison:
-    return replace(
-        compared,
-        before=replace(compared.before, host_growth=None),
-        after=replace(compared.after, host_growth=None),
-    )
 
 
 def _probes(findings: Sequence[Finding]) -> Mapping[str, tuple[int, ...]]:
