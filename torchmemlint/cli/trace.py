@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from torchmemlint.cli.terminal import complain, is_terminal, wants_color
-from torchmemlint.cli.verify import Progress, program_of
+from torchmemlint.cli.verify import Progress, needs_page, program_of, write_page
 
 if TYPE_CHECKING:
     from torchmemlint.runtime.order import Program
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 @click.option(
     "--output-file", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to a file."
 )
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write the report also as an HTML page.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def trace(script: str, arguments: tuple[str, ...], **options: Any) -> int:
@@ -58,6 +59,7 @@ def trace(script: str, arguments: tuple[str, ...], **options: Any) -> int:
     missing = missing_torch()
     if missing is not None:
         raise click.ClickException(f"torchmemlint trace {missing}")
+    needs_page(options["html"])
     program = program_of(script, arguments, module=options["module"])
     try:
         return _trace(program, options)
@@ -99,6 +101,10 @@ def _trace(program: Program, options: dict[str, Any]) -> int:
             complain("error", str(error))
             return 2
     _write(report, resolver.root, options)
+    if options["html"] is not None:
+        from torchmemlint.report.page.page import trace_page
+
+        write_page(options["html"], trace_page(report, resolver.root))
     return int(bool(report.leaks))
 
 

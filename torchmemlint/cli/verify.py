@@ -53,6 +53,7 @@ _SELECTOR = "RULE_SELECTOR"
 @click.option(
     "--output-file", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to a file."
 )
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write the report also as an HTML page.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def verify(script: str, arguments: tuple[str, ...], **options: Any) -> int:
@@ -68,6 +69,7 @@ def verify(script: str, arguments: tuple[str, ...], **options: Any) -> int:
     missing = missing_torch()
     if missing is not None:
         raise click.ClickException(f"torchmemlint verify {missing}")
+    needs_page(options["html"])
     program = program_of(script, arguments, module=options["module"])
     try:
         return _verify(program, options)
@@ -112,6 +114,10 @@ def _verify(program: Program, options: dict[str, Any]) -> int:
             complain("error", str(error))
             return 2
     _write(report, resolver.root, options)
+    if options["html"] is not None:
+        from torchmemlint.report.page.page import verification_page
+
+        write_page(options["html"], verification_page(report, resolver.root))
     return int(report.confirmed)
 
 
@@ -123,6 +129,23 @@ def _write(report: VerifyReport, root: Path, options: dict[str, Any]) -> None:
     try:
         with file.open("w", encoding="utf-8") as stream:
             _show(report, stream, root, options, color=options["color"] == "always")
+    except OSError as error:
+        raise click.UsageError(f"{file}: cannot be written: {error.strerror}") from None
+
+
+def needs_page(file: Path | None) -> None:
+    """Raise where an HTML page is wanted and what makes it is not there: before the program is run, not after."""
+    from torchmemlint.report.page.page import missing_jinja
+
+    missing = missing_jinja() if file is not None else None
+    if missing is not None:
+        raise click.ClickException(missing)
+
+
+def write_page(file: Path, page: str) -> None:
+    """Write an HTML page where the user wants it; raises a usage error where that cannot be."""
+    try:
+        file.write_text(page, encoding="utf-8")
     except OSError as error:
         raise click.UsageError(f"{file}: cannot be written: {error.strerror}") from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -30,6 +31,30 @@ def write_trace(report: TraceReport, stream: TextIO, *, color: bool, root: Path)
     for part in _Writer(report, root).parts():
         console.print(part)
     emit(stream, text.getvalue())
+
+
+@dataclass(frozen=True, slots=True)
+class LeakText:
+    """A leak in words: its line, what each turn adds to what, and the rows below."""
+
+    place: str
+    nbytes: str
+    unit: str
+    rows: tuple[tuple[str, str], ...]
+
+
+def leak_texts(report: TraceReport, root: Path) -> list[LeakText]:
+    """The leaks of a report in words; paths as seen from `root`."""
+    writer = _Writer(report, root)
+    return [
+        LeakText(
+            writer._place(one.leak.line),
+            format_size(one.leak.bytes_per_turn),
+            writer._unit(one.leak.growth.series),
+            tuple(writer._leak(one)),
+        )
+        for one in report.leaks
+    ]
 
 
 class _Writer:

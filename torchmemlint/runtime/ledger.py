@@ -81,6 +81,8 @@ class Ledger:
         self._events = array("q")  # record * 2, plus one where it is freed
         self._devices, self._sites, self._operations = _Names(), _Names(), _Names()
         self.marks: dict[str, list[int]] = {}
+        self._all_marks = array("q")
+        self._saved: set[tuple[int, int]] = set()  # sites and operations of which something was saved for backward
         self.live: dict[str, int] = {}
         self.peaks: dict[str, int] = {}
         self.peak_events: dict[str, int] = {}
@@ -126,6 +128,7 @@ class Ledger:
     def mark(self, series: str) -> None:
         """Write down that something which happens again and again (a step, a batch, a loop's turn) happened here."""
         self.marks.setdefault(series, []).append(len(self._events))
+        self._all_marks.append(len(self._events))
         for told in self.on_mark:
             told(series)
 
@@ -150,6 +153,8 @@ class Ledger:
 
     def claim(self, index: int, kind: Kind) -> None:
         """Note evidence for a storage's kind; stronger evidence stays."""
+        if kind is Kind.SAVED:
+            self._saved.add((self._site[index], self._operation[index]))
         if kind < self._kind[index]:
             self._kind[index] = kind
 
@@ -180,16 +185,19 @@ class Ledger:
         return site
 
     def kind(self, index: int) -> Kind:
-        """What a storage was for: by its evidence, else by whether it outlived the step that made it."""
+        """What a storage was for: by its evidence, else by whether it outlived the step (or batch) that made it.
+
+        What outlived it without a backward ever asking for it is saved for one all the same where the same operation
+        at the same line saves at other times: that is what a graph holds which nobody differentiates.
+        """
         claimed = Kind(self._kind[index])
         if claimed is not Kind.OTHER:
             return claimed
         died = self._died[index]
-        if died == ALIVE:
-            return Kind.OTHER
-        steps = self.steps
-        after = bisect_right(steps, self._born[index])
-        return Kind.TEMPORARY if after == len(steps) or died <= steps[after] else Kind.OTHER
+        after = bisect_right(self._all_marks, self._born[index])
+        if died != ALIVE and (after == len(self._all_marks) or died <= self._all_marks[after]):
+            return Kind.TEMPORARY
+        return Kind.SAVED if (self._site[index], self._operation[index]) in self._saved else Kind.OTHER
 
     def record(self, index: int) -> Record:
         """One record, whole."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torchmemlint.runtime.curve import curve
 from torchmemlint.runtime.growth import FEWEST, NO_GROWTH, WARM_UP, Growth, growth
 from torchmemlint.runtime.ledger import Ledger, Site
 from torchmemlint.runtime.moments import peaks_within
@@ -100,6 +101,7 @@ class _Outcome:
             "step_peaks": tuple(peaks_within(ledger, spans, device, self._block)),
             "step_live": tuple(ledger.live_at(steps, device, self._block)),
             "growth": tuple(self._growth(ledger, device)),
+            "curve": curve(ledger, device, steps),
             "growing_lines": tuple(self._growing_lines(ledger, device)),
             "kinds": {kind.label: nbytes for kind, nbytes in memory.by_kind().items() if nbytes},
             "lines": tuple(

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from torchmemlint.runtime.curve import NO_CURVE, Curve
 from torchmemlint.runtime.growth import NO_GROWTH, Growth
 
 SIMULATED = "simulated"
@@ -111,6 +112,7 @@ class RunResult:
     cut_passes: int = 0  # of loaders
     kinds: Mapping[str, int] = field(default_factory=dict)  # at the peak
     lines: tuple[LineBytes, ...] = ()  # at the peak, most first
+    curve: Curve = NO_CURVE
     growing_lines: tuple[LineGrowth, ...] = ()  # certain ones, steepest first
     reached: Mapping[str, int] = field(default_factory=dict)  # "path:row" -> times
     files: tuple[str, ...] = ()  # of the project, that were run
@@ -155,6 +157,7 @@ class RunResult:
         known["host_growth"] = Growth(**known["host_growth"])
         known["loops"] = tuple(LoopResult(**one) for one in known["loops"])
         known["lines"] = tuple(LineBytes(**one) for one in known["lines"])
+        known["curve"] = Curve.from_json(known["curve"])
         known["growing_lines"] = tuple(
             LineGrowth(**{**one, "growth": Growth(**one["growth"])}) for one in known["growing_lines"]
         )
