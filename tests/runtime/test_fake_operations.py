@@ -161,8 +161,12 @@ OPERATIONS: dict[str, Callable[[], object]] = {
 }
 
 
+# Before torch 2.4: gradients' strides after a convolution, and the fused attention's small results.
+UNRULED = set() if hasattr(torch, "get_device_module") else {"conv2d channels last", "attention"}
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("name", [name for name in OPERATIONS if name not in UNRULED])
 def test_the_same_storages(name: str) -> None:
     run = OPERATIONS[name]
     real, fake = made(run, fake=False), made(run, fake=True)

@@ -329,7 +329,8 @@ def test_attention_keeps_no_matrix_of_scores(cuda: Simulated) -> None:
     before = torch.cuda.memory_allocated()
     attended = nn.functional.scaled_dot_product_attention(query, query, query, dropout_p=0.1)
     sizes = 2 * 256 * 16 * 4, 2 * 256 * 4  # the output, and the sums of the softmax
-    assert torch.cuda.memory_allocated() - before == sum(sizes)
+    seeds = 8 * 512  # torch 2.2 keeps a few numbers beside them, each in a block of its own
+    assert sum(sizes) <= torch.cuda.memory_allocated() - before <= sum(sizes) + seeds
     attended.sum().backward()
 
 

@@ -199,7 +199,7 @@ class Hollow(Tagged):
         if described is None:
             try:
                 described = self._describe(operation, arguments, keywords)
-            except (NotImplementedError, RuntimeError) as error:
+            except (NotImplementedError, RuntimeError, TypeError) as error:
                 if not internals.lacks_meta_kernel(error):
                     raise
                 return self._really(operation, arguments, keywords)
