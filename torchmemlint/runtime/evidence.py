@@ -78,7 +78,11 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
 
     def claim_saved(self, roots: Iterable[torch.Tensor]) -> None:
         """Claim what the graphs behind some tensors keep for their backward."""
-        waiting = [root.grad_fn for root in roots if root.grad_fn is not None]
+        with internals.without_function_modes():
+            self._claim_saved(roots)
+
+    def _claim_saved(self, roots: Iterable[torch.Tensor]) -> None:
+        waiting = [node for node in map(internals.graph_of, roots) if node is not None]
         seen: set[Any] = set(waiting)
         claim, index_of = self._tracker.ledger.claim, self._tracker.index_of
         while waiting:

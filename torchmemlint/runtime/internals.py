@@ -61,6 +61,14 @@ def backward_node() -> Any | None:
     return _C._current_autograd_node()
 
 
+def graph_of(tensor: torch.Tensor) -> Any | None:
+    """The node that made a tensor; None for leaves, and for what is no whole tensor (yet, or any more)."""
+    try:
+        return tensor.grad_fn
+    except RuntimeError:
+        return None
+
+
 def next_sequence_number() -> int:
     """The number that the next node made on this thread will carry."""
     number: int = _C._autograd._get_sequence_nr()
