@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import pytest
 
 pytest.importorskip("torch")
 
+from click.testing import CliRunner
+
+from torchmemlint.cli.main import cli
 from torchmemlint.rules.registry import all_rules
 from torchmemlint.runtime.experiments import table
 from torchmemlint.runtime.experiments.base import Experiment, Size, measure
@@ -90,3 +94,33 @@ def test_the_documentation_has_every_experiment() -> None:
     kept = json.loads((Path(__file__).parents[2] / "docs" / "impact.json").read_text(encoding="utf-8"))
     for backend, run in kept.items():
         assert [one["title"] for one in run["outcomes"]] == [one.title for one in of_backend(backend)]
+
+
+def test_a_rules_experiments_from_the_command_line() -> None:
+    result = CliRunner().invoke(cli, ["verify", "--rule", "eval-without-no-grad", "--backend", "cpu"])
+    assert result.exit_code == 0, result.output
+    assert "measured on cpu" in result.output
+    assert "TML201" in result.output
+    assert re.search(r"\d MiB → \d", result.output)
+
+
+def test_as_json() -> None:
+    arguments = ["verify", "--rule", "TML202", "--backend", "cpu", "--output-format", "json"]
+    (told,) = json.loads(CliRunner().invoke(cli, arguments).output)
+    assert Outcome.from_json(told).code == "TML202"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--rule", "TML000"], "no experiment: it is about files"),
+        (["--rule", "TML999"], "Unknown rule"),
+        (["--rule", "TML101", "train.py"], "either a script"),
+        (["--rule", "TML101", "--backend", "rocm"], "rocm"),
+        ([], "Missing argument 'SCRIPT'"),
+    ],
+)
+def test_what_makes_no_sense_is_said(arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(cli, ["verify", *arguments])
+    assert result.exit_code == 2
+    assert message in result.output

@@ -85,11 +85,12 @@ def estimate(
     Nothing is allocated: a model far larger than this machine's memory can be estimated. FACTORY is any callable
     without arguments that returns a torch.nn.Module: `torchmemlint estimate models:resnet --input 32x3x224x224`.
     """
-    from torchmemlint.runtime.launch import missing_torch
+    from torchmemlint.runtime.launch import import_torch, missing_torch
 
     missing = missing_torch()
     if missing is not None:
         raise click.ClickException(f"torchmemlint estimate {missing}")
+    import_torch()
     from torchmemlint.runtime.estimates.estimate import NoSuchFactoryError
     from torchmemlint.runtime.estimates.estimate import estimate as estimated
 

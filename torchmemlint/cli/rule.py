@@ -24,7 +24,7 @@ def rule(code: str | None, every: bool, output_format: str, color: str) -> int:
     from torchmemlint.rules import docs, registry
     from torchmemlint.rules.base import Rule
 
-    chosen: list[Rule] = list(registry.all_rules()) if code is None else [_find(code)]
+    chosen: list[Rule] = list(registry.all_rules()) if code is None else [find_rule(code)]
     if output_format == "json":
         objects = [_object(one) for one in chosen]
         click.echo(json.dumps(objects if every else objects[0], indent=2))
@@ -36,7 +36,8 @@ def rule(code: str | None, every: bool, output_format: str, color: str) -> int:
     return 0
 
 
-def _find(word: str) -> Any:
+def find_rule(word: str) -> Any:
+    """The rule of a code or name. Raises a usage error, with the nearest one, where there is none."""
     from torchmemlint.config.errors import did_you_mean
     from torchmemlint.rules import registry
 

@@ -25,8 +25,10 @@ _SELECTOR = "RULE_SELECTOR"
     short_help="Run a program, and measure what each finding costs.",
     context_settings={"auto_envvar_prefix": "TORCHMEMLINT_VERIFY", "allow_interspersed_args": False},
 )
-@click.argument("script")
+@click.argument("script", required=False)
 @click.argument("arguments", nargs=-1, metavar="[ARGS]...", type=click.UNPROCESSED)
+@click.option("--rule", "rules", multiple=True, metavar="CODE", help="Run a rule's own experiment instead of a script.")
+@click.option("--all-rules", is_flag=True, help="Run the experiments of all rules.")
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for `python -m`.")
 @click.option(
     "--backend",
@@ -56,11 +58,12 @@ _SELECTOR = "RULE_SELECTOR"
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write the report also as an HTML page.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
-def verify(script: str, arguments: tuple[str, ...], **options: Any) -> int:
+def verify(script: str | None, arguments: tuple[str, ...], **options: Any) -> int:
     """Run SCRIPT with its ARGS for a few steps as it is and with each finding fixed, and compare.
 
     Every run is a process of its own with the same seed; loops that contain steps are cut short, and nothing on
-    the disk is changed. The exit code is 1 if a finding's cost is confirmed, 0 if none is, and 2 if the program
+    the disk is changed. With --rule or --all-rules no script is run, but a small program that has a rule's pattern,
+    and the same one without. The exit code is 1 if a finding's cost is confirmed, 0 if none is, and 2 if the program
     cannot be measured.
     """
     from torchmemlint.config.errors import ConfigError
@@ -70,6 +73,14 @@ def verify(script: str, arguments: tuple[str, ...], **options: Any) -> int:
     if missing is not None:
         raise click.ClickException(f"torchmemlint verify {missing}")
     needs_page(options["html"])
+    if options["rules"] or options["all_rules"]:
+        if script is not None:
+            raise click.UsageError("Give either a script, or --rule or --all-rules.")
+        from torchmemlint.cli.experiments import run_experiments
+
+        return run_experiments(options["rules"], options["backend"], options["output_format"])
+    if script is None:
+        raise click.UsageError("Missing argument 'SCRIPT' (or give --rule CODE, or --all-rules).")
     program = program_of(script, arguments, module=options["module"])
     try:
         return _verify(program, options)

@@ -6,12 +6,14 @@ The child is the leader of its own group of processes, so that loaders' workers 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -43,6 +45,13 @@ def missing_torch() -> str | None:
     if find_spec("torch") is not None:
         return None
     return "needs torch: pip install 'torchmemlint[verify]'"
+
+
+def import_torch() -> None:
+    """Import torch without its remark that there is no numpy, which nothing here uses."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Failed to initialize NumPy")
+        importlib.import_module("torch")
 
 
 def environment() -> dict[str, str]:
