@@ -110,6 +110,7 @@ def test_devices_as_a_program_sees_them(cuda: Simulated) -> None:
         host.to(gpu),
         host.to("cuda:0", torch.float64),
         host.to(device=0, non_blocking=True),
+        host.to(torch.device(0)),
         host.cuda(),
         torch.ones(3, device="cuda"),
         torch.tensor([1, 2], device=gpu),
@@ -231,6 +232,22 @@ def test_code_within_backward_sees_the_gpu(cuda: Simulated) -> None:
     assert len(seen) == 7
     (gradient,) = torch.autograd.grad((values * 3).sum(), values)
     assert gradient.is_cuda
+
+
+def test_data_parallel_over_the_one_gpu(cuda: Simulated) -> None:
+    model = nn.DataParallel(nn.Linear(4, 4)).cuda()
+    model(torch.ones(8, 4)).sum().backward()
+    assert model.module.weight.grad.is_cuda
+
+
+def test_activations_on_the_host(cuda: Simulated) -> None:
+    weight = torch.ones(64, 64, device="cuda", requires_grad=True)
+    with torch.autograd.graph.save_on_cpu(pin_memory=True):
+        loss = (weight @ weight).relu().sum()
+    assert torch.cuda.memory_allocated() == 64 * 64 * 4 + 512
+    loss.backward()
+    assert weight.grad is not None
+    assert weight.grad.is_cuda
 
 
 def test_saving_and_loading(cuda: Simulated) -> None:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 from bisect import bisect_left, insort
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+from torchmemlint.runtime.simulated.statistics import Stat, Statistics
 
 ROUND = 512
 """Every block is a multiple of this, and none is smaller."""
@@ -65,63 +67,6 @@ def _key(block: Block) -> tuple[int, int]:
     return block.size, block.address
 
 
-@dataclass(slots=True)
-class Stat:
-    """A quantity as `torch.cuda.memory_stats` tells it."""
-
-    current: int = 0
-    peak: int = 0
-    allocated: int = 0
-    freed: int = 0
-
-    def add(self, amount: int) -> None:
-        """More, or less where negative."""
-        self.current += amount
-        if amount > 0:
-            self.allocated += amount
-            self.peak = max(self.peak, self.current)
-        else:
-            self.freed -= amount
-
-    def reset_peak(self) -> None:
-        """The peak is what there is now."""
-        self.peak = self.current
-
-
-_QUANTITIES = (
-    "allocation",
-    "segment",
-    "active",
-    "inactive_split",
-    "allocated_bytes",
-    "reserved_bytes",
-    "active_bytes",
-    "inactive_split_bytes",
-    "requested_bytes",
-)
-_COUNTS = ("num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_alloc", "num_device_free")
-
-
-@dataclass(slots=True)
-class _Statistics:
-    """Each quantity in all, for small blocks and for large ones."""
-
-    by_pool: dict[str, tuple[Stat, Stat, Stat]] = field(
-        default_factory=lambda: {name: (Stat(), Stat(), Stat()) for name in _QUANTITIES}
-    )
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTS, 0))
-
-    def add(self, small: bool, **amounts: int) -> None:
-        for name, amount in amounts.items():
-            whole, in_small, in_large = self.by_pool[name]
-            whole.add(amount)
-            (in_small if small else in_large).add(amount)
-
-    def all(self) -> Iterator[Stat]:
-        for stats in self.by_pool.values():
-            yield from stats
-
-
 def _readable(nbytes: int) -> str:
     for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if nbytes >= factor:
@@ -140,7 +85,7 @@ class CachingAllocator:
         self._free: dict[bool, list[Block]] = {True: [], False: []}
         self._segments: dict[int, Block] = {}
         self._next_address = _FIRST_ADDRESS
-        self._statistics = _Statistics()
+        self._statistics = Statistics()
         self.highest_allocated = 0
         self.highest_reserved = 0
 
@@ -357,18 +302,7 @@ class CachingAllocator:
 
     def statistics(self) -> dict[str, Any]:
         """Everything that is counted, nested as `torch._C._cuda_memoryStats` gives it."""
-        result: dict[str, Any] = {}
-        for name, pools in self._statistics.by_pool.items():
-            result[name] = {
-                pool: {
-                    "current": stat.current,
-                    "peak": stat.peak,
-                    "allocated": stat.allocated,
-                    "freed": stat.freed,
-                }
-                for pool, stat in zip(("all", "small_pool", "large_pool"), pools, strict=True)
-            }
-        result.update(self._statistics.counts)
+        result = self._statistics.nested()
         result["max_split_size"] = -1 if self.max_split is None else self.max_split
         for name in ("oversize_allocations", "oversize_segments"):
             result[name] = {"current": 0, "peak": 0, "allocated": 0, "freed": 0}

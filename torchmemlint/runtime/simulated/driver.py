@@ -60,6 +60,7 @@ def replace_torch(replacements: Replacements, allocator: CachingAllocator, card:
         },
     )
     _replace_accelerator(replacements, allocator, card, stream)
+    replacements.replace(torch.Tensor, "record_stream", lambda self, stream: None)
     generator = streams.generator_class(torch.Generator)
     replacements.replace(torch, "Generator", generator)
     _replace_compiler(replacements)

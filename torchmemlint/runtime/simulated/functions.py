@@ -13,7 +13,7 @@ from torchmemlint.runtime import internals
 from torchmemlint.runtime.simulated.autocast import Autocast, converts_within
 from torchmemlint.runtime.simulated.hollow import is_unknown
 from torchmemlint.runtime.simulated.mapping import Mapping
-from torchmemlint.runtime.simulated.placement import GPU, HOST, wanted
+from torchmemlint.runtime.simulated.placement import GPU, GPU_DEVICE, HOST, wanted
 from torchmemlint.runtime.simulated.replacing import Replacements
 from torchmemlint.runtime.tracker import tensors_in
 
@@ -26,6 +26,7 @@ def replace_functions(replacements: Replacements, mapping: Mapping) -> None:
     _replace_backward(replacements, mapping)
     _replace_grouping(replacements, mapping)
     _replace_loading(replacements, mapping)
+    _replace_scattering(replacements)
     Autocast(mapping.placement).put_in_place(replacements)
 
 
@@ -176,3 +177,16 @@ def _replace_loading(replacements: Replacements, mapping: Mapping) -> None:
     from torch.utils.data._utils import pin_memory
 
     replacements.replace(pin_memory, "pin_memory", lambda data, device=None: data)
+
+
+def _replace_scattering(replacements: Replacements) -> None:
+    """`DataParallel` over the one GPU: what it scatters goes there whole."""
+
+    def scattered(tensor: torch.Tensor, devices: Any = None, *_: Any, **__: Any) -> tuple[torch.Tensor, ...]:
+        return (tensor.to(GPU_DEVICE),)
+
+    def gathered(tensors: Any, dim: int = 0, destination: Any = None, **__: Any) -> torch.Tensor:
+        return torch.cat(list(tensors), dim)
+
+    replacements.replace_present(torch.nn.parallel.comm, {"scatter": scattered, "gather": gathered})
+    replacements.replace_present(torch.nn.parallel._functions, {"_get_stream": lambda device: None})

@@ -52,9 +52,9 @@ class Mapping(TorchFunctionMode):
             Tensor.is_pinned: self._is_pinned,
             Tensor.numpy: self._numpy,
             Tensor.__array__: self._numpy,
-            Tensor.record_stream: lambda function, arguments, keywords: None,
             Tensor.__repr__: self.represent,
             Tensor.__deepcopy__: self._deepcopy,
+            torch.device: self._numbered,
             torch.as_tensor: self._as_tensor,
             torch.asarray: self._as_tensor,
         }
@@ -104,6 +104,14 @@ class Mapping(TorchFunctionMode):
         if pinned and isinstance(result, Tensor):
             placement.pin(result)
         return result
+
+    @staticmethod
+    def _numbered(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> torch.device:
+        """`torch.device(0)` is the accelerator's first, which torch would ask for."""
+        if len(arguments) == 1 and not keywords and type(arguments[0]) is int:
+            return torch.device("cuda", arguments[0])
+        device: torch.device = function(*arguments, **keywords)
+        return device
 
     # --- what a tensor tells
 
