@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from textwrap import dedent
@@ -140,3 +144,30 @@ def test_a_dead_process_is_told(tmp_path: Path) -> None:
     assert result.end is End.KILLED
     assert result.error == "the process was ended by SIGKILL (out of memory?)"
     assert result.traceback.endswith("oh\n")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="groups of processes are POSIX's")
+def test_an_interrupt_ends_the_child(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        waits="import os, pathlib, time\npathlib.Path('pid').write_text(str(os.getpid()))\ntime.sleep(600)\n",
+        parent="""
+            from pathlib import Path
+            from torchmemlint.runtime.launch import launch, order_for, workspace
+            from torchmemlint.runtime.order import Program
+
+            with workspace() as space:
+                Path("space").write_text(str(space))
+                launch(order_for(Program("waits.py", directory="."), space, backend="cpu"))
+        """,
+    )
+    parent = subprocess.Popen([sys.executable, "parent.py"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "pid").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(0.1)
+    parent.send_signal(signal.SIGINT)
+    assert parent.communicate(timeout=60)[1].endswith("KeyboardInterrupt\n")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+    assert not Path((tmp_path / "space").read_text()).exists()

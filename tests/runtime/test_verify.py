@@ -147,3 +147,28 @@ def test_without_torch_it_says_what_to_install(project: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == "Error: torchmemlint verify needs torch: pip install 'torchmemlint[verify]'\n"
+
+
+def test_what_grows_at_a_finding(tmp_path: Path) -> None:
+    from torchmemlint.findings import Evidence, Finding, Position, Severity, Span
+    from torchmemlint.runtime.growth import Growth
+    from torchmemlint.runtime.results import End, LineGrowth, LoopResult, RunResult, SeriesGrowth
+    from torchmemlint.runtime.verify import _growing
+
+    path = tmp_path / "train.py"
+
+    def span(row: int) -> Span:
+        return Span(Position(row, 1), Position(row, 9))
+
+    finding = Finding("TML102", "x", Severity.ERROR, "m", path, span(12), span(12), (Evidence("made here", span(4)),))
+    loops = tuple(LoopResult(str(path), line, 20, 1, 9, 0, True) for line in (9, 11))
+    run = RunResult(End.FINISHED, loops=loops)
+    assert _growing(finding, run) is None
+    outer, inner = (SeriesGrowth(f"loop {path}:{line}", Growth(64.0 * line, 1.0, 9)) for line in (9, 11))
+    with_outer = RunResult(End.FINISHED, loops=loops, growth=(outer,))
+    assert _growing(finding, with_outer) == (f"loop {path}:9", outer.growth)
+    with_both = RunResult(End.FINISHED, loops=loops, growth=(outer, inner))
+    assert _growing(finding, with_both) == (f"loop {path}:11", inner.growth)
+    line = LineGrowth(str(path), 4, "f", "optimizer 1", Growth(10_000.0, 1.0, 9))
+    by_line = RunResult(End.FINISHED, loops=loops, growth=(inner,), growing_lines=(line,))
+    assert _growing(finding, by_line) == (f"line {path}:4", line.growth)

@@ -110,7 +110,7 @@ class _Writer:
             yield from self._compared(result.comparison)
         elif result.growing is not None:
             series, growth = result.growing
-            yield "measured", f"{self._series(series)} grows by {_per_step(growth)}"
+            yield "measured", f"{self._series(series)} grows by {format_size(growth.bytes_per_step)} per step"
 
     def _compared(self, compared: Comparison) -> Iterator[tuple[str, str]]:
         before, after = compared.before, compared.after

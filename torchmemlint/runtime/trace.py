@@ -19,7 +19,7 @@ from torchmemlint.runtime.trace_report import Timeline, Told, TracedLeak, TraceR
 
 STEPS = 30
 """Steps that a loop is given: enough to tell a list that is cleared now and then from a leak."""
-_ANALYSIS = "torchmemlint.runtime.tracing:analysis"
+ANALYSIS = "torchmemlint.runtime.tracing:analysis"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,13 @@ def trace(
             steps=options.steps,
             seconds=options.seconds,
             seed=options.seed,
-            analysis=_ANALYSIS,
+            analysis=ANALYSIS,
         )
         result = launch(order, progress)
     if not result.usable or not result.analysis:
         raise TraceError(f"the program does not run: {result.error}", result.traceback)
     findings, errors = _lint(result.files, resolver)
-    traced = [TracedLeak(leak, _told(leak, findings)) for leak in map(leak_from_json, result.analysis["leaks"])]
+    traced = [TracedLeak(leak, told(leak, findings)) for leak in map(leak_from_json, result.analysis["leaks"])]
     return TraceReport(
         program.words,
         str(Path(program.directory).absolute()),
@@ -91,7 +91,7 @@ def _lint(files: Sequence[str], resolver: Resolver) -> tuple[list[Finding], tupl
     return list(checked.findings), checked.errors
 
 
-def _told(leak: Leak, findings: Iterable[Finding]) -> tuple[Told, ...]:
+def told(leak: Leak, findings: Iterable[Finding]) -> tuple[Told, ...]:
     """The findings on the line that keeps what grows (where it is not known, that makes it), or with it as evidence."""
     lines = {(Path(site.path).resolve(), site.line) for site in _lines(leak)}
     return tuple(

@@ -9,6 +9,7 @@ Knows nothing of torch itself; `compare.difference` does.
 from __future__ import annotations
 
 import tempfile
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,8 +27,12 @@ from torchmemlint.report.places import shown_path
 from torchmemlint.runtime.compare import compare, difference, saved_where, saves, steadily
 from torchmemlint.runtime.growth import Growth
 from torchmemlint.runtime.launch import launch, order_for, workspace
+from torchmemlint.runtime.leaks import Leak
 from torchmemlint.runtime.order import SECONDS, STEPS, Order, Program
 from torchmemlint.runtime.results import End, RunResult
+from torchmemlint.runtime.trace import ANALYSIS, told
+from torchmemlint.runtime.trace import STEPS as TRACED
+from torchmemlint.runtime.trace_report import leak_from_json
 from torchmemlint.runtime.verification import (
     Comparison,
     Difference,
@@ -126,6 +131,7 @@ class _Verification:
         self._planned -= sum(one.text is not None and not self._reached(one.finding, again) for one in fixed)
         steady = self._difference(before, again)
         results = [self._judge(one, before, again, steady) for one in fixed]
+        results = self._kept(results, findings)
         count, together = self._together(findings, results, before, again, steady)
         measured = again.result if again.result.usable else before.result
         return VerifyReport(
@@ -144,7 +150,7 @@ class _Verification:
 
     # --- runs
 
-    def _launch(self, label: str, **settings: Any) -> _Done:
+    def _launch(self, label: str, *, least: int = 0, **settings: Any) -> _Done:
         self._runs += 1
         planned = None if self._planned is None else max(self._planned, self._runs)
         self._progress.begin(label, self._runs, planned)
@@ -156,7 +162,7 @@ class _Verification:
             self._folder,
             backend=options.backend,
             fake=options.fake,
-            steps=options.steps,
+            steps=max(options.steps, least),
             seconds=options.seconds,
             seed=options.seed,
             values=not options.fake,
@@ -274,6 +280,19 @@ class _Verification:
             return compared
         return compare(before.result, after.result, differs, plain_before=again.result, plain_after=plain.result)
 
+    def _kept(self, results: Sequence[FindingResult], findings: Sequence[Finding]) -> list[FindingResult]:
+        """The findings without a fix, with what is kept at their lines: a run that looks who holds what tells it."""
+        if not any(one.verdict is Verdict.NOT_FIXABLE for one in results):
+            return list(results)
+        looked = self._launch("who holds what, for the findings without a fix", analysis=ANALYSIS, least=TRACED)
+        if not looked.result.usable or not looked.result.analysis:
+            return list(results)
+        leaks = [leak for leak in map(leak_from_json, looked.result.analysis["leaks"]) if not leak.bounded]
+        return [
+            _with_leak(result, finding, leaks) if result.verdict is Verdict.NOT_FIXABLE else result
+            for result, finding in zip(results, findings, strict=True)
+        ]
+
     def _together(
         self,
         findings: Sequence[Finding],
@@ -312,6 +331,19 @@ def _host_only(result: RunResult) -> bool:
     return result.simulated and result.device == "cpu"
 
 
+def _with_leak(result: FindingResult, finding: Finding, leaks: Sequence[Leak]) -> FindingResult:
+    """A finding with the steepest of the leaks that it says something about."""
+    about = [leak for leak in leaks if told(leak, [finding])]
+    if not about:
+        return result
+    by_series: defaultdict[str, float] = defaultdict(float)
+    for leak in about:
+        by_series[leak.growth.series] += leak.block_bytes or leak.bytes_per_turn
+    series, nbytes = max(by_series.items(), key=lambda one: one[1])
+    first = max((leak for leak in about if leak.growth.series == series), key=lambda leak: leak.bytes_per_turn)
+    return replace(result, growing=(f"line {first.line}", Growth(nbytes, first.growth.regularity, first.growth.turns)))
+
+
 def _probes(findings: Sequence[Finding]) -> Mapping[str, tuple[int, ...]]:
     probes: dict[str, tuple[int, ...]] = {}
     for finding in findings:
@@ -326,22 +358,25 @@ def _place(key: str) -> tuple[Path, int]:
 
 
 def _growing(finding: Finding, run: RunResult) -> tuple[str, Growth] | None:
-    """The growth of a line that the finding names; else that of the innermost loop around it in which bytes grow."""
+    """The growth of a line that the finding names, or of the innermost growing loop around it if that is more.
+
+    What a line keeps may have been made by others, and what it made may be kept by others.
+    """
     rows = {(finding.filename.resolve(), row) for row in range(finding.span.start.row, finding.span.end.row + 1)}
     for one in finding.evidence:
         rows.add(((one.filename or finding.filename).resolve(), one.span.start.row))
-    for line in run.growing_lines:
-        if (Path(line.path).resolve(), line.line) in rows:
-            return f"line {line.path}:{line.line}", line.growth
+    found = [
+        (f"line {line.path}:{line.line}", line.growth)
+        for line in run.growing_lines
+        if (Path(line.path).resolve(), line.line) in rows
+    ][:1]
     row = finding.span.start.row
-    around = [
-        loop
-        for loop in run.loops
-        if Path(loop.path).resolve() == finding.filename.resolve() and loop.line <= row <= loop.end_line
-    ]
     growth = {one.series: one.growth for one in run.growth if one.growth.certain and not one.inside}
-    for loop in sorted(around, key=lambda loop: -loop.line):
-        name = f"loop {loop.path}:{loop.line}"
-        if name in growth:
-            return name, growth[name]
-    return None
+    around = [
+        (name, growth[name])
+        for loop in sorted(run.loops, key=lambda loop: -loop.line)
+        if Path(loop.path).resolve() == finding.filename.resolve()
+        and loop.line <= row <= loop.end_line
+        and (name := f"loop {loop.path}:{loop.line}") in growth
+    ][:1]
+    return max((*around, *found), key=lambda one: one[1].bytes_per_step, default=None)
