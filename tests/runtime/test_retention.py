@@ -17,6 +17,7 @@ from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from torchmemlint.runtime import track_memory  # noqa: E402
 from torchmemlint.runtime.holders import Holder  # noqa: E402
+from torchmemlint.runtime.kinds import Kind  # noqa: E402
 
 KEPT_BY_A_MODULE: list[torch.Tensor] = []
 
@@ -194,6 +195,24 @@ def test_checkpoints_are_not_computed_again() -> None:
     # Of the five steps after the first: the block's input, held by its hooks, and the mean. (The last step's input is
     # also a local, and so is its result.)
     assert found["scores"].nbytes >= 4 * 64 + 5 * 4
+
+
+def test_what_a_graph_held_is_known_when_it_is_gone() -> None:
+    def evaluate() -> float:
+        weight = nn.Parameter(torch.ones(64, 64))
+        total: torch.Tensor | float = 0.0
+        for _ in range(10):
+            total = total + (torch.ones(4, 64) @ weight).sum()
+            memory.step()
+        return float(total)
+
+    with track_memory("cpu", holders=True) as memory:
+        assert evaluate() == 10 * 4 * 64 * 64
+    (leak,) = memory.leaks
+    assert leak.bytes_per_turn == 4 * 64 * 4
+    assert [kind for kind, _ in leak.kinds] == [Kind.SAVED]
+    assert leak.holder is not None
+    assert (leak.holder.name, leak.holder.how, leak.holder.carried) == ("total", "direct and graph", True)
 
 
 def test_a_look_keeps_nothing_alive() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchmemlint.runtime.ledger import Ledger, Site
-from torchmemlint.runtime.survivors import accrual, eligible_series, swelling
+from torchmemlint.runtime.survivors import Accrual, accrual, best, eligible_series, swelling
 
 TURNS = 40
 MARKS = [10 * turn for turn in range(1, TURNS + 1)]
@@ -75,3 +75,13 @@ def test_of_loops_alone_the_main_one_counts_and_what_is_in_it() -> None:
     inner = [event for turn in range(100, 300, 10) for event in (turn + 2, turn + 4)]
     ledger = ledger_of(loop_data=list(range(5, 50, 5)), loop_outer=list(range(100, 300, 10)), loop_inner=inner)
     assert list(eligible_series(ledger)) == ["loop outer", "loop inner"]
+
+
+def test_the_series_that_says_most() -> None:
+    one, more, other = (Accrual(name, 8, 1, turns, 1.0, True) for name, turns in (("a", 7), ("b", 20), ("c", 9)))
+    assert best([None, one, other]) is one
+    assert best([one, more]) is more
+    vague = Accrual("d", 3.5, 1, 30, 1.0, False)
+    assert best([vague, one]) is one
+    assert best([vague]) is vague
+    assert best([None]) is None

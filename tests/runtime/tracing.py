@@ -65,8 +65,7 @@ def trace(path: Path) -> list[Leak]:
             module.__dict__["__tick__"] = lambda line: memory.ledger.mark(f"loop {path}:{line}")
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(code, module.__dict__)
-            leaks = memory.leaks
+        return memory.leaks
     finally:
         sys.modules["__main__"] = before
         module.__dict__.clear()
-    return leaks

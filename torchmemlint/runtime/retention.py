@@ -22,6 +22,7 @@ from torchmemlint.runtime import graphs
 from torchmemlint.runtime.filling import Fill, source_of
 from torchmemlint.runtime.graphs import Graphs, Reach
 from torchmemlint.runtime.holders import Holder, Look
+from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.ledger import Ledger, Site
 from torchmemlint.runtime.orphans import owner_of
 from torchmemlint.runtime.references import References
@@ -119,6 +120,7 @@ class _Looking:
             if reach.records or reach.hooked:
                 self._reaches.append((roots[node], reach))
                 for index in reach.records:
+                    self._ledger.claim(index, Kind.SAVED)  # when the run ends, its names may be gone
                     if index in self._wanted:
                         self._by_graph[index] = roots[node]
 

@@ -141,9 +141,15 @@ def _main_loop(loops: dict[str, list[int]]) -> list[str]:
 
 
 def best(found: Iterable[Accrual | None]) -> Accrual | None:
-    """Of what several series say, in their order: the first that is exact, then the first that is regular."""
+    """Of what several series say, in their order: the first that is exact, then the first that is regular.
+
+    Where another says the same with many more turns (the loop over the batches, where each epoch makes a new loader),
+    that one.
+    """
     said = [one for one in found if one is not None]
     for one in (*(one for one in said if one.steady), *said):
         if one.regularity > 0.9:
-            return one
+            alike = [other for other in said if other.steady and other.bytes_per_turn == one.bytes_per_turn]
+            most = max(alike, key=lambda other: other.turns, default=one)
+            return most if most.turns > 1.5 * one.turns else one
     return max(said, key=lambda one: one.regularity, default=None)
