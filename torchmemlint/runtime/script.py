@@ -266,9 +266,18 @@ def _seed(seed: int) -> None:
         numpy.random.seed(seed)
 
 
+def _end_with(parent: int) -> None:
+    """End this process and those that it began when its parent is gone, however that ended."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
 def main(path: str) -> int:
     """Carry out the order in a file."""
     order = Order.read(Path(path))
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():  # a group of our own, as `launch` makes it
+        threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     _seed(order.seed)
     try:
         run = Run(order)
