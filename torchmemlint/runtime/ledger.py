@@ -151,12 +151,14 @@ class Ledger:
                 return max(found, key=len)
         return []
 
-    def claim(self, index: int, kind: Kind) -> None:
-        """Note evidence for a storage's kind; stronger evidence stays."""
+    def claim(self, index: int, kind: Kind) -> bool:
+        """Note evidence for a storage's kind; stronger evidence stays. Whether it was news."""
         if kind is Kind.SAVED:
             self._saved.add((self._site[index], self._operation[index]))
-        if kind < self._kind[index]:
+        news: bool = kind < self._kind[index]
+        if news:
             self._kind[index] = kind
+        return news
 
     def device(self, index: int) -> str:
         """The device of a record."""

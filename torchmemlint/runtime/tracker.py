@@ -8,7 +8,7 @@ temporaries inside one operation (a test compares it with the allocator's own re
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import torch
@@ -55,16 +55,33 @@ class Directly:
         return operation(*arguments, **keywords)
 
 
-def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+def tensors_in(value: Any) -> list[torch.Tensor]:
     """The tensors of an operation's arguments or results, also inside lists, tuples and dictionaries."""
+    found: list[torch.Tensor] = []
+    _collect(value, found)
+    return found
+
+
+def _collect(value: Any, found: list[torch.Tensor]) -> None:
+    # Asked several times for each operation of a program: most values are tensors, numbers or flat tuples of them.
     if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, list | tuple):
+        found.append(value)
+    elif isinstance(value, tuple | list):
         for one in value:
-            yield from tensors_in(one)
+            if isinstance(one, torch.Tensor):
+                found.append(one)
+            elif isinstance(one, tuple | list | dict):
+                _collect(one, found)
     elif isinstance(value, dict):
         for one in value.values():
-            yield from tensors_in(one)
+            _collect(one, found)
+
+
+def _is_parameter(tensor: torch.Tensor) -> bool:
+    kind = type(tensor)
+    if kind is torch.Tensor:  # the usual case, without Parameter's own slow `isinstance`
+        return False
+    return kind is Parameter or isinstance(tensor, Parameter)
 
 
 class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
@@ -189,8 +206,7 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
             where = self.ledger.device(index)
             self._end(key)
             index = self._begin(storage, key, where, operation, site_of, given)
-        if given and isinstance(tensor, Parameter):
-            self.ledger.claim(index, Kind.PARAMETER)
+        if given and _is_parameter(tensor) and self.ledger.claim(index, Kind.PARAMETER):
             self.parameters[id(tensor)] = tensor
 
     def _begin(
