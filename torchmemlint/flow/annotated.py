@@ -86,6 +86,7 @@ def _named(it: Interpreter, parameter: cst.Param, qualified: str) -> Value | Non
             parameters=False if loss else None,
             why=Step(site, f"`{name}` is annotated as an nn.Module"),
             made=site,
+            single=loss,
         )
     if it.contracts.is_optimizer(qualified):
         return Known("optimizer", it.oid("annotation", site.node), qualified, site)

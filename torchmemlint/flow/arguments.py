@@ -68,16 +68,13 @@ def evaluate_arguments(it: Interpreter, args: Sequence[cst.Arg]) -> Arguments:
     for arg in args:
         value = it.evaluate(arg.value)
         if arg.star == "*":
-            items = value.items if isinstance(value, Container) else None
-            if items is None:
+            items, rest = _starred(it, value)
+            for item in items:
+                result.items.append(Argument(str(position), item, arg.value, arg))
+                position += 1
+            if rest is not None:
                 result.unknown_positional = True
-                if isinstance(value, Container):
-                    value = it.element(value)
-                result.items.append(Argument("*", value, arg.value, arg))
-            else:
-                for item in items:
-                    result.items.append(Argument(str(position), item, arg.value, arg))
-                    position += 1
+                result.items.append(Argument("*", rest, arg.value, arg))
         elif arg.star == "**":
             _unpack_keywords(it, result, value, arg)
         elif arg.keyword is not None:
@@ -86,6 +83,19 @@ def evaluate_arguments(it: Interpreter, args: Sequence[cst.Arg]) -> Arguments:
             result.items.append(Argument(str(position), value, arg.value, arg))
             position += 1
     return result
+
+
+def _starred(it: Interpreter, value: Value) -> tuple[tuple[Value, ...], Value | None]:
+    """What a starred value gives: the known first elements, and any one of the others (None: there are none)."""
+    match value:
+        case Container(items=None):
+            return (), it.element(value)
+        case Container(items=items) if items is not None:
+            return items, None if value.kind == "tuple" else it.state.heap.get((value.oid, "[]"))  # appended later
+        case Known(role="iterator", element=element) if element is not None:
+            return (), element
+        case _:
+            return (), value
 
 
 def _unpack_keywords(it: Interpreter, result: Arguments, value: Value, arg: cst.Arg) -> None:

@@ -251,6 +251,8 @@ def subscript(it: Interpreter, node: cst.Subscript, owner: Value, keys: Sequence
             return result
         case ModuleValue():
             return ModuleValue(it.oid("item", owner.oid), parameters=owner.parameters, why=owner.why, made=owner.made)
+        case Known(role="iterator", element=ModuleValue() as layer):
+            return owner if key is None else layer  # list(model.children())[:-1]
         case Known(role="batch"):
             return replace(owner, qualified="part" if owner.qualified != "computed" else "computed")
         case Unknown():

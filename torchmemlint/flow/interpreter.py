@@ -537,6 +537,10 @@ class Interpreter:
         """The backward that proves that the value made here had a graph."""
         return self.proofs.get((site, index))
 
+    def proved_parts(self, site: Site) -> bool:
+        """Does a backward prove that single parts of what is made here had a graph?"""
+        return any(made is site and index >= 0 for made, index in self.proofs)
+
     def effect(self, name: str) -> None:
         """Something that concerns every function on the stack happens: a backward, an optimizer step."""
         self.effects.setdefault(self.frame.function, set()).add(name)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import micro_batches
+from torchmemlint.flow import layers, micro_batches
 from torchmemlint.flow.facts import LoaderIteration
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import Interpreter
@@ -73,7 +73,9 @@ def element_of(it: Interpreter, value: Value, node: cst.BaseExpression) -> Value
         case Tensor():
             result = tensor_from((value,), producer="iterate", made=it.site(node))
             return replace(result, exact=value.exact, kind=value.kind)
-        case ModuleValue(children=children) if children:
+        case ModuleValue(qualified="torch.nn.ModuleList" | "torch.nn.Sequential") as module if children := layers.grown(
+            it, module
+        ).children:
             element = children[0]
             for child in children[1:]:
                 element = join(element, child)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import calls, containers, held, overwriting, tensors, trainers, training
+from torchmemlint.flow import calls, containers, held, layers, overwriting, tensors, trainers, training
 from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import GuardedCall, Hook, LiveInput, ModuleCall, SequentialBuilt, Use, WeakCall
+from torchmemlint.flow.facts import GuardedCall, Hook, LiveInput, ModuleCall, Use, WeakCall
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import PIPELINE, Interpreter
 from torchmemlint.flow.program import ClassInfo
@@ -137,50 +137,36 @@ def build(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments)
     last = qualified.rpartition(".")[2]
     children: tuple[Value, ...] = ()
     if last in ("Sequential", "ModuleList") and qualified.startswith("torch.nn."):
-        children = _children(it, arguments)
-        if it.recording and last == "Sequential":
-            it.facts.sequentials.append(SequentialBuilt(made, it.scope, children, not arguments.unknown_positional))
+        children = layers.children(it, arguments)
+        it.state.heap.pop((it.oid(node, it.frame.path), "[]"), None)  # made anew, without what was added to the former
+        if last == "Sequential":
+            layers.record_sequential(it, node, children, arguments)
     parameters = known_modules.has_parameters(qualified)
     if children and all(isinstance(c, ModuleValue) and c.parameters is False for c in children):
         parameters = False
     if it.contracts.is_wrapper(qualified) and arguments.items and isinstance(arguments.items[0].value, ModuleValue):
         return arguments.items[0].value
+    oid = it.oid(node, it.frame.path)
+    if any(isinstance(c, ModuleValue) and _frozen(it, c) for c in children) and not any(
+        _trains(it, c) for c in children
+    ):
+        it.state.heap[(oid, "frozen")] = Flag(True, made)  # made of frozen layers
     return ModuleValue(
-        it.oid(node, it.frame.path),
+        oid,
         qualified,
         parameters=parameters,
         why=Step(made, f"`{shortened(text_of(node.func), 40)}` makes an nn.Module"),
         made=made,
         arguments=arguments.pairs() if activations.module_kind(qualified) else (),
         children=children,
+        single=layers.gives_one_tensor(qualified, children),
         loops=it.frame.loops,
     )
 
 
-def _children(it: Interpreter, arguments: Arguments) -> tuple[Value, ...]:
-    found: list[Value] = []
-    for item in arguments.items:
-        if item.name == "*":
-            return ()
-        if isinstance(item.value, Container):
-            found += _in_order(it, item.value)
-        else:
-            found.append(item.value)
-    return tuple(found)
-
-
-def _in_order(it: Interpreter, container: Container) -> list[Value]:
-    """The modules of a list, or of a dict or list of pairs with names, as they were written."""
-
-    def place(entry: tuple[str, Value, Site | None]) -> tuple[int, int]:
-        key, _, site = entry
-        return (int(key[1:-1]) if key[1:-1].isdigit() else 0, site.serial if site is not None else 0)
-
-    found: list[Value] = []
-    for _, value, _ in sorted(containers.entries(it, container), key=place):
-        pair = value.items if isinstance(value, Container) and value.items is not None else ()
-        found.append(pair[1] if len(pair) == 2 else value)
-    return found
+def _trains(it: Interpreter, value: Value) -> bool:
+    """May a part of a module have parameters that are trained?"""
+    return not isinstance(value, ModuleValue) or (value.parameters is not False and not _frozen(it, value))
 
 
 def _built_as_sequential(it: Interpreter, node: cst.Call, arguments: Arguments) -> bool:
@@ -189,10 +175,7 @@ def _built_as_sequential(it: Interpreter, node: cst.Call, arguments: Arguments) 
     cls = function.cls if function is not None else None
     if cls is None or not any(base.endswith("nn.Sequential") for base in cls.external_bases()):
         return False
-    if it.recording:
-        it.facts.sequentials.append(
-            SequentialBuilt(it.site(node), it.scope, _children(it, arguments), not arguments.unknown_positional)
-        )
+    layers.record_sequential(it, node, layers.children(it, arguments), arguments)
     return True
 
 
@@ -205,6 +188,8 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
         for given in arguments.values:
             it.use(given, Use.READ)
         return Unknown()  # `__call__` turns gradients off itself
+    if module.qualified in layers.CONTAINERS:
+        module = layers.grown(it, module)
     kind = activations.module_kind(module.qualified)
     if kind is not None and arguments.items and not method:
         inplace = overwriting.module_flag(module, kind)
@@ -275,7 +260,7 @@ def _opaque(
     elif graph is Graph.LIVE and len(history) < 5:
         history = (*history, Step(made, f"through `{shortened(text_of(node.func), 30)}`"))
     origins = base.origins | {origin} if module.parameters is not False else base.origins
-    exact = module.qualified.startswith("torch.nn.") and not _recurrent(module)
+    exact = module.single
     result = Tensor(
         graph,
         cap(origins),
@@ -291,13 +276,6 @@ def _opaque(
         pair = replace(result, exact=True, certain=True)
         return containers.literal(it, node, "tuple", [(node, pair), (node, pair)], False)
     return result
-
-
-def _recurrent(module: ModuleValue) -> bool:
-    last = module.children[-1] if module.children else None
-    if module.qualified == "torch.nn.Sequential" and isinstance(last, ModuleValue):
-        return not last.qualified.startswith("torch.nn.") or _recurrent(last)
-    return module.qualified.rpartition(".")[2] in ("LSTM", "GRU", "RNN", "LSTMCell", "MultiheadAttention", "Sequential")
 
 
 def _producer(module: ModuleValue) -> str:
@@ -492,6 +470,10 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
     site = it.site(node)
     if name == "__init__" and _built_as_sequential(it, node, arguments):
         return Constant(None, True)
+    if name in layers.GROWING and module.qualified in layers.CONTAINERS:
+        layers.grow(it, node, module, name, arguments)
+        if name not in ("add_module", "register_module"):
+            return module
     if name in ("eval", "train"):
         on = name == "train" and _train_flag(arguments) is not False
         if name == "train" and _train_flag(arguments) is None:
@@ -524,6 +506,8 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
         return Known("iterator", element=element)
     if name in ("named_modules", "named_children", "modules", "children"):
         part = ModuleValue(it.oid("part", module.oid), why=module.why, made=module.made)
+        if _frozen(it, module):
+            it.state.heap[(part.oid, "frozen")] = Flag(True, site)
         if name.startswith("named"):
             return Known(
                 "iterator",
@@ -559,7 +543,7 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
     if name == "forward":
         return call(it, node, module, arguments)
     if name in _PARTS and module.cls is None:
-        return replace(module, qualified="", parameters=None)
+        return replace(module, qualified="", parameters=None, single=False)
     if name in FORWARD_METHODS or (module.cls is None and name in FORWARD_METHODS):
         return call(it, node, module, arguments, method=name)
     if module.cls is None and _attribute_is_module(it, node):
@@ -587,7 +571,9 @@ def part_method(it: Interpreter, node: cst.Call, owner: Unknown, name: str, argu
     """A method of a part of a module: `model.visual.encode(x)`."""
     module = owner.part_of
     if module is not None and (name in FORWARD_METHODS - _OF_TOKENIZERS or _attribute_is_module(it, node)):
-        return call(it, node, replace(module, cls=None, qualified="", parameters=None), arguments, method=name)
+        return call(
+            it, node, replace(module, cls=None, qualified="", parameters=None, single=False), arguments, method=name
+        )
     return calls.unknown_call(it, node, owner, arguments)
 
 

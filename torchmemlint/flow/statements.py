@@ -158,6 +158,9 @@ def _part(it: Interpreter, value: Value, index: int, node: cst.BaseExpression) -
                 return replace(value, graph=Graph.LIVE)
             if value.exact or value.producer in torch_api.SPLITTERS:
                 return replace(value, exact=True, producer="unpack")
+            if value.producer == "proved" and proof is None and it.proved_parts(it.site(node)):
+                graph = Graph.UNKNOWN  # a backward runs through another part: this one may be detached
+                return replace(value, graph=graph, history=(), part=index, certain=False, producer="unpack")
             found = proof is not None
             return replace(value, exact=found, part=-1 if found else index, certain=found, producer="unpack")
         case Unknown():

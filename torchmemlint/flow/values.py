@@ -169,7 +169,8 @@ class ModuleValue(Value):
     why: Step | None = None  # what shows that it is a module
     made: Site | None = None
     arguments: tuple[tuple[str, Value], ...] = ()  # constructor arguments that rules ask about, positional as "0", ...
-    children: tuple[Value, ...] = ()  # of a Sequential, in order
+    children: tuple[Value, ...] = ()  # of a Sequential, in order; one stands for all of a list of unknown length
+    single: bool = False  # whatever it is called with, it gives one tensor
     loops: Loops = ()
 
 
@@ -386,7 +387,15 @@ def _join_modules(a: ModuleValue, b: ModuleValue) -> ModuleValue:
     if alike and (a.cls is not None or a.qualified):
         return a
     same = a.parameters is b.parameters
-    return replace(a, cls=None, qualified="", parameters=a.parameters if same else None, arguments=(), children=())
+    return replace(
+        a,
+        cls=None,
+        qualified="",
+        parameters=a.parameters if same else None,
+        arguments=(),
+        children=(),
+        single=a.single and b.single,
+    )
 
 
 def _union(a: tuple[Container, ...], b: tuple[Container, ...]) -> tuple[Container, ...]:
