@@ -42,9 +42,10 @@ class NoOpGradModeRule(Rule):
     ```
 
     ## Fix safety
-    Safe: `with torch.no_grad:` raises today and gets its call; `module.requires_grad = False` becomes
-    `module.requires_grad_(False)`, which is what it says. A bare statement has no fix: only its author knows what it
-    was to cover; a class needs the decorator on its methods.
+    Safe: `with torch.no_grad:` raises today and gets its call. Unsafe: `module.requires_grad = False` becomes
+    `module.requires_grad_(False)`, which is what it says; but where an optimizer has the module's parameters, it was
+    trained until now and no longer is. A bare statement has no fix: only its author knows what it was to cover; a class
+    needs the decorator on its methods.
 
     ## When it stays silent
     `torch.set_grad_enabled(False)` as a statement does take effect, and is not reported.
@@ -100,7 +101,7 @@ def _fix(mode: NoOpGradMode) -> Fix | None:
         statement = mode.statement
         return Fix(
             "Use `requires_grad_(False)`",
-            Applicability.SAFE,
+            Applicability.UNSAFE,
             (Edit(statement.span, f"{mode.text}.requires_grad_(False)"),),
         )
     return None

@@ -47,10 +47,11 @@ class LoaderRespawnsWorkers(Rule):
     ```
 
     ## Fix safety
-    Safe: the same data comes out. Where the file seeds torch's generator, or hands one to the loader, the fix is
-    unsafe: measured, a loader with persistent workers draws fewer seeds, so from the second epoch on a seeded program
-    shuffles in another (equally random) order. Where the number of workers is an option, the fix asks whether it is
-    above 0, since persistent workers without workers are an error.
+    Unsafe: the same data comes out, with other random numbers. Each start of the workers draws a seed for them from
+    torch's generator; workers that persist are seeded once. Measured: from the second pass on, a program that is seeded
+    (here or by who runs it) shuffles in another order, augments and drops out otherwise, all equally random. Where the
+    number of workers is an option, the fix asks whether it is above 0, since persistent workers without workers are an
+    error.
 
     ## When it stays silent
     The number of workers is 0 or not known; the loader is built inside the loop, or iterated over once; somebody wrote
@@ -65,7 +66,7 @@ class LoaderRespawnsWorkers(Rule):
     code = "TML404"
     name = "loader-respawns-workers"
     severity = Severity.ADVICE
-    fix = Applicability.SAFE
+    fix = Applicability.UNSAFE
     why = "worker processes, and their copies of the data set, are made anew in every epoch"
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
@@ -100,21 +101,15 @@ class LoaderRespawnsWorkers(Rule):
             if given is None:
                 return None
             value = f"{text_of(given)} > 0"
-        seeded = _seeds(facts) or loader.get("generator") is not None
         return Fix(
             "Keep the workers between passes",
-            Applicability.UNSAFE if seeded else Applicability.SAFE,
+            Applicability.UNSAFE,
             adding(facts, loader.site, f"persistent_workers={value}"),
         )
 
 
 def _number(loader: Loader, count: int) -> str:
     return "workers" if is_default(loader.get("num_workers")) else f"{count} worker{'s' if count > 1 else ''}"
-
-
-def _seeds(facts: FileFacts) -> bool:
-    called = {path.rpartition(".")[2] for outline in facts.program.outlines() for path in outline.called}
-    return bool(called & {"manual_seed", "seed_everything", "set_seed", "seed_all", "set_random_seed", "random_seed"})
 
 
 def _dataset_changes(facts: FileFacts, loader: Loader) -> bool:
