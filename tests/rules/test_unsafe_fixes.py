@@ -40,7 +40,9 @@ PERSISTENT = {
 }
 
 
-@pytest.mark.parametrize(("name", "written"), (FROZEN | PERSISTENT).items(), ids=lambda part: part if isinstance(part, str) else "")
+@pytest.mark.parametrize(
+    ("name", "written"), (FROZEN | PERSISTENT).items(), ids=lambda part: part if isinstance(part, str) else ""
+)
 def test_it_is_made_when_unsafe_fixes_are_asked_for(name: str, written: tuple[str, ...]) -> None:
     path = FIXTURES / name
     text = path.read_text()
