@@ -11,6 +11,8 @@ import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from torchmemlint.measured import Measured
+
 
 class Severity(enum.Enum):
     """What happens if the code ships: see the rule catalogue in the documentation."""
@@ -94,6 +96,7 @@ class Finding:
     fix: Fix | None = None
     why: str = ""  # why the pattern costs memory, one sentence
     fingerprint: str = field(default="", compare=False)  # survives moved lines; set by the engine
+    measured: Measured | None = field(default=None, compare=False)  # by an earlier run of a program; set by the engine
 
 
 class Lead(enum.Enum):

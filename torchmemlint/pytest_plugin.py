@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from torchmemlint.runtime.sizes import format_size, parse_size
+from torchmemlint.sizes import format_size, parse_size
 
 if TYPE_CHECKING:
     from torchmemlint.runtime import MemoryUse

@@ -1,10 +1,13 @@
 """What gets imported, seen from fresh processes with the real rules."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from torchmemlint.measured import Measured, Measurements, Verdict
 
 SCRIPT = """
 import sys
@@ -43,6 +46,18 @@ def test_a_tree_without_torch_is_not_parsed(tmp_path: Path) -> None:
         tmp_path,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_showing_what_was_measured_imports_neither_torch_nor_what_measures(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\nwith torch.no_grad:\n    pass\n")
+    found = fresh(["--isolated", "--jobs=1", "--output-format=json", "a.py"], [], tmp_path)
+    figures = Measured(Verdict.CONFIRMED, "cpu", "", "2.13.0", "2026-11-21", "a.py", 1024.0, 0)
+    (finding,) = json.loads(found.stdout)
+    kept = Measurements(tmp_path).with_figures(finding["fingerprint"], "TML202", tmp_path / "a.py", figures)
+    (tmp_path / "torchmemlint-measured.json").write_text(kept.to_text())
+    done = fresh(["--isolated", "--jobs=1", "a.py"], ["torch", "torchmemlint.runtime.verification", "rich"], tmp_path)
+    assert "= measured: +1.0 KiB per step (cpu, 2026-11-21)" in done.stdout
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_module_and_exit_code(tmp_path: Path) -> None:

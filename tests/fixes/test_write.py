@@ -71,3 +71,18 @@ def test_a_file_that_is_gone_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write_atomically(tmp_path / "gone.py", b"new")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_file_comes_whole_and_with_the_usual_mode(tmp_path: Path) -> None:
+    mask = os.umask(0o027)
+    try:
+        write_atomically(tmp_path / "new.json", b"new", create=True)
+    finally:
+        assert os.umask(mask) == 0o027
+    assert (tmp_path / "new.json").read_bytes() == b"new"
+    assert stat.S_IMODE((tmp_path / "new.json").stat().st_mode) == 0o640
+    write_atomically(tmp_path / "new.json", b"newer", create=True)
+    assert (tmp_path / "new.json").read_bytes() == b"newer"
+    assert [one.name for one in tmp_path.iterdir()] == ["new.json"]
+    with pytest.raises(FileNotFoundError):
+        write_atomically(tmp_path / "no" / "new.json", b"new", create=True)

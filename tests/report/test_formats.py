@@ -10,6 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from torchmemlint.engine.run import FixedFile, RunReport
 from torchmemlint.findings import Evidence, Finding, Severity
+from torchmemlint.measured import Measured, Verdict
 from torchmemlint.report import OUTPUT_FORMATS, write, write_diff
 
 from .samples import ROOT, accumulation, evaluation, loader, render, report, span
@@ -136,3 +137,15 @@ def test_messages_cannot_reach_the_terminal() -> None:
         text = render(report(nasty), output_format)  # type: ignore[arg-type]
         assert "\x1b" not in text
         assert "two lines and ␛[2J an escape" in text
+
+
+def test_a_measured_figure_stands_before_the_fix_and_before_the_place_elsewhere() -> None:
+    told = Measured(Verdict.CONFIRMED, "simulated", "A100 40GB", "2.13.0", "2026-11-21", "train.py", 50331648.0, 0, 0)
+    finding = replace(accumulation(), measured=told)
+    lines = [line.strip() for line in render(report(finding), "full").splitlines()]
+    place = lines.index("= measured: +48.0 MiB per step (simulated A100 40GB, 2026-11-21)")
+    assert lines[place - 1].startswith("= why: ")
+    assert lines[place + 1].startswith("= fix (safe): ")
+    assert render(report(finding, show_summary=False), "concise").endswith(
+        "to the next (measured: +48.0 MiB per step, simulated) (see src/meter.py:3)\n"
+    )

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import jsonschema
 import pytest
 
 from torchmemlint.engine.run import RunReport
+from torchmemlint.measured import Measured, Verdict
 from torchmemlint.rules.registry import all_rules
 
 from .samples import ROOT, accumulation, render, report
@@ -96,6 +98,16 @@ def test_values() -> None:
         "fingerprint": "0123456789abcdef",
         "url": "https://torchmemlint.readthedocs.io/rules/TML101/",
     }
+
+
+def test_a_measured_figure_is_one_more_field() -> None:
+    told = Measured(Verdict.NOT_FIXABLE, "cuda", "NVIDIA L4", "2.13.0", "2026-11-21", "a.py", line_per_step=2048.5)
+    (plain,) = json.loads(render(report(accumulation()), "json"))
+    (found,) = json.loads(render(report(replace(accumulation(), measured=told)), "json"))
+    assert found == {**plain, "measured": told.to_json()}
+    jsonschema.validate([found], SCHEMA, jsonschema.Draft202012Validator)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate([{**found, "measured": {**found["measured"], "peak": "much"}}], SCHEMA)
 
 
 def test_ruff_s_own_output_has_no_field_that_ours_lacks_and_the_same_kinds_of_values(tmp_path: Path) -> None:

@@ -242,6 +242,8 @@ def _show(report: RunReport, output: Output, stream: TextIO, *, color: bool) -> 
 
 
 def _exit_code(report: RunReport, output: Output, *, exit_zero: bool) -> int:
+    for notice in report.notices:
+        complain("warning", notice)
     for error in report.errors:
         complain("error", error)
     if output.verbose:

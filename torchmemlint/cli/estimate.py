@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from torchmemlint.runtime.estimates.plan import FLOATING, Input, Plan, dtype_name
-from torchmemlint.runtime.sizes import format_size
+from torchmemlint.sizes import format_size
 
 if TYPE_CHECKING:
     from rich.console import Console

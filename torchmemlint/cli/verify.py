@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
+    from torchmemlint.config.resolver import Resolver
     from torchmemlint.runtime.order import Program
     from torchmemlint.runtime.verification import VerifyReport
 
@@ -56,6 +59,12 @@ _SELECTOR = "RULE_SELECTOR"
     "--output-file", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to a file."
 )
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write the report also as an HTML page.")
+@click.option("--record", is_flag=True, help="Keep the figures: `check` then shows them beside the findings.")
+@click.option(
+    "--record-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Keep them in this file instead of the configured one.",
+)
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def verify(script: str | None, arguments: tuple[str, ...], **options: Any) -> int:
@@ -67,6 +76,7 @@ def verify(script: str | None, arguments: tuple[str, ...], **options: Any) -> in
     cannot be measured.
     """
     from torchmemlint.config.errors import ConfigError
+    from torchmemlint.measured import MeasurementsError
     from torchmemlint.runtime.launch import missing_torch
 
     missing = missing_torch()
@@ -76,6 +86,8 @@ def verify(script: str | None, arguments: tuple[str, ...], **options: Any) -> in
     if options["rules"] or options["all_rules"]:
         if script is not None:
             raise click.UsageError("Give either a script, or --rule or --all-rules.")
+        if options["record"] or options["record_file"] is not None:
+            raise click.UsageError("--record keeps figures of a script's findings, not of a rule's experiment.")
         from torchmemlint.cli.experiments import run_experiments
 
         return run_experiments(options["rules"], options["backend"], options["output_format"])
@@ -86,6 +98,9 @@ def verify(script: str | None, arguments: tuple[str, ...], **options: Any) -> in
         return _verify(program, options)
     except ConfigError as error:
         raise click.UsageError(str(error)) from None
+    except MeasurementsError as error:
+        complain("error", str(error))
+        return 2
 
 
 def program_of(script: str, arguments: tuple[str, ...], *, module: bool) -> Program:
@@ -115,6 +130,7 @@ def _verify(program: Program, options: dict[str, Any]) -> int:
         options["unsafe_fixes"],
         options["temporary_directory"],
     )
+    recorder = _recorder(resolver, options)
     with Progress(enabled=is_terminal(sys.stderr) and not options["quiet"]) as progress:
         try:
             report = verify(program, resolver, how, progress)
@@ -124,12 +140,43 @@ def _verify(program: Program, options: dict[str, Any]) -> int:
                 click.echo(error.details.rstrip(), err=True)
             complain("error", str(error))
             return 2
-    _write(report, resolver.root, options)
-    if options["html"] is not None:
-        from torchmemlint.report.page.page import verification_page
+    try:
+        _write(report, resolver.root, options)
+        if options["html"] is not None:
+            from torchmemlint.report.page.page import verification_page
 
-        write_page(options["html"], verification_page(report, resolver.root))
+            write_page(options["html"], verification_page(report, resolver.root))
+    finally:  # figures that took minutes are not lost for a report that cannot be written
+        if recorder is not None:
+            recorder(report)
     return int(report.confirmed)
+
+
+def _recorder(resolver: Resolver, options: dict[str, Any]) -> Callable[[VerifyReport], None] | None:
+    """What keeps the figures, if that is wanted. Raises MeasurementsError where it is known now that it could not."""
+    given: Path | None = options["record_file"]
+    if given is None and not options["record"]:
+        return None
+    from torchmemlint.report.places import shown_path
+    from torchmemlint.runtime import recording
+
+    def file_for(filename: Path) -> Path:
+        # Where `check` looks for it, unless told otherwise.
+        return given or resolver.settings_for(filename.parent).measurements_file
+
+    def keep(report: VerifyReport) -> None:
+        counts = recording.record(report, file_for, date.today().isoformat())
+        if options["quiet"]:
+            return
+        if not counts:
+            complain("notice", "nothing was measured of any finding, so there is nothing to record")
+        for path, count in counts.items():
+            complain(
+                "notice", f"recorded {count} finding{'' if count == 1 else 's'} in {shown_path(path, resolver.root)}"
+            )
+
+    recording.check(file_for(resolver.root / "script.py"))
+    return keep
 
 
 def _write(report: VerifyReport, root: Path, options: dict[str, Any]) -> None:

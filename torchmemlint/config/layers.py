@@ -33,6 +33,7 @@ class Layer:
     extend_exclude: tuple[str, ...] | None = None
     respect_gitignore: bool | None = None
     cache_dir: str | None = None
+    measurements: str | None = None
     target_torch: str | None = None
     contracts: tuple[Framework, ...] | None = None
 

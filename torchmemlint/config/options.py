@@ -11,6 +11,7 @@ from torchmemlint.config.contracts import read_frameworks
 from torchmemlint.config.errors import ConfigError, did_you_mean
 from torchmemlint.config.selection import expand
 from torchmemlint.findings import Severity
+from torchmemlint.measured import FILE_NAME
 
 T = TypeVar("T")
 
@@ -191,6 +192,15 @@ OPTIONS = (
         '".torchmemlint_cache"',
         "Where results are kept between runs, relative to the configuration's directory.",
         'cache-dir = "~/.cache/torchmemlint"',
+        string,
+    ),
+    Option(
+        "measurements",
+        "path",
+        f'"{FILE_NAME}"',
+        "The file in which `torchmemlint verify --record` keeps what findings were measured to cost, relative to the "
+        "configuration's directory. `check` reads it, where it is there, and shows the figures beside the findings.",
+        'measurements = "benchmarks/measured.json"',
         string,
     ),
     Option(

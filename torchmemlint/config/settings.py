@@ -16,6 +16,7 @@ from torchmemlint.config.layers import Layer
 from torchmemlint.config.requirement import oldest_torch
 from torchmemlint.config.selection import Selection, enabled, expand, specificity
 from torchmemlint.findings import Severity
+from torchmemlint.measured import FILE_NAME
 
 DEFAULT_EXCLUDED_NAMES = frozenset(
     """
@@ -40,8 +41,14 @@ class Settings:
     extend_exclude: tuple[str, ...] = ()
     respect_gitignore: bool = True
     cache_dir: Path | None = None
+    measurements: Path | None = None  # None: FILE_NAME beside the configuration
     target_torch: str | None = None
     contracts: tuple[Framework, ...] = ()  # besides the linter's own
+
+    @property
+    def measurements_file(self) -> Path:
+        """Where the figures of findings that were verified lie, if there are any."""
+        return self.measurements or self.root / FILE_NAME
 
     def rules_for(self, path: str) -> frozenset[str]:
         """The codes of the rules to check in the file at an absolute path."""
@@ -90,6 +97,7 @@ def resolve(layer: Layer, root: Path, source: Path | None, command_line: Sequenc
         extend_exclude=layer.extend_exclude or (),
         respect_gitignore=layer.respect_gitignore is not False,
         cache_dir=root / Path(layer.cache_dir).expanduser() if layer.cache_dir else None,
+        measurements=root / Path(layer.measurements).expanduser() if layer.measurements else None,
         target_torch=layer.target_torch or oldest_torch(root),
         contracts=layer.contracts or (),
     )

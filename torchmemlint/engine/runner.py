@@ -81,7 +81,7 @@ def _profile(settings: Settings, path: Path, fixing: Fixing, unsafe: bool) -> Pr
 
 
 def _report(results: Sequence[FileResult], request: Request, at_hand: dict[Path, bytes]) -> RunReport:
-    findings = tuple(finding for result in results for finding in result.findings)
+    findings, notices = _with_figures(results, request.resolver)
     fixed = tuple(result.fixed for result in results if result.fixed is not None)
     errors = [result for result in results if result.error is not None]
     return RunReport(
@@ -90,6 +90,7 @@ def _report(results: Sequence[FileResult], request: Request, at_hand: dict[Path,
         files_skipped=sum(result.skipped for result in results),
         fixed=fixed,
         sources=_Sources({one.filename: one.after for one in fixed}, at_hand),
+        notices=notices,
         fixes_applied_to_disk=request.fixing is Fixing.WRITE,
         unsafe_fixes=request.unsafe,
         failing=sum(_fails(finding, request.resolver) for finding in findings),
@@ -97,6 +98,16 @@ def _report(results: Sequence[FileResult], request: Request, at_hand: dict[Path,
         context=_context(results),
         tracebacks=tuple(result.details for result in errors if result.details is not None),
     )
+
+
+def _with_figures(results: Sequence[FileResult], resolver: Resolver) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+    """The findings, each with what was measured of it, and what is wrong with the files of measurements."""
+    findings = tuple(finding for result in results for finding in result.findings)
+    if not findings:
+        return (), ()
+    from torchmemlint.engine import figures
+
+    return figures.attach(findings, resolver)
 
 
 def _context(results: Sequence[FileResult]) -> tuple[ContextFile, ...]:

@@ -1,4 +1,7 @@
-"""One line for each finding: `path:row:column: CODE [*] message`, and where in other files its evidence stands."""
+"""One line for each finding: `path:row:column: CODE [*] message`.
+
+At its end, in brackets, stands what was measured of it, and where in other files its evidence stands.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,15 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
             paint.severity(finding.severity, finding.code),
             paint.fixable(sign),
             show(" ".join(finding.message.split())).text,
+            paint.faint(_measured(finding)),
             paint.faint(_see(finding, root)),
         )
         yield " ".join(part for part in parts if part)
+
+
+def _measured(finding: Finding) -> str:
+    """`(measured: +48.0 MiB per step)`: what an earlier run told."""
+    return f"(measured: {finding.measured.brief})" if finding.measured is not None else ""
 
 
 def _see(finding: Finding, root: Path) -> str:

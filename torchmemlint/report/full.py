@@ -48,6 +48,8 @@ def finding_lines(finding: Finding, report: RunReport, root: Path, paint: Paint)
     yield from _chain_lines(chain, margin, paint)
     if finding.why:
         yield f"{margin}{paint.strong('why')}: {_one_line(finding.why)}"
+    if finding.measured is not None:
+        yield f"{margin}{paint.strong('measured')}: {_one_line(finding.measured.sentence)}"
     if finding.fix is not None:
         word, trust = _TRUST[finding.fix.applicability]
         note = f" {paint.faint(f'({trust})')}" if trust else ""

@@ -1,7 +1,8 @@
 """The findings as a JSON list in the shape of ruff's.
 
 Every field of ruff's own output is there (`cell` and `noqa_row` too), so what reads that reads this; `evidence`
-and `fingerprint` are added. `schema.json` beside this module describes it.
+and `fingerprint` are added, and `measured` where an earlier run told what the finding costs. `schema.json` beside
+this module describes it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ def text(report: RunReport, root: Path) -> str:
 
 def finding_object(finding: Finding, root: Path) -> dict[str, Any]:
     """One finding."""
+    told = {} if finding.measured is None else {"measured": finding.measured.to_json()}
     return {
         "cell": None,
         "code": finding.code,
@@ -37,6 +39,7 @@ def finding_object(finding: Finding, root: Path) -> dict[str, Any]:
         "fix": None if finding.fix is None else _fix(finding.fix),
         "fingerprint": finding.fingerprint,
         "url": rule_url(finding.code),
+        **told,
     }
 
 

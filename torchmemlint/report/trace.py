@@ -16,8 +16,8 @@ from torchmemlint.report.sparkline import sparkline
 from torchmemlint.runtime.holders import Holder
 from torchmemlint.runtime.ledger import Site
 from torchmemlint.runtime.results import RunResult
-from torchmemlint.runtime.sizes import format_size
 from torchmemlint.runtime.trace_report import TracedLeak, TraceReport
+from torchmemlint.sizes import format_size
 
 _LINES = 8
 _MADE = 4

@@ -11,20 +11,20 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
+from torchmemlint.measured import Verdict
 from torchmemlint.report.places import emit, shown_path
 from torchmemlint.report.sparkline import sparkline
 from torchmemlint.runtime.compare import steadily
 from torchmemlint.runtime.growth import Growth
-from torchmemlint.runtime.sizes import format_size
 from torchmemlint.runtime.verification import (
     Comparison,
     Difference,
     Figures,
     FindingResult,
     Sameness,
-    Verdict,
     VerifyReport,
 )
+from torchmemlint.sizes import format_size
 
 _STYLES = {
     Verdict.CONFIRMED: "bold red",

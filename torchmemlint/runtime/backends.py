@@ -53,6 +53,11 @@ class Backend(abc.ABC):
         """The bytes of which the allocator's blocks are multiples; 1 where there is no such allocator."""
         return 1
 
+    @property
+    def card_name(self) -> str:
+        """The GPU, real or simulated; empty where the host is measured."""
+        return ""
+
     def describe(self) -> str:
         """The backend in words, for a report's first line."""
         return self.name
@@ -124,9 +129,14 @@ class Cuda(Backend):
         """The caching allocator rounds up to 512 bytes."""
         return BLOCK if device in self._before else 1
 
+    @property
+    def card_name(self) -> str:
+        """As its driver calls it."""
+        return torch.cuda.get_device_name()
+
     def describe(self) -> str:
         """The card and the torch that ran it."""
-        return f"cuda ({torch.cuda.get_device_name()}, torch {torch.__version__})"
+        return f"cuda ({self.card_name}, torch {torch.__version__})"
 
 
 def choose(name: str = "auto", *, fake: bool = False, card: str | None = None) -> Backend:

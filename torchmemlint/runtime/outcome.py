@@ -94,6 +94,7 @@ class _Outcome:
         return {
             "backend": backend.name,
             "description": backend.describe(),
+            "card": backend.card_name,
             "device": device,
             "peak": memory.peak,
             "peak_reserved": memory.peak_reserved,

@@ -12,11 +12,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from torchmemlint.measured import SIMULATED
 from torchmemlint.runtime.curve import NO_CURVE, Curve
 from torchmemlint.runtime.growth import NO_GROWTH, Growth
-
-SIMULATED = "simulated"
-"""The backend whose figures come from a model of the device."""
 
 
 class End(enum.Enum):
@@ -90,6 +88,7 @@ class RunResult:
     exit_code: int | None = None
     backend: str = ""
     description: str = ""  # of the backend, for people
+    card: str = ""  # the GPU, real or simulated; empty where the host is measured
     device: str = ""
     torch: str = ""
     python: str = ""

@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 import torch
 
+from torchmemlint.measured import SIMULATED
 from torchmemlint.runtime import backends, internals
 from torchmemlint.runtime.aside import Aside
 from torchmemlint.runtime.evidence import Watch
@@ -33,7 +34,7 @@ from torchmemlint.runtime.loops import Entry, LoopWatch, StopRun
 from torchmemlint.runtime.memory import MemoryUse
 from torchmemlint.runtime.order import Order, Program, ProjectFiles
 from torchmemlint.runtime.outcome import outcome
-from torchmemlint.runtime.results import SIMULATED, RunResult
+from torchmemlint.runtime.results import RunResult
 from torchmemlint.runtime.steps import Steps
 from torchmemlint.runtime.values import Values
 

@@ -10,19 +10,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from torchmemlint.measured import Verdict
 from torchmemlint.runtime.growth import Growth
 from torchmemlint.runtime.results import RunResult
-
-
-class Verdict(enum.Enum):
-    """What the measurement says about a finding."""
-
-    CONFIRMED = "confirmed"  # its fix saves bytes
-    CHANGES_RESULTS = "fix changes results"  # whether or not it saves bytes
-    FIX_FAILS = "fix fails"  # the fixed program does not run
-    NO_EFFECT = "no effect here"
-    NOT_REACHED = "not reached by this run"
-    NOT_FIXABLE = "not fixable"  # there is no fix to compare with
 
 
 class Sameness(enum.Enum):

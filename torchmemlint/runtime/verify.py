@@ -22,6 +22,7 @@ from torchmemlint.findings import Finding
 from torchmemlint.fixes.apply import fix_text
 from torchmemlint.fixes.edits import BOM
 from torchmemlint.fixes.eligibility import eligible
+from torchmemlint.measured import Verdict
 from torchmemlint.report.json_format import finding_object
 from torchmemlint.report.places import shown_path
 from torchmemlint.runtime.compare import compare, difference, saved_where, saves, steadily
@@ -38,7 +39,6 @@ from torchmemlint.runtime.verification import (
     Difference,
     FindingResult,
     Sameness,
-    Verdict,
     VerifyReport,
 )
 from torchmemlint.source.decoding import SourceText, decode, read
@@ -203,7 +203,8 @@ class _Verification:
     def _lint(self, files: Sequence[str]) -> tuple[list[Finding], tuple[str, ...]]:
         paths = tuple(sorted({Path(file).resolve() for file in files}))
         checked = run(Request(paths, self._resolver, jobs=1))
-        return list(checked.findings), checked.errors
+        # What an earlier run told of them has no place in this one's report.
+        return [replace(one, measured=None) for one in checked.findings], checked.errors
 
     def _fix_alone(self, finding: Finding) -> _Fixed:
         if finding.fix is None or not finding.fix.edits:

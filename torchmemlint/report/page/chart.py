@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchmemlint.runtime.curve import Curve
-from torchmemlint.runtime.sizes import format_size
+from torchmemlint.sizes import format_size
 
 WIDTH, HEIGHT = 960, 260
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 8, 8, 24

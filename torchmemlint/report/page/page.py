@@ -12,9 +12,9 @@ from torchmemlint.report.places import shown_path
 from torchmemlint.report.trace import leak_texts
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.results import RunResult
-from torchmemlint.runtime.sizes import format_size
 from torchmemlint.runtime.trace_report import TraceReport
 from torchmemlint.runtime.verification import FindingResult, VerifyReport
+from torchmemlint.sizes import format_size
 
 KINDS = tuple(kind.label for kind in Kind)
 _LINES = 15

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.runtime.experiments.outcome import Effect, Figures, Outcome
-from torchmemlint.runtime.sizes import format_size
+from torchmemlint.sizes import format_size
 
 NOTICEABLE = 0.05
 """The share of a step's time that must differ before it is more than noise."""

@@ -87,6 +87,11 @@ class Simulated(Backend):
         """As the model of the allocator rounds."""
         return ROUND if device == GPU else 1
 
+    @property
+    def card_name(self) -> str:
+        """The card whose allocator is modelled."""
+        return cards.short_name(self.card)
+
     def describe(self) -> str:
         """That it is a model, and of which card."""
         how = "shapes only, " if self.fake else ""

@@ -68,9 +68,14 @@ def card(name: str) -> Card:
 
 def title(one: Card) -> str:
     """The card as a sentence names it: `an A100 40GB`."""
+    name = short_name(one)
+    return f"{'an' if name[0] in 'AHLR' else 'a'} {name}"  # as the letters are read
+
+
+def short_name(one: Card) -> str:
+    """The card as people call it: `A100 40GB`."""
     words = {"a100-40gb": "A100 40GB", "a100-80gb": "A100 80GB", "v100-16gb": "V100 16GB", "v100-32gb": "V100 32GB"}
     for key, known in CARDS.items():
         if known == one:
-            name = words.get(key, key.upper().replace("RTX", "RTX "))
-            return f"{'an' if name[0] in 'AHLR' else 'a'} {name}"  # as the letters are read
-    return f"a {one.name}"
+            return words.get(key, key.upper().replace("RTX", "RTX "))
+    return one.name

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchmemlint.runtime.sizes import format_size, parse_size
+from torchmemlint.sizes import format_size, parse_size
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,33 @@
+"""What earlier runs of a program told of the findings, from the files of measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from torchmemlint.config.resolver import Resolver
+from torchmemlint.findings import Finding
+from torchmemlint.measured import Measurements, MeasurementsError, read_measurements
+
+
+def attach(findings: Iterable[Finding], resolver: Resolver) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+    """The findings with their figures, and one line for each file that should have some but cannot be read.
+
+    A finding is worth reporting without its figure, so such a file does not end the run.
+    """
+    kept: dict[Path, Measurements | None] = {}
+    problems: list[str] = []
+    told = []
+    for finding in findings:
+        path = resolver.settings_for(finding.filename.parent).measurements_file
+        if path not in kept:
+            try:
+                kept[path] = read_measurements(path)
+            except MeasurementsError as error:
+                kept[path] = None
+                problems.append(f"{error}; findings are shown without their figures")
+        measurements = kept[path]
+        figures = None if measurements is None else measurements.of(finding.fingerprint, finding.filename)
+        told.append(finding if figures is None else replace(finding, measured=figures))
+    return tuple(told), tuple(problems)
