@@ -260,6 +260,28 @@ def test_saving_and_loading(cuda: Simulated) -> None:
     assert cuda.allocator.allocated == 0
 
 
+def test_what_was_on_the_gpu_is_loaded_there(cuda: Simulated) -> None:
+    model = nn.Linear(64, 64, bias=False).to("cuda")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    model(torch.ones(4, 64, device="cuda")).sum().backward()
+    optimizer.step()
+    file = io.BytesIO()
+    torch.save([model, optimizer.state_dict(), torch.ones(4)], file)
+    before = cuda.ledger.live["cuda:0"]
+    loaded, state, host = torch.load(io.BytesIO(file.getvalue()), weights_only=False)
+    assert loaded.weight.is_cuda
+    assert all(one["momentum_buffer"].is_cuda for one in state["state"].values())
+    assert not host.is_cuda
+    assert cuda.ledger.live["cuda:0"] - before == 2 * 64 * 64 * 4  # weight and momentum, no gradient
+    assert loaded(torch.ones(4, 64, device="cuda")).is_cuda
+    del loaded, state
+    there = torch.load(io.BytesIO(file.getvalue()), map_location={"cuda:0": "cpu"}, weights_only=False)
+    assert not there[0].weight.is_cuda
+    there = torch.load(io.BytesIO(file.getvalue()), map_location=lambda storage, location: storage, weights_only=False)
+    assert not there[0].weight.is_cuda
+    assert torch.equal(there[0].weight, model.weight.cpu())
+
+
 @pytest.mark.parametrize("workers", [0, 1])
 def test_loaders(cuda: Simulated, workers: int) -> None:
     loader = DataLoader(TensorDataset(torch.ones(8, 4)), batch_size=2, num_workers=workers, pin_memory=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from torchmemlint.runtime.estimates.fitting import MOST
 from torchmemlint.runtime.estimates.plan import FLOATING, Input, Plan, dtype_name
 from torchmemlint.sizes import format_size
 
@@ -136,8 +137,10 @@ def show(found: Estimate, console: Console) -> None:
     table.add_row("peak reserved", format_size(use.reserved), "the allocator's segments")
     table.add_row("with a CUDA context", f"{format_size(low)} to {format_size(high)}", _verdict(found))
     console.print(table)
-    if found.largest_batch is not None:
-        console.print(f"\nThe largest batch that fits: about {found.largest_batch:,}.")
+    if found.largest_batch == MOST:
+        console.print(f"\nMore than {MOST:,} examples fit in a batch.")
+    elif found.largest_batch is not None:
+        console.print(f"\nThe largest batch that fits: {found.largest_batch:,}.")
     elif found.remedies:
         console.print("\nNot even a batch of one fits.")
     _show_layers(found, console)

@@ -112,11 +112,19 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         index = self.index_of(tensor)
         return None if index is None else self.ledger.device(index)
 
+    def device_of_storage(self, storage: torch.UntypedStorage) -> str | None:
+        """The device on which a storage is counted; None where it was never seen."""
+        index = self._index_of.get(internals.storage_key(storage))
+        return None if index is None else self.ledger.device(index)
+
     def place(self, tensor: torch.Tensor, device: str) -> None:
         """Note that a tensor's storage, seen before or not, is counted on a device from now on."""
         storage = internals.storage_of(tensor)
-        if storage is None:
-            return
+        if storage is not None:
+            self.place_storage(storage, device)
+
+    def place_storage(self, storage: torch.UntypedStorage, device: str) -> None:
+        """The same for a storage that has no tensor yet."""
         key = internals.storage_key(storage)
         self._end(key)
         site, loading = self.sites.current(2)

@@ -8,14 +8,14 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - everyone calls it so
+from torch import serialization
 
 from torchmemlint.runtime import internals
 from torchmemlint.runtime.simulated.autocast import Autocast, converts_within
 from torchmemlint.runtime.simulated.hollow import is_unknown
 from torchmemlint.runtime.simulated.mapping import Mapping
-from torchmemlint.runtime.simulated.placement import GPU, GPU_DEVICE, HOST, wanted
+from torchmemlint.runtime.simulated.placement import GPU, GPU_DEVICE, wanted
 from torchmemlint.runtime.simulated.replacing import Replacements
-from torchmemlint.runtime.tracker import tensors_in
 
 
 def replace_functions(replacements: Replacements, mapping: Mapping) -> None:
@@ -160,20 +160,28 @@ def _replace_grouping(replacements: Replacements, mapping: Mapping) -> None:
 
 
 def _replace_loading(replacements: Replacements, mapping: Mapping) -> None:
-    """`torch.load(map_location="cuda")` loads on the host and tags; loaders need not pin what they load."""
-    load = torch.load
+    """A file says where each storage was, and `torch.load` puts it there; loaders need not pin what they load.
 
-    def loaded(f: Any, map_location: Any = None, *arguments: Any, **keywords: Any) -> Any:
-        if not isinstance(map_location, str | torch.device) or wanted(map_location) != GPU:
-            return load(f, map_location, *arguments, **keywords)
-        with mapping.placement.forcing(HOST):
-            result = load(f, HOST, *arguments, **keywords)
-        for tensor in tensors_in(result):
-            if not mapping.placement.on_gpu(tensor):
-                mapping.placement.tracker.place(tensor, GPU)
-        return result
+    The two functions are torch's own way to ask for both (`map_location` in all its forms goes through the second).
+    """
+    tracker = mapping.placement.tracker
+    location_of, restored = serialization.location_tag, serialization.default_restore_location
 
-    replacements.replace(torch, "load", loaded)
+    def tagged(storage: Any) -> Any:
+        on_gpu = tracker.device_of_storage(untyped(storage)) == GPU
+        return GPU if on_gpu else location_of(storage)
+
+    def restore(storage: Any, location: str) -> Any:
+        if wanted(location) != GPU:
+            return restored(storage, location)
+        tracker.place_storage(untyped(storage), GPU)
+        return storage
+
+    def untyped(storage: Any) -> Any:
+        return getattr(storage, "_untyped_storage", storage)
+
+    replacements.replace(serialization, "location_tag", tagged)
+    replacements.replace(serialization, "default_restore_location", restore)
     from torch.utils.data._utils import pin_memory
 
     replacements.replace(pin_memory, "pin_memory", lambda data, device=None: data)
