@@ -79,6 +79,8 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
         if inner and all(_frozen(it, m) for m in inner):
             it.state.heap[(oid, "frozen")] = Flag(True, made)  # a wrapper of frozen modules
     init = cls.method("__init__")
+    if isinstance(value, ModuleValue) and init is not None and not it.wants(init) and cls.freezes_itself():
+        it.state.heap[(oid, "frozen")] = Flag(True, made)
     if init is not None and init in it.constructors and isinstance(value, ModuleValue):
         calls.announce(it, node, FunctionValue(init, value), arguments)
     elif init is not None:

@@ -134,6 +134,16 @@ class ClassInfo:
                 return cls.methods[name]
         return None
 
+    def freezes_itself(self) -> bool:
+        """Does its constructor freeze all its parameters, perhaps unless an argument says otherwise?"""
+        constructor = self.method("__init__")
+        outline = constructor.outline if constructor is not None else None
+        return (
+            outline is not None
+            and "self.parameters" in outline.called
+            and not outline.names.isdisjoint(("requires_grad_", "requires_grad"))
+        )
+
     def external_bases(self) -> list[str]:
         """Qualified names of all library bases, also of project bases."""
         return [name for cls in self.ancestors() for name in cls.bases if cls.program.resolve_class(name) is None]
