@@ -14,7 +14,7 @@ from torchmemlint.knowledge import activations, saved_tensors
 from torchmemlint.rules.activations.places import inplace_argument
 from torchmemlint.rules.arguments import replacing
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import Link, report
+from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import code_of, shortened, text_of
 
@@ -32,6 +32,9 @@ class InplaceHazard(Rule):
     - is needed for backward by the operation that made it (sigmoid, softmax, tanh, exp, ReLU, ...) or by one that it
       was given to (convolution, linear, norms, ...);
     - is a parameter that requires gradients, or an expanded view, which torch refuses to overwrite.
+
+    What torch refuses is an error. The others are errors in the methods of a module and where the function runs a
+    backward itself; elsewhere, and in tests, they are warnings, since it may be that nothing is ever differentiated.
 
     ## Why it costs memory
     The result is silently wrong in the first case, and backward (or the operation itself) raises in the others. Either
@@ -113,7 +116,8 @@ class InplaceHazard(Rule):
             case _:
                 message = f"`{operation}` overwrites an expanded view, in which elements share memory"
                 links.insert(0, (hazard.other, "the view is made here"))
-        return report(self, facts, hazard.site, message, evidence=links, fix=_fix(hazard))
+        severity = _severity(facts, hazard)
+        return report(self, facts, hazard.site, message, severity=severity, evidence=links, fix=_fix(hazard))
 
     def _sequential(self, facts: FileFacts, built: SequentialBuilt) -> Iterator[Finding]:
         for before, child in zip(built.children, built.children[1:], strict=False):
@@ -131,12 +135,23 @@ class InplaceHazard(Rule):
                 facts,
                 child.made,
                 f"in-place `{kind}` overwrites the output of `{name}`, which its backward needs",
+                severity=Severity.WARNING if is_test(facts) else None,
                 evidence=[
                     (before.made, f"`{name}` keeps its output for backward"),
                     (child.made, "the next layer of the Sequential overwrites it"),
                 ],
                 fix=Fix("Do not work in place", Applicability.SAFE, edits) if edits else None,
             )
+
+
+def _severity(facts: FileFacts, hazard: Hazard) -> Severity:
+    """An error where torch refuses it, or where a backward is to be expected."""
+    if is_test(facts):
+        return Severity.WARNING
+    function = hazard.scope.function
+    trains = "backward" in facts.effects.get(function, ())
+    in_module = function is not None and function.cls is not None and function.cls.is_module
+    return Severity.ERROR if hazard.kind in ("leaf", "expanded") or trains or in_module else Severity.WARNING
 
 
 def keeps_output(module: ModuleValue) -> bool:
