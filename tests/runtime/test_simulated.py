@@ -111,6 +111,8 @@ def test_devices_as_a_program_sees_them(cuda: Simulated) -> None:
         host.to("cuda:0", torch.float64),
         host.to(device=0, non_blocking=True),
         host.to(torch.device(0)),
+        nn.Linear(2, 2).to(0).weight,
+        nn.Linear(2, 2).to(device=0).weight,
         host.cuda(),
         torch.ones(3, device="cuda"),
         torch.tensor([1, 2], device=gpu),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.argument("script")
 @click.argument("arguments", nargs=-1, metavar="[ARGS]...", type=click.UNPROCESSED)
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for `python -m`.")
+@click.option("--torchrun", is_flag=True, help="Run SCRIPT as torchrun runs it, with one process.")
 @click.option(
     "--backend",
     default="auto",
@@ -60,7 +61,7 @@ def trace(script: str, arguments: tuple[str, ...], **options: Any) -> int:
     if missing is not None:
         raise click.ClickException(f"torchmemlint trace {missing}")
     needs_page(options["html"])
-    program = program_of(script, arguments, module=options["module"])
+    program = program_of(script, arguments, module=options["module"], torchrun=options["torchrun"])
     try:
         return _trace(program, options)
     except ConfigError as error:

@@ -33,6 +33,7 @@ _SELECTOR = "RULE_SELECTOR"
 @click.option("--rule", "rules", multiple=True, metavar="CODE", help="Run a rule's own experiment instead of a script.")
 @click.option("--all-rules", is_flag=True, help="Run the experiments of all rules.")
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for `python -m`.")
+@click.option("--torchrun", is_flag=True, help="Run SCRIPT as torchrun runs it, with one process.")
 @click.option(
     "--backend",
     default="auto",
@@ -93,7 +94,7 @@ def verify(script: str | None, arguments: tuple[str, ...], **options: Any) -> in
         return run_experiments(options["rules"], options["backend"], options["output_format"])
     if script is None:
         raise click.UsageError("Missing argument 'SCRIPT' (or give --rule CODE, or --all-rules).")
-    program = program_of(script, arguments, module=options["module"])
+    program = program_of(script, arguments, module=options["module"], torchrun=options["torchrun"])
     try:
         return _verify(program, options)
     except ConfigError as error:
@@ -103,7 +104,7 @@ def verify(script: str | None, arguments: tuple[str, ...], **options: Any) -> in
         return 2
 
 
-def program_of(script: str, arguments: tuple[str, ...], *, module: bool) -> Program:
+def program_of(script: str, arguments: tuple[str, ...], *, module: bool, torchrun: bool) -> Program:
     """What is to be run. Raises click's usage error for a script that is not there."""
     from torchmemlint.runtime.order import Program
 
@@ -111,7 +112,7 @@ def program_of(script: str, arguments: tuple[str, ...], *, module: bool) -> Prog
         dotted = not script.endswith(".py") and all(part.isidentifier() for part in script.split("."))
         hint = f" Did you mean `-m {script}`?" if dotted else ""
         raise click.UsageError(f"{script}: no such file.{hint}")
-    return Program(script, arguments, module, str(Path.cwd()))
+    return Program(script, arguments, module, str(Path.cwd()), torchrun=torchrun)
 
 
 def _verify(program: Program, options: dict[str, Any]) -> int:

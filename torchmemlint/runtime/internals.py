@@ -56,6 +56,11 @@ def is_composite(operation: Any) -> bool:
     )
 
 
+def parse_to() -> Any:
+    """What reads the arguments of `Module.to`."""
+    return _C._nn._parse_to
+
+
 def backward_node() -> Any | None:
     """The node of the graph that the engine is running on this thread, None outside backward."""
     return _C._current_autograd_node()

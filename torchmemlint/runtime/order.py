@@ -26,6 +26,7 @@ class Program:
     module: bool = False
     directory: str = "."  # where it is called from: what the target is relative to
     elsewhere: str | None = None  # the working directory, where that is another one
+    torchrun: bool = False  # as the first and only process that torchrun starts
 
     @property
     def script(self) -> Path | None:
@@ -35,7 +36,8 @@ class Program:
     @property
     def words(self) -> str:
         """The program as its user would call it."""
-        return " ".join([*(("-m",) if self.module else ()), self.target, *self.arguments])
+        by = (*(("torchrun",) if self.torchrun else ()), *(("-m",) if self.module else ()))
+        return " ".join([*by, self.target, *self.arguments])
 
     def roots(self) -> tuple[Path, ...]:
         """The folders whose files are the project's own: the script's, and the project's that it lies in.

@@ -32,6 +32,7 @@ from torchmemlint.runtime.instrument import Instrumented
 from torchmemlint.runtime.ledger import Ledger
 from torchmemlint.runtime.loops import Entry, LoopWatch, StopRun
 from torchmemlint.runtime.memory import MemoryUse
+from torchmemlint.runtime.only_rank import only_rank
 from torchmemlint.runtime.order import Order, Program, ProjectFiles
 from torchmemlint.runtime.outcome import outcome
 from torchmemlint.runtime.results import RunResult
@@ -154,6 +155,8 @@ class Run:
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.aside.standing_in())
             stack.enter_context(self.instrumented)
+            if self.order.program.torchrun:
+                stack.enter_context(only_rank())
             stack.enter_context(_time_limit(self.loops, self.order.seconds - (time.monotonic() - _STARTED)))
             if self.backend is not None and self.watch is not None:
                 stack.enter_context(self.watch)

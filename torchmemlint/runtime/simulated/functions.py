@@ -27,6 +27,7 @@ def replace_functions(replacements: Replacements, mapping: Mapping) -> None:
     _replace_grouping(replacements, mapping)
     _replace_loading(replacements, mapping)
     _replace_scattering(replacements)
+    _replace_reducing(replacements, mapping)
     Autocast(mapping.placement).put_in_place(replacements)
 
 
@@ -198,3 +199,21 @@ def _replace_scattering(replacements: Replacements) -> None:
 
     replacements.replace_present(torch.nn.parallel.comm, {"scatter": scattered, "gather": gathered})
     replacements.replace_present(torch.nn.parallel._functions, {"_get_stream": lambda device: None})
+
+
+def _replace_reducing(replacements: Replacements, mapping: Mapping) -> None:
+    """The buckets in which `DistributedDataParallel` reduces gradients are made in C++, where its parameters are."""
+    kind: Any = torch.nn.parallel.DistributedDataParallel
+    placement = mapping.placement
+
+    def with_buckets(method: Callable[..., Any]) -> Callable[..., Any]:
+        def made(parallel: Any, *arguments: Any, **keywords: Any) -> Any:
+            if not any(placement.on_gpu(one) for one in parallel.module.parameters()):
+                return method(parallel, *arguments, **keywords)
+            with placement.forcing(GPU):
+                return method(parallel, *arguments, **keywords)
+
+        return made
+
+    methods = {name: getattr(kind, name, None) for name in ("_ddp_init_helper", "_pre_forward")}
+    replacements.replace_present(kind, {name: with_buckets(method) for name, method in methods.items() if method})

@@ -55,6 +55,7 @@ class Mapping(TorchFunctionMode):
             Tensor.__repr__: self.represent,
             Tensor.__deepcopy__: self._deepcopy,
             torch.device: self._numbered,
+            internals.parse_to(): self._parsed,
             torch.as_tensor: self._as_tensor,
             torch.asarray: self._as_tensor,
         }
@@ -112,6 +113,12 @@ class Mapping(TorchFunctionMode):
             return torch.device("cuda", arguments[0])
         device: torch.device = function(*arguments, **keywords)
         return device
+
+    @staticmethod
+    def _parsed(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """`module.to(0)` likewise."""
+        named = {name: torch.device("cuda", one) if type(one) is int else one for name, one in keywords.items()}
+        return function(*(torch.device("cuda", one) if type(one) is int else one for one in arguments), **named)
 
     # --- what a tensor tells
 
