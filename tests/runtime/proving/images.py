@@ -5,6 +5,7 @@ A picture leaves out what a fix is allowed to change: whether a tensor requires 
 
 from __future__ import annotations
 
+import ctypes
 import types
 from collections import deque
 from collections.abc import Mapping
@@ -57,7 +58,8 @@ def image_of(value: Any, own_module: str, seen: dict[int, int] | None = None) ->
 def tensor_image(tensor: torch.Tensor) -> Image:
     """Type, shape and bytes."""
     flat = tensor.detach().cpu().contiguous().reshape(-1)
-    return "tensor", str(tensor.dtype), tuple(tensor.shape), bytes(flat.view(torch.uint8).tolist())
+    size = flat.numel() * flat.element_size()
+    return "tensor", str(tensor.dtype), tuple(tensor.shape), ctypes.string_at(flat.data_ptr(), size) if size else b""
 
 
 def _class_image(value: type, own_module: str, inner: Any) -> Image:
