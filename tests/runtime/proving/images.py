@@ -28,6 +28,8 @@ def image_of(value: Any, own_module: str, seen: dict[int, int] | None = None) ->
         return repr(value)  # not a number equals itself
     if isinstance(value, torch.Tensor):
         return tensor_image(value)
+    if hasattr(value, "tobytes"):
+        return type(value).__name__, str(value.dtype), value.shape, value.tobytes()
     if id(value) in seen:
         return "again", seen[id(value)]
     seen[id(value)] = len(seen)

@@ -7,12 +7,14 @@ import contextlib
 import gc
 import inspect
 import io
+import itertools
 import multiprocessing
 import random
 import re
 import sys
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,9 +31,6 @@ from tests.runtime.proving.world import LATER, Given, World
 from torchmemlint.runtime import internals, track_memory
 
 NAME = "fixture_under_proof"
-SIMULATED = ("cuda", "TML402", "TML403")  # in a text: it is for a GPU
-
-
 GRAPH = re.compile(r",\s+(grad_fn=<\w+>|requires_grad=True)")  # in a printed tensor
 
 
@@ -123,7 +122,7 @@ class Run:
 def run(path: Path, play: Play, seed: int, folder: Path, *, track: bool, trace: bool = False) -> Run:
     """Run a fixture. For a GPU's the backend is `simulated`; on the host memory is tracked, and lines, if asked for."""
     text = path.read_text(encoding="utf-8")
-    simulated = "cuda" in text or path.parent.name.startswith(SIMULATED)
+    simulated = "cuda" in text
     backend = "simulated" if simulated else "cpu" if track else ""
     world = World(text, seed, "cuda" if simulated else "cpu", folder, dict(play.given))
     printed, losses, parameters = io.StringIO(), list[Image](), dict[tuple[int, int], Image]()
@@ -204,7 +203,8 @@ def _few_workers(make: Callable[..., None]) -> Callable[..., None]:
 
 @contextlib.contextmanager
 def _noted(losses: list[Image], parameters: dict[tuple[int, int], Image]) -> Iterator[None]:
-    numbers: dict[int, int] = {}
+    numbers: weakref.WeakKeyDictionary[torch.optim.Optimizer, int] = weakref.WeakKeyDictionary()
+    count = itertools.count()
     original = torch.autograd.backward
 
     def backward(tensors: Any, *arguments: Any, **named: Any) -> None:
@@ -213,10 +213,11 @@ def _noted(losses: list[Image], parameters: dict[tuple[int, int], Image]) -> Ite
         original(tensors, *arguments, **named)
 
     def stepped(optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        number = numbers.setdefault(id(optimizer), len(numbers))
+        if optimizer not in numbers:
+            numbers[optimizer] = next(count)
         with internals.unwatched():
             owned = [one for group in optimizer.param_groups for one in group["params"]]
-            parameters.update({(number, place): image_of(one, NAME) for place, one in enumerate(owned)})
+            parameters.update({(numbers[optimizer], place): image_of(one, NAME) for place, one in enumerate(owned)})
 
     handle = register_optimizer_step_post_hook(stepped)
     try:

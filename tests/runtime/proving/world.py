@@ -105,7 +105,6 @@ CONVENTIONS: dict[str, Given] = {
     "dim": constant(WIDTH),
     "width": constant(WIDTH),
     "depth": constant(2),
-    "classes": constant(CLASSES),
     "max_steps": constant(6),
     "path": lambda world: world.folder / "checkpoint.pt",
 }
