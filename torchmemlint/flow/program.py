@@ -77,6 +77,7 @@ class ClassInfo:
     outline: Outline = field(default_factory=Outline)
     local: cst.ClassDef | None = None  # of a class within a function or condition: its tree
     _decorators: Sequence[cst.Decorator] | None = None
+    _shows_layers: dict[int, bool] = field(default_factory=dict)  # by how far the classes that it builds are followed
 
     def __repr__(self) -> str:
         return f"ClassInfo({self.name})"
@@ -206,7 +207,14 @@ class ClassInfo:
     @property
     def shows_layers(self) -> bool:
         """Does it (or a class that it builds) make layers that have weights for certain?"""
-        return _shows_layers(self, 3)
+        return self.shows_layers_within(3)
+
+    def shows_layers_within(self, depth: int) -> bool:
+        """The same, through at most so many classes that build each other; asked often, answered once."""
+        found = self._shows_layers.get(depth)
+        if found is None:
+            found = self._shows_layers[depth] = _shows_layers(self, depth)
+        return found
 
     @property
     def is_pipeline(self) -> bool:
@@ -396,7 +404,7 @@ def _shows_layers(cls: ClassInfo, depth: int) -> bool:
                 return True
             qualified = program.qualify(path)
             built = ancestor.program.resolve_class(path) or ancestor.program.resolve_class(qualified)
-            if depth > 0 and built is not None and built is not cls and _shows_layers(built, depth - 1):
+            if depth > 0 and built is not None and built is not cls and built.shows_layers_within(depth - 1):
                 return True
     return False
 
