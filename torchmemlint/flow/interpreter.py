@@ -134,6 +134,7 @@ class Interpreter:
         self.lasting_heap: dict[tuple[int, str], Value] = {}  # what objects hold between calls
         self.records: dict[Function, CallRecord] = {}
         self.nested: dict[Function, dict[str, Value]] = {}
+        self.enclosed: set[Function] = set()  # nested functions whose enclosing function was walked in this pass
         self.proofs: dict[tuple[Site, int], Site] = {}  # value's identity -> the backward that proved its graph
         self.effects: dict[Function | None, set[str]] = {}  # "backward", "step", ... by function
         self.element_keys: dict[int, set[str]] = {}  # container -> its slots, ever
@@ -269,6 +270,7 @@ class Interpreter:
         """Forget the facts of an earlier pass; keep what it proved and what objects hold between calls."""
         self.facts = FileFacts(self.facts.path, self.facts.source, self.main)
         self.effects = {}
+        self.enclosed = set()
         self.held_calls = []
         self.steps_abroad = 0
         self.returned = {}

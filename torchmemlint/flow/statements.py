@@ -36,11 +36,13 @@ from torchmemlint.flow.values import (
     FunctionValue,
     GradMode,
     Graph,
+    Instance,
     Key,
     Known,
     LoopMark,
     Mode,
     ModuleValue,
+    Partial,
     Tensor,
     Unknown,
     Value,
@@ -804,11 +806,30 @@ def function_statement(it: Interpreter, node: cst.FunctionDef) -> None:
         it.program.functions[name] = function
     value = FunctionValue(function, closure=())
     it.state.bind(name, value)
-    it.nested[function] = {**it.frame.closure, **it.state.vars}
+    it.nested[function] = _closed_over(it, function, {**it.frame.closure, **it.state.vars})
     if it.recording and it.frame.self_name and it.frame.self_value is not None:
         it.nested[function][it.frame.self_name] = it.frame.self_value
     for decorator in node.decorators:
         it.evaluate(decorator.decorator)
+
+
+def _closed_over(it: Interpreter, function: Function, names: dict[str, Value]) -> dict[str, Value]:
+    """What a nested function sees: an argument that is one function in one call and another in the next is unknown."""
+    earlier = it.nested.get(function, {}) if function in it.enclosed else {}
+    it.enclosed.add(function)
+    parent = function.parent
+    if not earlier or parent is None:
+        return names
+    params = parent.node.params
+    for parameter in (*params.posonly_params, *params.params, *params.kwonly_params):
+        name = parameter.name.value
+        old, new = earlier.get(name), names.get(name)
+        if old != new and (isinstance(old, _CALLED) or isinstance(new, _CALLED)):
+            names[name] = Unknown(path=name)
+    return names
+
+
+_CALLED = FunctionValue | Instance | Partial  # of the project: what calling them does is looked into
 
 
 def class_statement(it: Interpreter, node: cst.ClassDef) -> None:
