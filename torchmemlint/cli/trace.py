@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from torchmemlint.cli.terminal import complain, is_terminal, wants_color
-from torchmemlint.cli.verify import Progress, needs_page, program_of, write_page
+from torchmemlint.cli.running import (
+    Progress,
+    how_to_report,
+    how_to_run,
+    needs_page,
+    program_of,
+    write_page,
+    write_report,
+)
+from torchmemlint.cli.terminal import complain, is_terminal
 
 if TYPE_CHECKING:
     from torchmemlint.runtime.order import Program
@@ -23,30 +31,11 @@ if TYPE_CHECKING:
 )
 @click.argument("script")
 @click.argument("arguments", nargs=-1, metavar="[ARGS]...", type=click.UNPROCESSED)
-@click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for `python -m`.")
-@click.option("--torchrun", is_flag=True, help="Run SCRIPT as torchrun runs it, with one process.")
-@click.option(
-    "--backend",
-    default="auto",
-    show_default=True,
-    help="On what to measure: `cuda`, `cpu`, `simulated`, or the best there is.",
-)
-@click.option("--fake", is_flag=True, help="Compute shapes only: for models too large for this machine.")
+@how_to_run
 @click.option(
     "--steps", type=click.IntRange(min=8), default=30, show_default=True, help="Steps that each loop is given."
 )
-@click.option("--timeout", type=click.FloatRange(min=1), default=600, show_default=True, help="Seconds for the run.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of random, torch and numpy, before the run.")
-@click.option("--temporary-directory", is_flag=True, help="Run in an empty directory instead of this one.")
-@click.option("--isolated", is_flag=True, help="Ignore all configuration files.")
-@click.option("--config", multiple=True, metavar="FILE|KEY=VALUE", help="A configuration file, or one setting as TOML.")
-@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option(
-    "--output-file", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to a file."
-)
-@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write the report also as an HTML page.")
-@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours.")
-@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+@how_to_report
 def trace(script: str, arguments: tuple[str, ...], **options: Any) -> int:
     """Run SCRIPT with its ARGS for a few steps, and name the lines whose memory grows from step to step.
 
@@ -101,24 +90,12 @@ def _trace(program: Program, options: dict[str, Any]) -> int:
                 click.echo(error.details.rstrip(), err=True)
             complain("error", str(error))
             return 2
-    _write(report, resolver.root, options)
+    write_report(lambda stream, color: _show(report, stream, resolver.root, options, color=color), options)
     if options["html"] is not None:
         from torchmemlint.report.page.page import trace_page
 
         write_page(options["html"], trace_page(report, resolver.root))
     return int(bool(report.leaks))
-
-
-def _write(report: TraceReport, root: Path, options: dict[str, Any]) -> None:
-    file: Path | None = options["output_file"]
-    if file is None:
-        _show(report, sys.stdout, root, options, color=wants_color(options["color"], sys.stdout))
-        return
-    try:
-        with file.open("w", encoding="utf-8") as stream:
-            _show(report, stream, root, options, color=options["color"] == "always")
-    except OSError as error:
-        raise click.UsageError(f"{file}: cannot be written: {error.strerror}") from None
 
 
 def _show(report: TraceReport, stream: TextIO, root: Path, options: dict[str, Any], *, color: bool) -> None:

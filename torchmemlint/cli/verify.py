@@ -11,12 +11,18 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from torchmemlint.cli.terminal import complain, is_terminal, wants_color
+from torchmemlint.cli.running import (
+    Progress,
+    how_to_report,
+    how_to_run,
+    needs_page,
+    program_of,
+    write_page,
+    write_report,
+)
+from torchmemlint.cli.terminal import complain, is_terminal
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-    from rich.progress import TaskID
-
     from torchmemlint.config.resolver import Resolver
     from torchmemlint.runtime.order import Program
     from torchmemlint.runtime.verification import VerifyReport
@@ -32,42 +38,21 @@ _SELECTOR = "RULE_SELECTOR"
 @click.argument("arguments", nargs=-1, metavar="[ARGS]...", type=click.UNPROCESSED)
 @click.option("--rule", "rules", multiple=True, metavar="CODE", help="Run a rule's own experiment instead of a script.")
 @click.option("--all-rules", is_flag=True, help="Run the experiments of all rules.")
-@click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for `python -m`.")
-@click.option("--torchrun", is_flag=True, help="Run SCRIPT as torchrun runs it, with one process.")
-@click.option(
-    "--backend",
-    default="auto",
-    show_default=True,
-    help="On what to measure: `cuda`, `cpu`, `simulated`, or the best there is.",
-)
-@click.option("--fake", is_flag=True, help="Compute shapes only: for models too large for this machine.")
+@how_to_run
 @click.option(
     "--steps", type=click.IntRange(min=6), default=12, show_default=True, help="Steps that each loop is given."
 )
-@click.option(
-    "--timeout", type=click.FloatRange(min=1), default=600, show_default=True, help="Seconds for each of the runs."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Of random, torch and numpy, before each run.")
 @click.option("--unsafe-fixes", is_flag=True, help="Try also the fixes that may change results.")
-@click.option("--temporary-directory", is_flag=True, help="Run in an empty directory instead of this one.")
 @click.option("--select", multiple=True, metavar=_SELECTOR, help="Rules to check instead of the configured ones.")
 @click.option("--extend-select", multiple=True, metavar=_SELECTOR, help="Rules to check besides the selected ones.")
 @click.option("--ignore", multiple=True, metavar=_SELECTOR, help="Rules not to check.")
-@click.option("--isolated", is_flag=True, help="Ignore all configuration files.")
-@click.option("--config", multiple=True, metavar="FILE|KEY=VALUE", help="A configuration file, or one setting as TOML.")
-@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option(
-    "--output-file", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to a file."
-)
-@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write the report also as an HTML page.")
 @click.option("--record", is_flag=True, help="Keep the figures: `check` then shows them beside the findings.")
 @click.option(
     "--record-file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Keep them in this file instead of the configured one.",
 )
-@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours.")
-@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+@how_to_report
 def verify(script: str | None, arguments: tuple[str, ...], **options: Any) -> int:
     """Run SCRIPT with its ARGS for a few steps as it is and with each finding fixed, and compare.
 
@@ -104,17 +89,6 @@ def verify(script: str | None, arguments: tuple[str, ...], **options: Any) -> in
         return 2
 
 
-def program_of(script: str, arguments: tuple[str, ...], *, module: bool, torchrun: bool) -> Program:
-    """What is to be run. Raises click's usage error for a script that is not there."""
-    from torchmemlint.runtime.order import Program
-
-    if not module and not Path(script).is_file():
-        dotted = not script.endswith(".py") and all(part.isidentifier() for part in script.split("."))
-        hint = f" Did you mean `-m {script}`?" if dotted else ""
-        raise click.UsageError(f"{script}: no such file.{hint}")
-    return Program(script, arguments, module, str(Path.cwd()), torchrun=torchrun)
-
-
 def _verify(program: Program, options: dict[str, Any]) -> int:
     from torchmemlint.cli.configuration import ConfigurationOptions, resolver_for
     from torchmemlint.runtime.verify import Options, VerifyError, verify
@@ -142,7 +116,7 @@ def _verify(program: Program, options: dict[str, Any]) -> int:
             complain("error", str(error))
             return 2
     try:
-        _write(report, resolver.root, options)
+        write_report(lambda stream, color: _show(report, stream, resolver.root, options, color=color), options)
         if options["html"] is not None:
             from torchmemlint.report.page.page import verification_page
 
@@ -180,35 +154,6 @@ def _recorder(resolver: Resolver, options: dict[str, Any]) -> Callable[[VerifyRe
     return keep
 
 
-def _write(report: VerifyReport, root: Path, options: dict[str, Any]) -> None:
-    file: Path | None = options["output_file"]
-    if file is None:
-        _show(report, sys.stdout, root, options, color=wants_color(options["color"], sys.stdout))
-        return
-    try:
-        with file.open("w", encoding="utf-8") as stream:
-            _show(report, stream, root, options, color=options["color"] == "always")
-    except OSError as error:
-        raise click.UsageError(f"{file}: cannot be written: {error.strerror}") from None
-
-
-def needs_page(file: Path | None) -> None:
-    """Raise where an HTML page is wanted and what makes it is not there: before the program is run, not after."""
-    from torchmemlint.report.page.page import missing_jinja
-
-    missing = missing_jinja() if file is not None else None
-    if missing is not None:
-        raise click.ClickException(missing)
-
-
-def write_page(file: Path, page: str) -> None:
-    """Write an HTML page where the user wants it; raises a usage error where that cannot be."""
-    try:
-        file.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise click.UsageError(f"{file}: cannot be written: {error.strerror}") from None
-
-
 def _show(report: VerifyReport, stream: TextIO, root: Path, options: dict[str, Any], *, color: bool) -> None:
     if options["output_format"] == "json":
         stream.write(json.dumps(report.to_json(), indent=2) + "\n")
@@ -216,51 +161,3 @@ def _show(report: VerifyReport, stream: TextIO, root: Path, options: dict[str, A
     from torchmemlint.report.verification import write_verification
 
     write_verification(report, stream, color=color, root=root)
-
-
-class Progress:
-    """What runs now, and its steps, on the error stream."""
-
-    def __init__(self, *, enabled: bool) -> None:
-        self._enabled = enabled
-        self._bar: Bar | None = None
-        self._task: TaskID | None = None
-
-    def __enter__(self) -> Progress:
-        if self._enabled:
-            from rich.console import Console
-            from rich.progress import Progress as Bar
-            from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-
-            columns = (
-                SpinnerColumn(),
-                TextColumn("{task.description}"),
-                TextColumn("{task.completed:.0f} steps"),
-                TimeElapsedColumn(),
-            )
-            self._bar = Bar(*columns, console=Console(file=sys.stderr), transient=True)
-            self._bar.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Take it from the screen."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
-
-    def begin(self, label: str, number: int, of: int | None) -> None:
-        """A run begins."""
-        if self._bar is None:
-            return
-        if self._task is not None:
-            self._bar.remove_task(self._task)
-        total = "" if of is None else f" of {of}"
-        self._task = self._bar.add_task(f"run {number}{total}: {label}", total=None)
-
-    def steps(self, made: int) -> None:
-        """The run has made so many steps."""
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=made)

@@ -1,0 +1,152 @@
+"""What the commands that run a program share: the program, where and how it runs, and where its report goes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+
+import click
+
+from torchmemlint.cli.terminal import wants_color
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
+    from torchmemlint.runtime.order import Program
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_BEFORE = (
+    click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for `python -m`."),
+    click.option("--torchrun", is_flag=True, help="Run SCRIPT as torchrun runs it, with one process."),
+    click.option(
+        "--backend",
+        type=click.Choice(["auto", "cuda", "cpu", "simulated"]),
+        default="auto",
+        show_default=True,
+        help="On what to measure.",
+    ),
+    click.option("--fake", is_flag=True, help="Compute shapes only: for models too large for this machine."),
+    click.option(
+        "--timeout", type=click.FloatRange(min=1), default=600, show_default=True, help="Seconds for each run."
+    ),
+    click.option("--seed", type=int, default=0, show_default=True, help="Of random, torch and numpy, before each run."),
+    click.option("--temporary-directory", is_flag=True, help="Run in an empty directory instead of this one."),
+)
+_AFTER = (
+    click.option("--isolated", is_flag=True, help="Ignore all configuration files."),
+    click.option("--config", multiple=True, metavar="FILE|KEY=VALUE", help="A configuration file, or one setting."),
+    click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
+    click.option("--output-file", "-o", type=_FILE, help="Write the report to a file."),
+    click.option("--html", type=_FILE, help="Write the report also as an HTML page."),
+    click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours."),
+    click.option("--quiet", "-q", is_flag=True, help="Show no progress."),
+)
+
+
+def how_to_run(command: Command) -> Command:
+    """Add the options that say what is run, and how."""
+    return _with(command, _BEFORE)
+
+
+def how_to_report(command: Command) -> Command:
+    """Add the options that say how to configure the linter, and where the report goes."""
+    return _with(command, _AFTER)
+
+
+def _with(command: Command, options: tuple[Callable[[Command], Command], ...]) -> Command:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def program_of(script: str, arguments: tuple[str, ...], *, module: bool, torchrun: bool) -> Program:
+    """What is to be run. Raises click's usage error for a script that is not there."""
+    from torchmemlint.runtime.order import Program
+
+    if not module and not Path(script).is_file():
+        dotted = not script.endswith(".py") and all(part.isidentifier() for part in script.split("."))
+        hint = f" Did you mean `-m {script}`?" if dotted else ""
+        raise click.UsageError(f"{script}: no such file.{hint}")
+    return Program(script, arguments, module, str(Path.cwd()), torchrun=torchrun)
+
+
+def write_report(show: Callable[[TextIO, bool], None], options: dict[str, Any]) -> None:
+    """Let `show` write to the stream that the options name, in colour or not; raises a usage error where that fails."""
+    file: Path | None = options["output_file"]
+    if file is None:
+        show(sys.stdout, wants_color(options["color"], sys.stdout))
+        return
+    try:
+        with file.open("w", encoding="utf-8") as stream:
+            show(stream, options["color"] == "always")
+    except OSError as error:
+        raise click.UsageError(f"{file}: cannot be written: {error.strerror}") from None
+
+
+def needs_page(file: Path | None) -> None:
+    """Raise where an HTML page is wanted and what makes it is not there: before the program is run, not after."""
+    from torchmemlint.report.page.page import missing_jinja
+
+    missing = missing_jinja() if file is not None else None
+    if missing is not None:
+        raise click.ClickException(missing)
+
+
+def write_page(file: Path, page: str) -> None:
+    """Write an HTML page where the user wants it; raises a usage error where that cannot be."""
+    try:
+        file.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise click.UsageError(f"{file}: cannot be written: {error.strerror}") from None
+
+
+class Progress:
+    """What runs now, and its steps, on the error stream."""
+
+    def __init__(self, *, enabled: bool) -> None:
+        self._enabled = enabled
+        self._bar: Bar | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Progress:
+        if self._enabled:
+            from rich.console import Console
+            from rich.progress import Progress as Bar
+            from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+            columns = (
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                TextColumn("{task.completed:.0f} steps"),
+                TimeElapsedColumn(),
+            )
+            self._bar = Bar(*columns, console=Console(file=sys.stderr), transient=True)
+            self._bar.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take it from the screen."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def begin(self, label: str, number: int, of: int | None) -> None:
+        """A run begins."""
+        if self._bar is None:
+            return
+        if self._task is not None:
+            self._bar.remove_task(self._task)
+        total = "" if of is None else f" of {of}"
+        self._task = self._bar.add_task(f"run {number}{total}: {label}", total=None)
+
+    def steps(self, made: int) -> None:
+        """The run has made so many steps."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=made)
