@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import io
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import torch
 
 from torchmemlint.runtime import track_memory
+from torchmemlint.runtime.instrument import Instrumented
 from torchmemlint.runtime.leaks import Leak
+from torchmemlint.runtime.loops import LoopWatch
+from torchmemlint.runtime.order import ProjectFiles
+from torchmemlint.runtime.tracing import LeakAnalysis
 
 _EXPECTED = re.compile(r"# leak: ([\d_]+) bytes per step")
-
-
-class _Ticks(ast.NodeTransformer):
-    """Marks a turn at the head of each loop."""
-
-    def visit_For(self, node: ast.For) -> ast.For:
-        return self._loop(node)
-
-    def visit_While(self, node: ast.While) -> ast.While:
-        return self._loop(node)
-
-    def _loop(self, node):  # type: ignore[no-untyped-def]
-        self.generic_visit(node)
-        call = ast.Expr(ast.Call(ast.Name("__tick__", ast.Load()), [ast.Constant(node.lineno)], []))
-        node.body.insert(0, ast.fix_missing_locations(ast.copy_location(call, node.body[0])))
-        return node
 
 
 @dataclass(frozen=True)
@@ -54,18 +43,25 @@ def expected(path: Path) -> Expected | None:
 
 def trace(path: Path) -> list[Leak]:
     """Run a script as a program, and give what grows."""
-    code = compile(_Ticks().visit(ast.parse(path.read_text(encoding="utf-8"))), str(path), "exec")
     module = ModuleType("__main__")
     module.__file__ = str(path)
     before = sys.modules["__main__"]
     torch.manual_seed(0)
     try:
         sys.modules["__main__"] = module
-        with track_memory("cpu", holders=True) as memory:
-            module.__dict__["__tick__"] = lambda line: memory.ledger.mark(f"loop {path}:{line}")
-            with contextlib.redirect_stdout(io.StringIO()):
-                exec(code, module.__dict__)
-        return memory.leaks
+        steps: list[Callable[[str], None]] = []
+        with track_memory("cpu", on_step=lambda series: steps[0](series)) as memory:
+            ledger = memory.ledger
+            loops = LoopWatch(steps=10_000, seconds=60, now=lambda: ledger.now)
+            steps.append(loops.step)
+            run: Any = SimpleNamespace(memory=memory, ledger=ledger)
+            analysis = LeakAnalysis(run)
+            loops.on_turn.append(analysis.turn)
+            loops.on_leave.append(analysis.leave)
+            instrumented = Instrumented(ProjectFiles((str(path.parent),)), loops)
+            with contextlib.redirect_stdout(io.StringIO()), instrumented:
+                exec(instrumented.code(str(path), path.read_bytes()), module.__dict__)
+        return memory.leaks_with(analysis.passes)
     finally:
         sys.modules["__main__"] = before
         module.__dict__.clear()

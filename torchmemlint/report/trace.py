@@ -96,6 +96,11 @@ class _Writer:
         storages = f", {leak.growth.storages_per_turn:.3g} storages" if leak.growth.storages_per_turn else ""
         how = "the same" if leak.growth.steady else "on average"
         yield "grows", f"{leak.bytes_per_turn:,.0f} B{storages}, {how} in {leak.growth.turns} turns"
+        for more in leak.besides:
+            yield "also", f"{more.bytes_per_turn:,.0f} B per {self._unit(more.series)}"
+        if leak.stays is not None:
+            others = f", but for {leak.stays:,.0f} B of each turn that others keep, too" if leak.stays else ""
+            yield "until", f"some time after each pass of the loop{others}"
         if leak.block_bytes is not None and leak.block_bytes != leak.bytes_per_turn:
             yield "blocks", f"{leak.block_bytes:,.0f} B of the allocator's blocks"
         if leak.holder is None:
@@ -103,8 +108,8 @@ class _Writer:
         for holder in () if leak.holder is None else (leak.holder, *leak.also):
             yield "kept by", _holder(holder)
         made = [f"{self._place(site)} ({format_size(nbytes)})" for site, nbytes in leak.made[:_MADE]]
-        more = len(leak.made) - len(made)
-        yield "made at", ", ".join(made) + (f", and {more} more lines" if more else "")
+        rest = len(leak.made) - len(made)
+        yield "made at", ", ".join(made) + (f", and {rest} more lines" if rest else "")
         if leak.holder is not None and leak.holder.graph_lines:
             lines = (self._place(site) for site, _ in leak.holder.graph_lines)
             yield "graph", "saved for a backward at " + ", ".join(lines)

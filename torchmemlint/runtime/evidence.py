@@ -33,6 +33,8 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
         self._steps.after_step.insert(0, self._after_step)
         self._steps.on_batch.insert(0, self._claim_batch)
         self._steps.on_backward.insert(0, self._before_backward)
+        self._steps.after_backward.insert(0, self._after_backward)
+        self._backwards: list[int] = []  # the events at which those that run now began
         self._steps.on_step.insert(0, tracker.ledger.mark)
         if on_step is not None:
             self._steps.on_step.append(on_step)
@@ -75,6 +77,11 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
 
     def _before_backward(self, roots: Any) -> None:
         self.claim_saved(tensors_in(roots))
+        self._backwards.append(self._tracker.ledger.now)
+
+    def _after_backward(self, roots: Any) -> None:
+        ledger = self._tracker.ledger
+        ledger.backwards.append((self._backwards.pop(), ledger.now))
 
     def claim_saved(self, roots: Iterable[torch.Tensor]) -> None:
         """Claim what the graphs behind some tensors keep for their backward."""

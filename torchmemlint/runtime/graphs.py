@@ -77,6 +77,11 @@ class Graphs:
 
 def _kept_by(node: Any) -> Iterator[torch.Tensor]:
     yield from internals.saved_tensors(node)
+    leaf = internals.leaf_of(node)
+    if leaf is not None:
+        yield leaf
+        if leaf.grad is not None:
+            yield leaf.grad
     if internals.is_custom_node(node):  # a Function's own attributes: `ctx.mask = mask`
         for value in vars(node).values():
             yield from tensors_in(value)

@@ -51,6 +51,7 @@ class Look:
     unreached: int  # bytes that no holder was found for
     visited: int  # objects
     cut: bool  # whether the look ended at a limit, so that bytes may be missing
+    by_graph: frozenset[int] = frozenset()  # the records that only a graph keeps
 
     def records_of(self, place: int) -> list[int]:
         """The records of a holder."""

@@ -89,6 +89,12 @@ def sequence_number(node: Any) -> int | None:
 _saved_names: dict[type, tuple[str, ...]] = {}
 
 
+def leaf_of(node: Any) -> torch.Tensor | None:
+    """The leaf, such as a parameter, that a node of the graph accumulates the gradient of; it is kept alive by it."""
+    leaf = getattr(node, "variable", None) if type(node).__name__ == "AccumulateGrad" else None
+    return leaf if isinstance(leaf, torch.Tensor) else None
+
+
 def saved_tensors(node: Any) -> Iterator[torch.Tensor]:
     """The tensors that a node keeps for its backward; none when they were freed already."""
     kind = type(node)

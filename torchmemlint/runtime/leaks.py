@@ -6,6 +6,7 @@ that allocated the bytes stand beside it; often they are somewhere else, in the 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,12 +15,24 @@ from torchmemlint.runtime.growth import FEWEST, WARM_UP
 from torchmemlint.runtime.holders import Holder, Look
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.ledger import ALIVE, Ledger, Site
-from torchmemlint.runtime.survivors import Accrual, accrual, best, eligible_series, in_window, swelling, turns_of
+from torchmemlint.runtime.passes import Pass, died_unused, unused
+from torchmemlint.runtime.survivors import (
+    Accrual,
+    accrual,
+    best,
+    eligible_series,
+    in_window,
+    swelling,
+    turns_of,
+    whole,
+    within,
+)
 
 FIRST_LOOK = WARM_UP + FEWEST + 2
 """Turns after which a look can tell something."""
 _LATER = 2
 """The factor between the turns at which looks are taken: few looks, and one not long before the end."""
+_STEPS = ("step", "optimizer")
 _STAYED = 0.9
 """The share of what a look found growing that must still be there at the last turn."""
 
@@ -31,6 +44,9 @@ class Leak:
     `growth` says how much each turn of which series adds; `block_bytes` the same in the blocks that the allocator
     hands out, where the device has such an allocator. `made` are the lines that allocated the bytes, with the bytes
     per turn. `bounded` is set for what fills up to a bound that the holder has by itself, as a deque with a maxlen.
+    `besides` is what the same holder gets in other loops. `stays` is set for what a loop piles up each time that it is
+    entered, and that goes when the loop has been left: the bytes of a turn that do not go then, because others keep
+    them, too.
     """
 
     growth: Accrual
@@ -42,6 +58,8 @@ class Leak:
     bounded: bool = False
     also: tuple[Holder, ...] = ()  # further holders that the same line fills
     look: int = 0  # the event of the look
+    besides: tuple[Accrual, ...] = ()
+    stays: float | None = None
 
     @property
     def bytes_per_turn(self) -> float:
@@ -76,25 +94,42 @@ class Lookout:
         return True
 
 
-def find_leaks(ledger: Ledger, device: str, looks: Iterable[Look], block: int = 1) -> list[Leak]:
-    """What grows on a device; most first. `looks` are the last ones taken at each place, `block` the allocator's."""
-    return _Search(ledger, device, looks, block).leaks()
+def find_leaks(
+    ledger: Ledger,
+    device: str,
+    looks: Iterable[Look],
+    block: int = 1,
+    passes: Iterable[Pass] = (),
+    end: int | None = None,
+) -> list[Leak]:
+    """What grows on a device; most first. `looks` are the last ones taken at each place, `block` the allocator's.
+
+    `passes` are loops that were entered and left, `end` is the event at which the measurement ended.
+    """
+    return _Search(ledger, device, looks, block, ledger.now if end is None else end).leaks(passes)
 
 
 class _Search:
     """Goes from the last look to the first; what one explains is not asked again."""
 
-    def __init__(self, ledger: Ledger, device: str, looks: Iterable[Look], block: int) -> None:
+    def __init__(self, ledger: Ledger, device: str, looks: Iterable[Look], block: int, end: int) -> None:
         self._ledger = ledger
         self._device = device
-        self._series = eligible_series(ledger)
+        self._series = whole(ledger, eligible_series(ledger))
         self._looks = sorted(
             (look for look in looks if look.device == device), key=lambda look: look.event, reverse=True
         )
         self._block = block
+        self._end = end
+        self._spans = {series: sorted(spans) for series, spans in ledger.passes.items()}
+        self._stepped = sorted(
+            mark for series, marks in ledger.marks.items() if series.startswith(_STEPS) for mark in marks
+        )
         self._explained: set[int] = set()
+        self._by_graph = {index for look in self._looks for index in look.by_graph}
+        self._told: set[int] = set()  # the records of leaks
 
-    def leaks(self) -> list[Leak]:
+    def leaks(self, passes: Iterable[Pass]) -> list[Leak]:
         """All of them."""
         found: list[Leak] = []
         for look in self._looks:
@@ -107,12 +142,15 @@ class _Search:
                 self._explained.update(records)
                 if leak is not None:
                     found.append(leak)
+                    self._told.update(records)
         found.extend(self._of_lines())
+        lines = {leak.line for leak in found}
+        found.extend(leak for one in passes for leak in self._of_pass(one) if leak.line not in lines)
         return sorted(_merged(found), key=lambda leak: (leak.bounded, -self._per_event(leak)))
 
     def _per_event(self, leak: Leak) -> float:
         """Bytes by event, so that leaks whose turns differ can be compared."""
-        marks = self._series[leak.growth.series]
+        marks = self._ledger.marks[leak.growth.series]
         return leak.bytes_per_turn * len(marks) / (marks[-1] - marks[0] + 1)
 
     def _of_holder(self, holder: Holder, records: Sequence[int], event: int) -> Leak | None:
@@ -126,7 +164,79 @@ class _Search:
         marks = self._until(self._series[found.series], event)
         turns = set(turns_of((self._ledger.born(index) for index in records), marks))
         bounded = holder.bound is not None and len(turns) <= holder.bound
-        return self._leak(found, holder, records, event, bounded=bounded)
+        leak = self._leak(found, holder, records, event, bounded=bounded)
+        elsewhere = [index for index in records if not self._within(found.series, index)]
+        besides = self._accrued(elsewhere, event) if elsewhere else None
+        return leak if besides is None else replace(leak, besides=(besides,))
+
+    def _of_pass(self, one: Pass) -> Iterator[Leak]:
+        """What one pass of a loop piles up in graphs that no backward ever uses, and that goes with the pass.
+
+        What is held directly until then is there on purpose: the outputs of an evaluation, for its metric.
+        """
+        if one.look.device != self._device:
+            return
+        by_holder: dict[int, list[int]] = {}
+        for index, place in one.look.holder_of.items():
+            if one.marks and one.began <= self._ledger.born(index) < one.marks[-1]:
+                by_holder.setdefault(place, []).append(index)
+        for place, records in by_holder.items():
+            saved = [index for index in records if index in one.look.by_graph]
+            going = [index for index in died_unused(self._ledger, saved) if index not in self._told]
+            if self._sum(one, going) is None or not unused(self._ledger, saved):
+                continue
+            found = self._sum(one, records)
+            if found is not None:
+                counted = [index for index in records if in_window(self._ledger.born(index), one.marks)]
+                staying = self._sum(one, [index for index in records if index in self._told])
+                leak = self._leak(found, one.look.holders[place], counted, one.look.event)
+                yield replace(
+                    leak,
+                    stays=0.0 if staying is None else staying.bytes_per_turn,
+                    retained=sum(map(self._ledger.nbytes, records)),
+                )
+
+    def _sum(self, one: Pass, records: Iterable[int]) -> Accrual | None:
+        births = [(self._ledger.born(index), self._ledger.nbytes(index)) for index in records]
+        return accrual(one.series, one.marks, births)
+
+    def _lives_at(self, index: int, event: int) -> bool:
+        return self._ledger.died(index) == ALIVE or self._ledger.died(index) >= event
+
+    def _within(self, series: str, index: int) -> bool:
+        """Whether a record was made in a turn of a series; what is made between two entries of a loop is not."""
+        return within(self._spans.get(series), self._ledger.born(index))
+
+    def _is_beside(self, series: str) -> bool:
+        """Whether a series is one evaluation beside a training: no optimizer steps while it goes on."""
+        marks = self._ledger.marks[series]
+        return bool(self._stepped) and not self._has_steps(marks[0], marks[-1])
+
+    def _leaves_by(self, series: str) -> int:
+        """The event up to which what grows along a series must stay.
+
+        In the turns of a training it is the last turn, as the program may end just after. What one evaluation piles
+        up must outlive it: until the loop around it is left, or to the end.
+        """
+        marks = self._ledger.marks[series]
+        if not self._is_beside(series):
+            return marks[-1]
+        around = (
+            ended
+            for other, spans in self._spans.items()
+            for began, ended in spans
+            if other != series and began < marks[0] and marks[-1] < ended and self._has_steps(began, ended)
+        )
+        return min(around, default=self._end)
+
+    def _has_steps(self, began: int, ended: int) -> bool:
+        place = bisect_left(self._stepped, began)
+        return place < len(self._stepped) and self._stepped[place] <= ended
+
+    def _is_for_a_metric(self, series: str, records: Sequence[int]) -> bool:
+        """Whether one evaluation may have collected records on purpose: outputs, and no graphs behind them."""
+        graph = sum(self._ledger.nbytes(index) for index in records if index in self._by_graph)
+        return self._is_beside(series) and 2 * graph < sum(map(self._ledger.nbytes, records))
 
     def _of_lines(self) -> Iterator[Leak]:
         """What no holder was found for, line by line."""
@@ -157,8 +267,12 @@ class _Search:
                 marks = self._until(all_marks, event)
                 if len(marks) <= WARM_UP:
                     continue
-                survivors = [index for index in records if ledger.born(index) < marks[-1]]
-                if self._stayed(survivors, all_marks[-1], marks):
+                survivors = [
+                    index for index in records if ledger.born(index) < marks[-1] and self._within(series, index)
+                ]
+                if self._is_for_a_metric(series, survivors):
+                    continue
+                if self._stayed(survivors, self._leaves_by(series), marks):
                     yield accrual(series, marks, [(ledger.born(index), ledger.nbytes(index)) for index in survivors])
 
         return best(said())
@@ -167,14 +281,18 @@ class _Search:
         ledger = self._ledger
         grown = [index for index in records if ledger.born(index) >= marks[WARM_UP - 1]]
         total = sum(ledger.nbytes(index) for index in grown)
-        left = sum(ledger.nbytes(index) for index in grown if ledger.died(index) == ALIVE or ledger.died(index) >= end)
+        left = sum(ledger.nbytes(index) for index in grown if self._lives_at(index, end))
         return left >= _STAYED * total
 
     def _goes_on(self, records: Sequence[int], series: str) -> bool:
         """Whether the lines that made records still add to what stays, up to the last turn."""
         ledger, marks = self._ledger, self._series[series]
         sites = {ledger.site(index) for index in records}
-        survivors = [index for index in ledger.alive_at(marks[-1], self._device) if ledger.site(index) in sites]
+        survivors = [
+            index
+            for index in ledger.alive_at(marks[-1], self._device)
+            if ledger.site(index) in sites and self._within(series, index)
+        ]
         return accrual(series, marks, [(ledger.born(index), ledger.nbytes(index)) for index in survivors]) is not None
 
     def _swollen(self, holder: Holder, records: Sequence[int], event: int) -> Accrual | None:
@@ -209,11 +327,12 @@ class _Search:
         self, found: Accrual, holder: Holder | None, records: Sequence[int], event: int, *, bounded: bool = False
     ) -> Leak:
         ledger = self._ledger
-        marks = self._until(self._series[found.series], event)
+        marks = self._until(self._ledger.marks[found.series], event)
         made: Counter[Site] = Counter()
         kinds: Counter[Kind] = Counter()
         blocks = 0
-        for index in [one for one in records if in_window(ledger.born(one), marks)] or records:
+        inside = [index for index in records if self._within(found.series, index)]
+        for index in [one for one in inside if in_window(ledger.born(one), marks)] or records:
             made[ledger.site(index)] += ledger.nbytes(index)
             kinds[ledger.kind(index)] += ledger.nbytes(index)
             blocks += -(-ledger.nbytes(index) // self._block) * self._block

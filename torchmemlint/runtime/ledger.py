@@ -81,6 +81,8 @@ class Ledger:
         self._events = array("q")  # record * 2, plus one where it is freed
         self._devices, self._sites, self._operations = _Names(), _Names(), _Names()
         self.marks: dict[str, list[int]] = {}
+        self.passes: dict[str, list[tuple[int, int]]] = {}  # of loops: from the entry to the end, in events
+        self.backwards: list[tuple[int, int]] = []  # the events at which each backward began and ended
         self._all_marks = array("q")
         self._saved: set[tuple[int, int]] = set()  # sites and operations of which something was saved for backward
         self.live: dict[str, int] = {}

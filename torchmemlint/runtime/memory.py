@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from torchmemlint.runtime import backends
 from torchmemlint.runtime.evidence import Watch
-from torchmemlint.runtime.growth import Growth, growth
+from torchmemlint.runtime.growth import FEWEST, WARM_UP, Growth, growth
 from torchmemlint.runtime.holders import Look
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.leaks import Leak, Lookout, find_leaks
 from torchmemlint.runtime.ledger import Ledger, Record, Site
+from torchmemlint.runtime.passes import Pass
 from torchmemlint.runtime.retention import look
 from torchmemlint.runtime.steps import OnStep
 
@@ -156,11 +157,14 @@ class MemoryUse:
         if self._ended is None and self._lookout.is_time(self.backend.tracker.sites.place(2), turns):
             self.look_now(series)
 
-    def look_now(self, series: str) -> None:
-        """Look who holds what, for `leaks`; `series` tells the turns."""
+    def look_now(self, series: str) -> Look:
+        """Look who holds what, for `leaks`; `series` tells the turns. Where it has few, the steps tell them."""
         marks = self.ledger.marks.get(series, [])
+        if len(marks) <= WARM_UP + FEWEST:
+            marks = max((marks, *self.ledger.marks.values()), key=len) if marks else marks
         place = self.backend.tracker.sites.place(2)
-        self._looks[place] = look(self.backend.tracker, self.device, self._watch.hooked, marks)
+        self._looks[place] = found = look(self.backend.tracker, self.device, self._watch.hooked, marks)
+        return found
 
     @property
     def looks(self) -> list[Look]:
@@ -170,8 +174,13 @@ class MemoryUse:
     @property
     def leaks(self) -> list[Leak]:
         """What grows from turn to turn, most first, with its holder where looks were taken."""
+        return self.leaks_with(())
+
+    def leaks_with(self, passes: Iterable[Pass]) -> list[Leak]:
+        """Also those that loops pile up each time that they are gone through."""
         self._settle()
-        return find_leaks(self.ledger, self.device, self._looks.values(), self.backend.block_size(self.device))
+        block = self.backend.block_size(self.device)
+        return find_leaks(self.ledger, self.device, self._looks.values(), block, passes, self._ended)
 
     def records(self, at: str | int = "peak", device: str | None = None) -> list[Record]:
         """The storages that lived at a moment."""

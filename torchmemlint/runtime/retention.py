@@ -94,6 +94,7 @@ class _Looking:
             unreached,
             self._references.visited,
             self._references.cut or self._graphs.cut,
+            frozenset(index for index in holder_of if index in self._by_graph and index not in self._direct),
         )
 
     # --- who has what

@@ -29,6 +29,7 @@ class Steps(contextlib.AbstractContextManager["Steps"]):
         self.after_step: list[Callable[[Any], None]] = []  # given the optimizer, before the step is told
         self.on_batch: list[Callable[[Any], None]] = []  # given the batch
         self.on_backward: list[Callable[[Any], None]] = []  # given the roots, before it runs
+        self.after_backward: list[Callable[[Any], None]] = []  # given the roots, when it has run or failed
         self.on_step: list[OnStep] = []
         self.begin_pass: Callable[[], Callable[[int], bool]] | None = None
         """Called when a loader's pass begins; what it gives is asked after each batch whether the pass ends here."""
@@ -43,7 +44,8 @@ class Steps(contextlib.AbstractContextManager["Steps"]):
         post = optimizers.register_optimizer_step_post_hook(self._after_step)
         self._stack.callback(post.remove)
         for name in ("backward", "grad"):
-            self._stack.enter_context(_replaced(torch.autograd, name, self._before_backward))
+            around = _replaced(torch.autograd, name, self._before_backward, self._after_backward)
+            self._stack.enter_context(around)
         self._stack.enter_context(_iterating(self._batches))
         return self
 
@@ -62,6 +64,10 @@ class Steps(contextlib.AbstractContextManager["Steps"]):
 
     def _before_backward(self, roots: Any, *_: Any, **__: Any) -> None:
         for observer in self.on_backward:
+            observer(roots)
+
+    def _after_backward(self, roots: Any, *_: Any, **__: Any) -> None:
+        for observer in self.after_backward:
             observer(roots)
 
     def _batches(self, loader: Any, batches: Iterator[Any]) -> Iterator[Any]:
@@ -129,13 +135,16 @@ def _iterating(through: Callable[[Any, Iterator[Any]], Iterator[Any]]) -> Iterat
 
 
 @contextlib.contextmanager
-def _replaced(owner: Any, name: str, before: Callable[..., None]) -> Iterator[None]:
+def _replaced(owner: Any, name: str, before: Callable[..., None], after: Callable[..., None]) -> Iterator[None]:
     original = getattr(owner, name)
 
     @functools.wraps(original)
     def replacement(*arguments: Any, **keywords: Any) -> Any:
         before(*arguments, **keywords)
-        return original(*arguments, **keywords)
+        try:
+            return original(*arguments, **keywords)
+        finally:
+            after(*arguments, **keywords)
 
     setattr(owner, name, replacement)
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,8 @@ class Accrual:
     storages_per_turn: float
     turns: int
     regularity: float
-    steady: bool  # most turns add the very same bytes
+    steady: bool  # most turns add the very same bytes, and these are most of it
+    nbytes: int = 0  # what is left of all those turns
 
 
 def turns_of(births: Iterable[int], marks: Sequence[int]) -> list[int]:
@@ -50,6 +51,14 @@ def in_window(born: int, marks: Sequence[int]) -> bool:
     """Whether a birth falls into the turns by which growth is told."""
     first, last = _window(marks)
     return first <= bisect_right(marks, born) <= last
+
+
+def within(spans: Sequence[tuple[int, int]] | None, born: int) -> bool:
+    """Whether a birth lies in one of some spans of events, which are in order; None: the whole run."""
+    if spans is None:
+        return True
+    place = bisect_right(spans, born, key=lambda span: span[0]) - 1
+    return place >= 0 and born < spans[place][1]
 
 
 def accrual(series: str, marks: Sequence[int], survivors: Sequence[tuple[int, int]]) -> Accrual | None:
@@ -69,7 +78,7 @@ def accrual(series: str, marks: Sequence[int], survivors: Sequence[tuple[int, in
     if len(added) < FEWEST or not _spread(added, first, last) or not _goes_on(nbytes, first, last):
         return None
     usual, times = Counter(nbytes.values()).most_common(1)[0]
-    steady = times >= _USUAL * window
+    steady = times >= _USUAL * window and 2 * usual * times >= nbytes.total()
     return Accrual(
         series,
         usual if steady else nbytes.total() / window,
@@ -77,6 +86,7 @@ def accrual(series: str, marks: Sequence[int], survivors: Sequence[tuple[int, in
         window,
         len(added) / window,
         steady,
+        nbytes.total(),
     )
 
 
@@ -123,6 +133,24 @@ def eligible_series(ledger: Ledger) -> dict[str, list[int]]:
     return {series: enough[series] for series in (*told, *within)}
 
 
+def whole(ledger: Ledger, series: dict[str, list[int]]) -> dict[str, list[int]]:
+    """Those that are not just one entry of a loop that was entered again: a loader, or an optimizer, of one epoch."""
+    loops = {one: sorted(spans) for one, spans in ledger.passes.items() if len(spans) > 1 and one in series}
+
+    def is_part(marks: Sequence[int]) -> bool:
+        return any(
+            began <= marks[0] and marks[-1] <= ended and len(marks) <= _between(ledger.marks[loop], began, ended) + 1
+            for loop, spans in loops.items()
+            for began, ended in spans
+        )
+
+    return {one: marks for one, marks in series.items() if _family(one) == "loop" or not is_part(marks)}
+
+
+def _between(marks: Sequence[int], began: int, ended: int) -> int:
+    return bisect_right(marks, ended) - bisect_left(marks, began)
+
+
 def _family(series: str) -> str:
     family = series.partition(" ")[0]
     return family if family in STEP_FAMILIES else STEP_FAMILIES[0]
@@ -144,12 +172,15 @@ def best(found: Iterable[Accrual | None]) -> Accrual | None:
     """Of what several series say, in their order: the first that is exact, then the first that is regular.
 
     Where another says the same with many more turns (the loop over the batches, where each epoch makes a new loader),
-    that one.
+    that one. A series that sees less than half of the bytes (those of a loop in which little is kept of what another
+    loop piles up) is not asked.
     """
     said = [one for one in found if one is not None]
+    most = max((one.nbytes for one in said), default=0)
+    said = [one for one in said if 2 * one.nbytes >= most]
     for one in (*(one for one in said if one.steady), *said):
         if one.regularity > 0.9:
             alike = [other for other in said if other.steady and other.bytes_per_turn == one.bytes_per_turn]
-            most = max(alike, key=lambda other: other.turns, default=one)
-            return most if most.turns > 1.5 * one.turns else one
+            longest = max(alike, key=lambda other: other.turns, default=one)
+            return longest if longest.turns > 1.5 * one.turns else one
     return max(said, key=lambda one: one.regularity, default=None)

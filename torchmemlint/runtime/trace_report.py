@@ -110,6 +110,8 @@ def leak_from_json(values: Mapping[str, Any]) -> Leak:
         values["bounded"],
         tuple(holder for one in values["also"] if (holder := _holder(one)) is not None),
         values["look"],
+        tuple(Accrual(**one) for one in values["besides"]),
+        values["stays"],
     )
 
 

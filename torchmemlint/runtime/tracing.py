@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from types import FrameType
 from typing import TYPE_CHECKING, Any
+
+from torch import nn
 
 from torchmemlint.runtime.growth import FEWEST, WARM_UP
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.ledger import Ledger
-from torchmemlint.runtime.loops import Entry
+from torchmemlint.runtime.loops import Entry, StopRun
+from torchmemlint.runtime.passes import Pass
 from torchmemlint.runtime.trace_report import Timeline, leak_to_json
 
 if TYPE_CHECKING:
     from torchmemlint.runtime.script import Run
 
+_CALL = nn.Module._call_impl.__code__
 _SAMPLES = 120
 """Moments of the timeline that are told at most."""
 
@@ -33,6 +39,7 @@ class LeakAnalysis:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._left: Counter[str] = Counter()
+        self._passes: dict[str, tuple[Entry, Pass]] = {}
         if run.ledger is not None:
             run.ledger.on_mark.append(self._marked)
 
@@ -48,12 +55,27 @@ class LeakAnalysis:
     def leave(self, entry: Entry) -> None:
         """The loop is left."""
         memory, series = self._run.memory, entry.loop.series
-        if memory is None or memory.has_ended or entry.turns <= WARM_UP + FEWEST:
+        if memory is None or memory.has_ended:
             return
+        memory.ledger.passes.setdefault(series, []).append((entry.began, memory.ledger.now))
+        if max(entry.turns, entry.had) <= WARM_UP + FEWEST or (entry.around is not None and entry.turns <= WARM_UP):
+            return
+        inside = _in_a_module()
+        if inside and entry.around is not None:
+            return  # the locals of a forward keep nothing from turn to turn
         self._left[series] += 1
         count = self._left[series]
         if entry.around is None or count & (count - 1) == 0:
-            memory.look_now(series)
+            found = memory.look_now(series)
+            stopped = isinstance(sys.exc_info()[1], StopRun)  # a backward after the loop may never come
+            if entry.turns > WARM_UP + FEWEST and not stopped and not inside:
+                marks = [*entry.moments[1 : entry.turns], found.event]
+                self._passes[series] = entry, Pass(series, entry.began, marks, found)
+
+    @property
+    def passes(self) -> list[Pass]:
+        """The last pass that was looked at of each loop in which bytes do not grow by nature."""
+        return [one for entry, one in self._passes.values() if _is_pass(entry)]
 
     def result(self) -> dict[str, Any]:
         """Leaks, kinds over time, and what the looks could not tell."""
@@ -62,12 +84,30 @@ class LeakAnalysis:
             return {}
         last = max(memory.looks, key=lambda look: look.event, default=None)
         return {
-            "leaks": [leak_to_json(leak) for leak in memory.leaks],
+            "leaks": [leak_to_json(leak) for leak in memory.leaks_with(self.passes)],
             "timeline": _timeline(memory.ledger, memory.device).to_json(),
             "looks": len(memory.looks),
             "cut": any(look.cut for look in memory.looks),
             "unreached": 0 if last is None else last.unreached,
         }
+
+
+def _is_pass(entry: Entry) -> bool:
+    """Whether each turn of a loop stands by itself: a batch, an epoch; neither a layer nor a moment of a sequence.
+
+    A loop without steps counts where it does what a loop over batches does: beside such loops, or as the outermost.
+    """
+    return bool(entry.steps) or entry.around is None or (bool(entry.around.steps) and not entry.within_a_step)
+
+
+def _in_a_module() -> bool:
+    """Whether a module's call runs now: a model's own loops are over layers, or over time."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is _CALL:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _timeline(ledger: Ledger, device: str) -> Timeline:
