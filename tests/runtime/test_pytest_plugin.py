@@ -7,6 +7,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest_plugins = ["pytester"]
 
+PLUGIN = ("-p", "no:torchmemlint", "-p", "torchmemlint.pytest_plugin")
+"""By its module, whether or not the package is installed and pytest has found the plugin by itself."""
 LEAKING = """
 import pytest, torch
 
@@ -37,7 +39,7 @@ def everything_is_imported() -> None:
 def run(pytester: pytest.Pytester) -> object:
     def of(body: str, *options: str) -> pytest.RunResult:
         pytester.makepyfile(LEAKING + body)
-        return pytester.runpytest_inprocess("-p", "torchmemlint.pytest_plugin", "--memory-backend=cpu", *options)
+        return pytester.runpytest_inprocess(*PLUGIN, "--memory-backend=cpu", *options)
 
     return of
 
@@ -152,5 +154,5 @@ import sys
 def test_plain():
     assert "torch" not in sys.modules
 """)
-    result = pytester.runpytest_subprocess("-p", "torchmemlint.pytest_plugin")
+    result = pytester.runpytest_subprocess(*PLUGIN)
     result.assert_outcomes(passed=1)
