@@ -179,7 +179,8 @@ def test_the_largest_batch_fits_and_one_more_does_not() -> None:
     named = {remedy.name: remedy for remedy in found.remedies}
     assert named["checkpointing"].peak is not None
     assert named["checkpointing"].peak < found.use.peak
-    assert {remedy.problem for remedy in found.remedies} == {""}
+    impossible = set() if hasattr(torch.optim, "Adafactor") else {"optimizer adafactor"}  # it came with torch 2.5
+    assert {remedy.name for remedy in found.remedies if remedy.problem} == impossible
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ is told 1.0, 0 or False, and where a result's size depends on values it gets the
 from __future__ import annotations
 
 import contextlib
+import functools
 import mmap
 from collections import Counter
 from collections.abc import Callable
@@ -65,6 +66,12 @@ class Arena:
         return tensor.untyped_storage()
 
 
+@functools.cache
+def arena() -> Arena:
+    """The process's: a range this large is not to be had for every run of a process."""
+    return Arena()
+
+
 def _reserve() -> mmap.mmap:
     options: dict[str, Any] = {}
     if hasattr(mmap, "MAP_PRIVATE"):  # not on Windows
@@ -98,7 +105,7 @@ class Hollow(Tagged):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         internals.register_meta_kernels()
-        self._arena = Arena()
+        self._arena = arena()
         self._results: dict[Any, Any] = {}
         self.computed: Counter[str] = Counter()
         """Operations that only torch's kernels can tell the results' shapes of, and that were computed for that."""
