@@ -50,7 +50,9 @@ def test_counted_effects_show_on_the_host(experiment: Experiment) -> None:
 
 @pytest.mark.parametrize("code", ["TML501", "TML502", "TML504", "TML702"])
 def test_what_only_a_device_shows(code: str) -> None:
-    outcome = measure(of_rule(code)[0], "simulated", None if code == "TML502" else SMALL)
+    # What TML501's program makes on the host must outweigh what torch itself may keep there.
+    size = {"TML502": None, "TML501": replace(SMALL, batch=2048)}.get(code, SMALL)
+    outcome = measure(of_rule(code)[0], "simulated", size)
     assert outcome.saved is not None
     assert outcome.saved > 0
     assert outcome.backend.startswith("simulated")
