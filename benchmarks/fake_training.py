@@ -71,7 +71,7 @@ def main() -> None:
         model = Transformer(options.layers, options.width, options.heads, options.words, options.length).to("cuda")
         optimizer = torch.optim.AdamW(model.parameters())
         for _ in range(options.steps):
-            tokens = torch.randint(0, options.words, (options.batch, options.length)).to("cuda")
+            tokens = torch.randint(0, options.words, (options.batch, options.length), device="cuda")
             with torch.autocast("cuda", dtype=torch.bfloat16):
                 loss = F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
             optimizer.zero_grad()
