@@ -168,6 +168,18 @@ def impact() -> str:
     return "\n".join(parts[1:]) + "\n\n"
 
 
+def versions() -> str:
+    """The last run of the verifier's tests with each release of torch."""
+    kept = json.loads((ROOT / "docs" / "runtime-versions.json").read_text(encoding="utf-8"))
+    lines = ["| torch | Python | passed | failed | skipped | date |", "|---|---|--:|--:|--:|---|"]
+    for run in kept.values():
+        failed = run["failed"] + run["error"]
+        lines.append(
+            f"| {run['torch']} | {run['python']} | {run['passed']} | {failed} | {run['skipped']} | {run['date']} |"
+        )
+    return "\n" + "\n".join(lines) + "\n\n"
+
+
 def costs() -> str:
     """A few of the experiments' figures, in a sentence each."""
     from torchmemlint.runtime.experiments import table
@@ -202,6 +214,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "coverage": coverage,
     "retirements": retirements,
     "impact": impact,
+    "versions": versions,
     "costs": costs,
 }
 

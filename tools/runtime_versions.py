@@ -2,7 +2,7 @@
 
     python tools/runtime_versions.py                       # 2.2, 2.6 and 2.13, each in an environment of its own
     python tools/runtime_versions.py 2.6.0 --environments ~/.cache/torchmemlint-versions
-    python tools/documents.py                              # put the table into docs/verifier.md
+    python tools/documents.py                              # put the table into docs/simulated.md
 
 The environments are kept and used again. An older torch comes with CUDA's libraries: some gigabytes each.
 """
@@ -60,12 +60,14 @@ def main() -> int:
     parser.add_argument("releases", nargs="*", default=RELEASES, metavar="RELEASE")
     parser.add_argument("--environments", type=Path, default=Path.home() / ".cache" / "torchmemlint-versions")
     choices = parser.parse_args()
-    kept = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    failed = False
     for release in choices.releases:
-        kept[release] = tested(environment(choices.environments, release))
-        print(release, kept[release])
-    FILE.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    return int(any(kept[release]["failed"] or kept[release]["error"] for release in choices.releases))
+        result = tested(environment(choices.environments, release))
+        print(release, result)
+        failed = failed or bool(result["failed"] or result["error"])
+        kept = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+        FILE.write_text(json.dumps({**kept, release: result}, indent=1) + "\n", encoding="utf-8")
+    return int(failed)
 
 
 if __name__ == "__main__":
