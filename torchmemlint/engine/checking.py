@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from torchmemlint.config.contracts import Framework
@@ -14,6 +15,7 @@ from torchmemlint.knowledge.contracts import contracts
 from torchmemlint.rules.registry import by_code
 from torchmemlint.source.decoding import UnreadableFile
 from torchmemlint.syntax.source_module import SourceModule
+from torchmemlint.syntax.trees import PARSING
 
 _FRAMES = 8_000  # Python frames: some twenty for each level of nesting that is let in
 
@@ -26,6 +28,7 @@ def check_text(
     *,
     additions: tuple[Framework, ...] = (),
     target: str | None = None,
+    pulse: Callable[[], None] | None = None,
 ) -> list[Finding]:
     """Findings of the rules in `codes`, before suppressions, in order of position.
 
@@ -34,12 +37,16 @@ def check_text(
 
     `target` is the oldest torch release that the code supports; None stands for the newest.
 
+    `pulse` is called again and again on the way; what it raises ends the check and is passed on.
+
     Raises UnreadableFile where the text is not Python 3, or nested too deeply.
     """
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _FRAMES))
     try:
-        facts = analyse(SourceModule(text, path), around, None if around is not None else contracts(additions))
+        promised = None if around is not None else contracts(additions)
+        source = SourceModule(text, path, trees=PARSING if around is None else around.files.trees)
+        facts = analyse(source, around, promised, pulse)
         facts.target_torch = target
         return _findings(facts, codes, around)
     except RecursionError:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchmemlint.config.contracts import Framework
 from torchmemlint.engine.run import FixedFile
@@ -15,6 +16,9 @@ from torchmemlint.findings import ContextFile, Finding, Position, Severity, Span
 from torchmemlint.source.decoding import SourceText, UnreadableFile, decode, lines_of, read
 from torchmemlint.source.directives import MARKERS
 from torchmemlint.source.suppressions import Catalogue
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.project import Project
 
 UNREADABLE = "TML000"
 ABOUT_THE_RUN = frozenset((UNREADABLE, "TML001", "TML002"))  # rules that the engine answers, not the analysis
@@ -83,8 +87,20 @@ def check_bytes(data: bytes, path: Path, profile: Profile) -> FileResult:
     return replace(result, context=_context(profile)) if relevant else result
 
 
-def check_source(text: str, path: Path, profile: Profile, *, relevant: bool = True) -> list[Finding]:
-    """The findings of a decoded text after severities and suppression comments, in order, with fingerprints."""
+def check_source(
+    text: str,
+    path: Path,
+    profile: Profile,
+    *,
+    relevant: bool = True,
+    around: Project | None = None,
+    pulse: Callable[[], None] | None = None,
+) -> list[Finding]:
+    """The findings of a decoded text after severities and suppression comments, in order, with fingerprints.
+
+    `around` replaces the project that this process keeps. `pulse` is called again and again on the way; what it
+    raises ends the check and is passed on.
+    """
     from torchmemlint.engine import audit
 
     codes = profile.codes - ABOUT_THE_RUN
@@ -93,9 +109,10 @@ def check_source(text: str, path: Path, profile: Profile, *, relevant: bool = Tr
         from torchmemlint.engine import checking, context
 
         try:
-            around = context.project(profile.root, profile.contracts) if profile.root is not None else None
+            if around is None and profile.root is not None:
+                around = context.project(profile.root, profile.contracts)
             found = checking.check_text(
-                text, path, codes, around, additions=profile.contracts, target=profile.target_torch
+                text, path, codes, around, additions=profile.contracts, target=profile.target_torch, pulse=pulse
             )
         except UnreadableFile as problem:
             return _finished(_unreadable(path, problem, profile, text), text, profile)

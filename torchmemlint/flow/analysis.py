@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import libcst as cst
@@ -48,10 +48,16 @@ from torchmemlint.syntax.source_module import Piece, SourceModule
 MAX_PASSES = 3
 
 
-def analyse(source: SourceModule, project: Project | None = None, promised: Contracts | None = None) -> FileFacts:
+def analyse(
+    source: SourceModule,
+    project: Project | None = None,
+    promised: Contracts | None = None,
+    pulse: Callable[[], None] | None = None,
+) -> FileFacts:
     """The facts of one file, with the other files of its project for context.
 
-    `promised`: what is known of frameworks, where it is not the project's or the linter's own.
+    `promised`: what is known of frameworks, where it is not the project's or the linter's own. `pulse` is called again
+    and again on the way, and may end it by raising.
     """
     program = Program(source, project, promised)
     facts = FileFacts(source.path, source, program)
@@ -62,6 +68,8 @@ def analyse(source: SourceModule, project: Project | None = None, promised: Cont
     it.executors = EXECUTORS
     it.evaluated = overwriting.made
     it.body_executor = statements.execute_body
+    if pulse is not None:
+        it.pulse = pulse
     relevant = relevance.find(program)
     it.follows_imports = relevant.drives and not program.is_test
     if not relevant.drives:

@@ -185,6 +185,7 @@ class Interpreter:
         self.evaluators: dict[type, Callable[[Interpreter, Any], Value]] = {}
         self.evaluated: Callable[[Interpreter, cst.BaseExpression, Value], None] = lambda it, node, value: None
         self.executors: dict[type, Callable[[Interpreter, Any], None]] = {}
+        self.pulse: Callable[[], None] = lambda: None  # called with each suite; what it raises ends the analysis
 
     @property
     def program(self) -> Program:

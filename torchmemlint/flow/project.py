@@ -17,6 +17,7 @@ from torchmemlint.flow.texts import Texts
 from torchmemlint.knowledge.contracts import Contracts, contracts
 from torchmemlint.source.decoding import UnreadableFile, decode, read
 from torchmemlint.syntax.source_module import SourceModule
+from torchmemlint.syntax.trees import PARSING, Trees
 
 MAX_BYTES = 2_000_000  # of source that is kept in memory from one analysed file to the next
 MAX_FILE = 1_000_000  # bytes; longer files are tables or generated, and are not read for context
@@ -24,18 +25,35 @@ MAX_HOPS = 8  # re-exports followed
 MAX_STARS = 60  # files looked at for one name by way of `from module import *`
 
 
+class Files:
+    """The project's files as they are seen: as they lie on the disk, read when they are asked for.
+
+    An editor puts its own in place: what is open there counts as it stands there.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.finder = Finder(root)
+        self.texts = Texts(root)
+        self.trees: Trees = PARSING
+
+    def text(self, path: Path) -> str | None:
+        """The text of a file; None for one that is too long to be read. Raises OSError and UnreadableFile."""
+        return decode(read(path)).text if path.stat().st_size <= MAX_FILE else None
+
+
 class Project:
     """The project below `root`; for one process."""
 
-    def __init__(self, root: Path, promised: Contracts | None = None) -> None:
+    def __init__(self, root: Path, promised: Contracts | None = None, files: Files | None = None) -> None:
         self.root = root
+        self.files = files or Files(root)
         self.contracts = promised or contracts()
         self.ids = itertools.count(1)  # identities of objects, over all files
         self.read: dict[Path, ContextFile] = {}  # files parsed for context, ever, and what led to each
-        self.texts = Texts(root)
+        self.texts = self.files.texts
         self.differentiating: frozenset[Path] | None = None  # packages with models that do; None: not asked
         self._reported = 0  # of `read`
-        self._finder = Finder(root)
+        self._finder = self.files.finder
         self._programs: dict[Path, Program | None] = {}
         self._definitions: dict[tuple[str, Path], Function | ClassInfo | None] = {}
 
@@ -77,8 +95,9 @@ class Project:
         self.read.setdefault(path, ContextFile(path, lead, name, by))
         program: Program | None = None
         try:
-            if path.stat().st_size <= MAX_FILE:
-                program = Program(SourceModule(decode(read(path)).text, path, context=True), self)
+            text = self.files.text(path)
+            if text is not None:
+                program = Program(SourceModule(text, path, context=True, trees=self.files.trees), self)
         except (OSError, UnreadableFile, RecursionError):
             program = None
         self._programs[path] = program
@@ -94,10 +113,15 @@ class Project:
         """Let go of all files when they have become many (they hold each other); between the analyses of two files."""
         programs = [program for program in self._programs.values() if program is not None]
         if sum(len(program.source.text) for program in programs) > MAX_BYTES:
-            self._programs.clear()
-            self._definitions.clear()
-            for program in programs:
-                program.release()
+            self.release()
+
+    def release(self) -> None:
+        """Let go of all files."""
+        programs = [program for program in self._programs.values() if program is not None]
+        self._programs.clear()
+        self._definitions.clear()
+        for program in programs:
+            program.release()
 
     def _definition(
         self, qualified: str, path: Path, lead: Lead, hops: int, looked_at: Iterator[int]
@@ -150,10 +174,10 @@ class Project:
         if file in self._programs:
             return True
         try:
-            data = read(file)
-        except UnreadableFile:
+            text = self.files.text(file)
+        except (OSError, UnreadableFile):
             return False
-        return b"import *" in data or re.search(rb"\b%s\b" % re.escape(name.encode()), data) is not None
+        return text is not None and ("import *" in text or re.search(rf"\b{re.escape(name)}\b", text) is not None)
 
 
 def _forwarded(program: Program, name: str) -> str | None:

@@ -58,6 +58,7 @@ _MAX_ROUNDS_DEPTH = 4  # deeper loops are walked once
 
 def execute_body(it: Interpreter, body: cst.BaseSuite | Sequence[cst.CSTNode]) -> None:
     """Walk the statements of a suite until one ends the way."""
+    it.pulse()
     statements = body.body if isinstance(body, cst.BaseSuite) else body
     for statement in statements:
         if it.state.dead:

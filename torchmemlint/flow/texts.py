@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from torchmemlint.config.settings import DEFAULT_EXCLUDED_NAMES
@@ -15,10 +16,14 @@ _TESTS = frozenset({"test", "tests", "testing"})
 
 
 class Texts:
-    """The Python files below `root` but for tests, read when something is first looked for."""
+    """The Python files below `root` but for tests, read when something is first looked for.
 
-    def __init__(self, root: Path) -> None:
+    `edited` are texts that count in place of what the disk has.
+    """
+
+    def __init__(self, root: Path, edited: Mapping[Path, str] | None = None) -> None:
         self.root = root
+        self.edited: Mapping[Path, str] = edited or {}
         self._text: bytes | None = None
         self.was_read = False
         self._known: frozenset[str] = frozenset()
@@ -32,14 +37,15 @@ class Texts:
             return None
         found: dict[Path, int] = {}
         wanted = phrase.encode()
-        start = self._text.find(wanted)
-        while start >= 0:
-            end = start + len(wanted)
-            if not (_is_word(self._text[start - 1]) or _is_word(self._text[end])):
-                path = Path(self._files[bisect.bisect_right(self._ends, start)])
-                found[path] = found.get(path, 0) + 1
-            start = self._text.find(wanted, end)
-        return found
+        for start in _places(wanted, self._text):
+            path = Path(self._files[bisect.bisect_right(self._ends, start)])
+            found[path] = found.get(path, 0) + 1
+        for path, text in self.edited.items():
+            found.pop(path, None)
+            count = sum(1 for _ in _places(wanted, b"\n" + text.encode() + b"\n\n")) if self.holds(path) else 0
+            if count:
+                found[path] = count
+        return dict(sorted(found.items())) if self.edited else found
 
     def holds(self, path: Path) -> bool:
         """Is this one of the files?"""
@@ -72,6 +78,16 @@ class Texts:
             self._ends.append(total)
         if names is not None:
             self._text = b"\n".join([*parts, b"\n"])
+
+
+def _places(wanted: bytes, text: bytes) -> Iterator[int]:
+    """Where a phrase stands between word boundaries; the text has a byte before and after it."""
+    start = text.find(wanted)
+    while start >= 0:
+        end = start + len(wanted)
+        if not (_is_word(text[start - 1]) or _is_word(text[end])):
+            yield start
+        start = text.find(wanted, end)
 
 
 def _is_word(byte: int) -> bool:

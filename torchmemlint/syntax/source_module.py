@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +18,7 @@ import libcst as cst
 
 from torchmemlint.findings import Position, Span
 from torchmemlint.source.decoding import UnreadableFile
-from torchmemlint.syntax.positions import CodeRanges, code_ranges
+from torchmemlint.syntax.trees import PARSING, Tree, Trees
 
 MAX_NESTING = 300  # levels of statements and expressions in each other; people write less than 50
 _MAX_BRACKETS = 200  # as many as Python itself takes
@@ -37,8 +36,8 @@ class Piece:
     path: Path
     context: bool = False  # of a file that is read for context and not itself analysed
     around: Piece | None = None  # of a method: its class's piece
-    _module: cst.Module | None = field(default=None, repr=False)
-    _ranges: CodeRanges | None = field(default=None, repr=False)
+    trees: Trees = PARSING
+    _tree: Tree | None = field(default=None, repr=False)
     _lines: list[str] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -55,7 +54,7 @@ class Piece:
         last = function.end_lineno or function.lineno
         lines = self.lines[first - self.first_row : last - self.first_row + 1]
         text = f"class {self.name}:\n" + "".join(lines)
-        return Piece(text, first - 1, "def", function.name, function, self.path, self.context, self)
+        return Piece(text, first - 1, "def", function.name, function, self.path, self.context, self, self.trees)
 
     @property
     def lines(self) -> list[str]:
@@ -82,17 +81,17 @@ class Piece:
     @property
     def module(self) -> cst.Module:
         """The piece as a libcst module of one statement (or a few, when several share a line)."""
-        if self._module is None:
-            try:
-                self._module = _parse(self.text)
-            except Exception:  # noqa: BLE001 - Python reads the piece, libcst does not: nothing is said about it
-                self._module = cst.Module([])
-        return self._module
+        return self._parsed().module
+
+    def _parsed(self) -> Tree:
+        if self._tree is None:
+            self._tree = self.trees.concrete(self.text, self.path)
+        return self._tree
 
     def statement_span(self, inside: Span) -> Span:
         """The innermost statement around a span; of a compound statement only its header."""
         best: Span | None = None
-        for node in self._all_ranges():
+        for node in self._parsed().ranges:
             if not isinstance(node, cst.BaseSmallStatement | cst.BaseCompoundStatement):
                 continue
             span = self.span(node)
@@ -121,18 +120,13 @@ class Piece:
             row -= 1
         return Position(row, len(line(row)) + 1)
 
-    def _all_ranges(self) -> CodeRanges:
-        if self._ranges is None:
-            self._ranges = code_ranges(self.module)
-        return self._ranges
-
     def release(self) -> None:
         """Let go of the trees: the piece is not asked any more."""
-        self._module = self._ranges = self._lines = self.outline = None
+        self._tree = self._lines = self.outline = None
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where `node` stands in the file; computed for the whole piece on first use."""
-        start, end = self._all_ranges()[node]
+        start, end = self._parsed().ranges[node]
         shift = self.first_row - 1
         return Span(Position(start.line + shift, start.column + 1), Position(end.line + shift, end.column + 1))
 
@@ -154,32 +148,16 @@ class Site:
         return self.piece.span(self.node)
 
 
-def _parse(text: str) -> cst.Module:
-    """`parse_module` without the checks that each node makes of itself: a fifth of the time, and a parser makes none
-    that fail. They are for trees built by hand.
-    """
-    checked = cst.CSTNode.__post_init__
-    cst.CSTNode.__post_init__ = _unchecked  # type: ignore[assignment,method-assign]
-    try:
-        return cst.parse_module(text)
-    finally:
-        cst.CSTNode.__post_init__ = checked  # type: ignore[method-assign]
-
-
-def _unchecked(node: cst.CSTNode) -> None:
-    """In place of the checks."""
-
-
 class SourceModule:
     """The text of one file with its pieces and imports.
 
     Raises UnreadableFile when neither the standard parser nor libcst can read it.
     """
 
-    def __init__(self, text: str, path: Path, *, context: bool = False) -> None:
+    def __init__(self, text: str, path: Path, *, context: bool = False, trees: Trees = PARSING) -> None:
         self.text = text
         self.path = path
-        self.pieces = _split(text, path, context)
+        self.pieces = _split(text, path, context, trees)
 
     @cached_property
     def rows(self) -> list[str]:
@@ -187,11 +165,9 @@ class SourceModule:
         return [line.rstrip("\n") for line in _lines(self.text)]
 
 
-def _split(text: str, path: Path, context: bool) -> list[Piece]:
+def _split(text: str, path: Path, context: bool, trees: Trees) -> list[Piece]:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes in other people's strings
-            tree = ast.parse(text)
+        tree = trees.standard(text, path)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return _split_by_libcst(text, path, error)
     lines = _lines(text)
@@ -208,7 +184,7 @@ def _split(text: str, path: Path, context: bool) -> list[Piece]:
                 kind, name = "class", statement.name
             case _:
                 kind, name = "code", ""
-        pieces.append(Piece("".join(lines[first - 1 : last]), first, kind, name, statement, path, context))
+        pieces.append(Piece("".join(lines[first - 1 : last]), first, kind, name, statement, path, context, trees=trees))
     return pieces
 
 
@@ -226,7 +202,7 @@ def _split_by_libcst(text: str, path: Path, reason: Exception) -> list[Piece]:
     except Exception as error:
         raise _unreadable(reason) from error
     piece = Piece(text, 1, "code", "", None, path)
-    piece._module = module
+    piece._tree = Tree(module)
     return [piece]
 
 

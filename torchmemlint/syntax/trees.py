@@ -1,0 +1,120 @@
+"""Where parsed trees come from: parsed anew, or kept from one look at a text to the next.
+
+A run parses a text once and lets go of it. An editor asks about the same files again and again, each time with
+little changed: there, trees are kept, and only the pieces that changed are parsed.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import libcst as cst
+
+from torchmemlint.syntax.positions import CodeRanges, code_ranges
+
+
+@dataclass(eq=False, slots=True)
+class Tree:
+    """A libcst tree and, once asked for, where its nodes stand."""
+
+    module: cst.Module
+    _ranges: CodeRanges | None = field(default=None, repr=False)
+
+    @property
+    def ranges(self) -> CodeRanges:
+        """Start and end of every node, within the piece."""
+        if self._ranges is None:
+            self._ranges = code_ranges(self.module)
+        return self._ranges
+
+
+class Trees:
+    """Parses each text that it is asked for."""
+
+    def standard(self, text: str, path: Path) -> ast.Module:
+        """The standard parser's tree of a whole file; raises what that parser raises."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes in other people's strings
+            return ast.parse(text)
+
+    def concrete(self, text: str, path: Path) -> Tree:
+        """The libcst tree of a piece of the file `path`; empty where libcst cannot read what Python can."""
+        try:
+            return Tree(_parse(text))
+        except Exception:  # noqa: BLE001 - Python reads the piece, libcst does not: nothing is said about it
+            return Tree(cst.Module([]))
+
+
+PARSING = Trees()
+
+
+class KeptTrees(Trees):
+    """Keeps trees for the next round of questions.
+
+    The analysis tells places by their nodes. So a tree is handed out once in a round: where the same text stands
+    twice in a file, or a file is read twice, each gets a tree of its own.
+    """
+
+    def __init__(self) -> None:
+        self._standard: dict[tuple[Path, str], list[ast.Module]] = {}
+        self._concrete: dict[tuple[Path, str], list[Tree]] = {}
+        self._taken: dict[tuple[Path, str, bool], int] = {}
+        self._asked: set[Path] = set()
+
+    def begin(self) -> None:
+        """A new round: all that is kept may be handed out again."""
+        self._taken.clear()
+        self._asked.clear()
+
+    def end(self) -> None:
+        """The round is over: of the files that were asked about, trees of texts that are no longer there may go."""
+        for kept, concrete in ((self._standard, False), (self._concrete, True)):
+            gone = [key for key in kept if key[0] in self._asked and (*key, concrete) not in self._taken]
+            for key in gone:
+                del kept[key]
+
+    def keep_only(self, paths: set[Path]) -> None:
+        """Let go of the trees of all other files."""
+        self._standard = {key: trees for key, trees in self._standard.items() if key[0] in paths}
+        self._concrete = {key: trees for key, trees in self._concrete.items() if key[0] in paths}
+
+    def standard(self, text: str, path: Path) -> ast.Module:
+        """As `Trees.standard`."""
+        self._asked.add(path)
+        kept = self._standard.setdefault((path, text), [])
+        number = self._next((path, text, False))
+        if number == len(kept):
+            kept.append(super().standard(text, path))
+        return kept[number]
+
+    def concrete(self, text: str, path: Path) -> Tree:
+        """As `Trees.concrete`."""
+        kept = self._concrete.setdefault((path, text), [])
+        number = self._next((path, text, True))
+        if number == len(kept):
+            kept.append(super().concrete(text, path))
+        return kept[number]
+
+    def _next(self, key: tuple[Path, str, bool]) -> int:
+        number = self._taken.get(key, 0)
+        self._taken[key] = number + 1
+        return number
+
+
+def _parse(text: str) -> cst.Module:
+    """`parse_module` without the checks that each node makes of itself: a fifth of the time, and a parser makes none
+    that fail. They are for trees built by hand.
+    """
+    checked = cst.CSTNode.__post_init__
+    cst.CSTNode.__post_init__ = _unchecked  # type: ignore[assignment,method-assign]
+    try:
+        return cst.parse_module(text)
+    finally:
+        cst.CSTNode.__post_init__ = checked  # type: ignore[method-assign]
+
+
+def _unchecked(node: cst.CSTNode) -> None:
+    """In place of the checks."""
