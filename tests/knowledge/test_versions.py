@@ -57,12 +57,6 @@ def test_a_rename_with_an_argument() -> None:
     assert not autocast.same  # `dtype` and `enabled` change places
 
 
-def test_the_first_of_several_names_that_the_target_has() -> None:
-    names = ("torch.accelerator.empty_cache", "torch.cuda.empty_cache")
-    assert versions.first_of(names, "2.8") == "torch.cuda.empty_cache"
-    assert versions.first_of(names, None) == "torch.accelerator.empty_cache"
-
-
 @pytest.mark.parametrize(("target", "count"), [(None, 1), ("2.3", 1), ("2.2", 0), ("2.0", 0)])
 def test_advice_fits_the_target(target: str | None, count: int) -> None:
     text = "import torch\n\n\ndef kernels():\n    return torch.backends.cuda.sdp_kernel(enable_math=False)\n"

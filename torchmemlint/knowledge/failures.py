@@ -11,8 +11,6 @@ OUT_OF_MEMORY = frozenset(
         "torch._C._OutOfMemoryError",
     }
 )
-# What an out-of-memory error is an instance of; "" is a bare `except:`.
-BROADER = frozenset({"", "RuntimeError", "Exception", "BaseException"})
 
 # Functions that say whether an exception means that memory ran out.
 # Sources: accelerate/utils/memory.py; (lightning/)pytorch(_lightning)/utilities/memory.py.

@@ -90,11 +90,6 @@ def retirement(qualified: str, target: str | None) -> Retirement | None:
     )
 
 
-def first_of(choices: tuple[str, ...], target: str | None) -> str | None:
-    """The first of some qualified names, best first, that the target has."""
-    return next((name for name in choices if has(name, target)), None)
-
-
 def _release_of(target: str | None) -> Release:
     return release(target) if target is not None else newest()
 

@@ -199,13 +199,6 @@ class Source:
                     return True
         return False
 
-    def defined_at(self, function: str) -> int | None:
-        """The line of a function's definition."""
-        for node in ast.walk(self._tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == function:
-                return node.lineno
-        return None
-
 
 @functools.lru_cache(maxsize=256)
 def source_of(path: str) -> Source | None:

@@ -52,7 +52,3 @@ class Look:
     visited: int  # objects
     cut: bool  # whether the look ended at a limit, so that bytes may be missing
     by_graph: frozenset[int] = frozenset()  # the records that only a graph keeps
-
-    def records_of(self, place: int) -> list[int]:
-        """The records of a holder."""
-        return [index for index, holder in self.holder_of.items() if holder == place]

@@ -6,7 +6,7 @@ Known good with torch 2.2, 2.6 and 2.13. A release that moves one of these break
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -239,15 +239,6 @@ class _Engine:
 def is_custom_node(node: Any) -> bool:
     """Whether a node belongs to a user's `autograd.Function` (its `ctx` is the node), not to one of torch's own."""
     return isinstance(node, _C._FunctionBase)
-
-
-def foreach_chooser() -> tuple[str, Callable[..., tuple[bool, bool]]] | None:
-    """The name and the function by which torch's optimizers choose their foreach form, None where there is none."""
-    import torch.optim.optimizer as module
-
-    name = "_default_to_fused_or_foreach"
-    chooser = getattr(module, name, None)
-    return (name, chooser) if chooser is not None else None
 
 
 def record_history(enabled: bool) -> bool:

@@ -268,13 +268,6 @@ class Ledger:
                 series.setdefault(site, [0] * len(events))[place] = nbytes
         return series
 
-    def bytes_by_site(self, event: int, device: str) -> Counter[Site]:
-        """The bytes alive after so many events, by the line that made them."""
-        counted: Counter[Site] = Counter()
-        for index in self.alive_at(event, device):
-            counted[self.site(index)] += self._nbytes[index]
-        return counted
-
     def bytes_by_kind(self, event: int, device: str) -> Counter[Kind]:
         """The bytes alive after so many events, by what they were for."""
         counted: Counter[Kind] = Counter()

@@ -98,7 +98,6 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         self._index_of: dict[int, int] = {}
         self._references: dict[int, weakref.ref[Any]] = {}
         self._composite: dict[Any, bool] = {}
-        self._loading = False
 
     # --- what is known of a storage
 

@@ -119,11 +119,6 @@ class CachingAllocator:
         """The bytes asked for by what is in use, before rounding."""
         return self._stat("requested_bytes").current
 
-    @property
-    def peak_requested(self) -> int:
-        """The most of them at once."""
-        return self._stat("requested_bytes").peak
-
     # --- allocating
 
     def allocate(self, nbytes: int) -> Block | None:

@@ -46,8 +46,6 @@ _COUNTS = ("num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_
 
 @dataclass(slots=True)
 class Statistics:
-    """All of them, in three columns: whole, of small blocks, of large blocks."""
-
     """Each quantity in all, for small blocks and for large ones."""
 
     by_pool: dict[str, tuple[Stat, Stat, Stat]] = field(
