@@ -14,6 +14,7 @@ asks for a measurement, and by no other.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
@@ -116,7 +117,8 @@ def exceeded(measured: MemoryUse, max_peak: int | None = None, max_growth_per_st
                 f"it grew by {format_size(grown.bytes_per_step)} per step over {grown.steps} steps, "
                 f"more than {format_size(max_growth_per_step)}; per step grew"
             )
-            told += [_line(one.growth.bytes_per_step, one.site) for one in measured.growth_by_line()[:_LINES]]
+            lines = itertools.islice(measured.growth_by_line().items(), _LINES)
+            told += [_line(growth.bytes_per_step, site) for site, growth in lines]
     if not told:
         return None
     return "\n".join([f"memory on {measured.device}, measured by {measured.backend.describe()}:", *told])

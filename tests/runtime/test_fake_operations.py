@@ -27,7 +27,7 @@ def made(run: Callable[[], object], fake: bool) -> Counter[tuple[str, int]]:
             if isinstance(one, Tensor) and one.requires_grad and one.is_floating_point():
                 one.float().sum().backward(retain_graph=True)
     ledger = memory.ledger
-    records = [ledger.record(index) for index in range(len(ledger))]
+    records = ledger.records(range(len(ledger)))
     return Counter((record.operation, record.nbytes) for record in records if record.device == "cuda:0")
 
 

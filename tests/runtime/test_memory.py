@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 from torchmemlint.runtime import MemoryUse, track_memory  # noqa: E402
 from torchmemlint.runtime.kinds import Kind  # noqa: E402
+from torchmemlint.runtime.memory import Moment  # noqa: E402
 
 
 def line_of(memory: MemoryUse, at: str = "peak") -> dict[str, int]:
@@ -174,6 +175,16 @@ def test_timeline_ends_with_what_lives() -> None:
         torch.ones(1000)
     assert [moment.nbytes for moment in memory.timeline] == [400, 4400, 400]
     assert kept.numel() == 100
+
+
+def test_the_timeline_of_a_long_run_is_short_and_keeps_its_peak() -> None:
+    with track_memory("cpu") as memory:
+        for turn in range(1000):
+            torch.ones(2000 if turn == 777 else 1000)
+            memory.step()
+    timeline = memory.timeline
+    assert len(timeline) == 400  # of 2000 events, the highest of every five
+    assert max(timeline, key=lambda moment: moment.nbytes) == Moment(777 * 2 + 1, 777, {Kind.TEMPORARY: 8000})
 
 
 def test_an_unknown_backend_is_refused() -> None:

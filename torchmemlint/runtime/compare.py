@@ -116,7 +116,7 @@ def _growths(before: RunResult, after: RunResult) -> tuple[str, Growth, Growth]:
         if one.inside or not one.growth.certain:
             continue
         held = later.get(names.get(one.series, one.series), NO_GROWTH)
-        fall = one.growth.bytes_per_step - (held.bytes_per_step if held.certain else 0.0)
+        fall = one.growth.bytes_per_step - held.certain_bytes
         if best is None or fall > best[0]:
             best = fall, one.series, one.growth, held
     if best is not None and best[0] > 0:

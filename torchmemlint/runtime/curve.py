@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -43,23 +44,26 @@ NO_CURVE = Curve()
 
 def curve(ledger: Ledger, device: str, steps: Sequence[int], points: int = POINTS) -> Curve:
     """The curve of a device. The run is cut into stretches of as many events; each gives the moment of most bytes."""
-    changes = list(ledger.changes(device))
-    stretch = max(1, -(-len(changes) // points))
+    found = list(highest(ledger, device, points))
+    kinds = sorted({kind for _, held in found for kind in held})
+    by_kind = {kind.label: tuple(held[kind] for _, held in found) for kind in kinds}
+    return Curve(tuple(event for event, _ in found), by_kind, tuple(steps))
+
+
+def highest(
+    ledger: Ledger, device: str, points: int = POINTS, end: int | None = None
+) -> Iterator[tuple[int, Counter[Kind]]]:
+    """The moments of a curve, each with its bytes by kind; `end` is the event at which the run is over."""
+    last = ledger.now if end is None else end
+    count = sum(event < last for event, _, _ in ledger.changes(device))
+    stretch = max(1, -(-count // points))
     live: Counter[Kind] = Counter()
-    kinds: list[Kind] = []
-    moments: list[tuple[int, Counter[Kind]]] = []
-    most, highest = -1, live
-    moment = 0
-    for number, (event, index, change) in enumerate(changes, 1):
-        kind = ledger.kind(index)
-        if kind not in kinds:
-            kinds.append(kind)
-        live[kind] += change
+    most, moment, held = -1, 0, live
+    for number, (event, index, change) in enumerate(itertools.islice(ledger.changes(device), count), 1):
+        live[ledger.kind(index)] += change
         total = live.total()
         if total > most:
-            most, highest, moment = total, Counter(live), event + 1
-        if number % stretch == 0 or number == len(changes):
-            moments.append((moment, highest))
+            most, moment, held = total, event + 1, Counter(live)
+        if number % stretch == 0 or number == count:
+            yield moment, held
             most = -1
-    by_kind = {kind.label: tuple(held[kind] for _, held in moments) for kind in sorted(kinds)}
-    return Curve(tuple(event for event, _ in moments), by_kind, tuple(steps))

@@ -6,6 +6,7 @@ that allocated the bytes stand beside it; often they are somewhere else, in the 
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -311,17 +312,13 @@ class _Search:
 
     def _held(self, sites: set[Site], marks: Sequence[int]) -> list[int]:
         """The bytes that lines hold at marks."""
-        held = [0] * len(marks)
-        place, total = 0, 0
-        for event, index, change in self._ledger.changes(self._device):
-            while place < len(marks) and event >= marks[place]:
-                held[place] = total
-                place += 1
-            if self._ledger.site(index) in sites:
-                total += change
-        for rest in range(place, len(marks)):
-            held[rest] = total
-        return held
+        ledger = self._ledger
+        return list(
+            itertools.accumulate(
+                sum(nbytes for index, nbytes in since if ledger.site(index) in sites)
+                for since in ledger.changes_between(marks, self._device)
+            )
+        )
 
     def _leak(
         self, found: Accrual, holder: Holder | None, records: Sequence[int], event: int, *, bounded: bool = False

@@ -6,11 +6,12 @@ of these two moments. Times are counted in events, so that two runs of a determi
 
 from __future__ import annotations
 
+import itertools
 import sys
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from torchmemlint.runtime.kinds import Kind
@@ -178,10 +179,6 @@ class Ledger:
         """The event at which a record ended, `ALIVE` while it lives."""
         return self._died[index]
 
-    def step_of(self, index: int) -> int:
-        """The number of steps that had ended when a record began."""
-        return bisect_right(self.steps, self._born[index])
-
     def site(self, index: int) -> Site:
         """The line that made a record."""
         site = self._sites.values[self._site[index]]
@@ -203,20 +200,22 @@ class Ledger:
             return Kind.TEMPORARY
         return Kind.SAVED if (self._site[index], self._operation[index]) in self._saved else Kind.OTHER
 
-    def record(self, index: int) -> Record:
-        """One record, whole."""
-        return Record(
-            index,
-            self._nbytes[index],
-            self.device(index),
-            self.site(index),
-            str(self._operations.values[self._operation[index]]),
-            bool(self._backward[index]),
-            self.kind(index),
-            self._born[index],
-            self._died[index],
-            self.step_of(index),
-        )
+    def records(self, indices: Iterable[int]) -> Iterator[Record]:
+        """Records, whole."""
+        steps = self.steps
+        for index in indices:
+            yield Record(
+                index,
+                self._nbytes[index],
+                self.device(index),
+                self.site(index),
+                str(self._operations.values[self._operation[index]]),
+                bool(self._backward[index]),
+                self.kind(index),
+                self._born[index],
+                self._died[index],
+                bisect_right(steps, self._born[index]),
+            )
 
     def alive_at(self, event: int, device: str | None = None) -> list[int]:
         """The records that lived after so many events."""
@@ -241,29 +240,32 @@ class Ledger:
                 nbytes = -(-self._nbytes[index] // block) * block
                 yield event, index, -nbytes if code & 1 else nbytes
 
-    def live_at(self, events: list[int], device: str, block: int = 1) -> list[int]:
-        """The bytes that lived on a device after each of so many events, which must be given in order."""
-        result: list[int] = []
-        total = 0
+    def changes_between(self, events: Iterable[int], device: str, block: int = 1) -> Iterator[list[tuple[int, int]]]:
+        """For each of so many events, which must be given in order: what changed since the one before.
+
+        A change is a record and its bytes, as `changes` gives them.
+        """
         changes = self.changes(device, block)
         change = next(changes, None)
         for wanted in events:
+            since: list[tuple[int, int]] = []
             while change is not None and change[0] < wanted:
-                total += change[2]
+                since.append(change[1:])
                 change = next(changes, None)
-            result.append(total)
-        return result
+            yield since
 
-    def live_by_site_at(self, events: list[int], device: str, block: int = 1) -> dict[Site, list[int]]:
+    def live_at(self, events: Sequence[int], device: str, block: int = 1) -> list[int]:
+        """The bytes that lived on a device after each of so many events, which must be given in order."""
+        totals = (sum(nbytes for _, nbytes in since) for since in self.changes_between(events, device, block))
+        return list(itertools.accumulate(totals))
+
+    def live_by_site_at(self, events: Sequence[int], device: str, block: int = 1) -> dict[Site, list[int]]:
         """The bytes that lived after each of so many events (in order), by the line that made them."""
         series: dict[Site, list[int]] = {}
-        changes = self.changes(device, block)
-        change = next(changes, None)
         now: Counter[Site] = Counter()
-        for place, wanted in enumerate(events):
-            while change is not None and change[0] < wanted:
-                now[self.site(change[1])] += change[2]
-                change = next(changes, None)
+        for place, since in enumerate(self.changes_between(events, device, block)):
+            for index, nbytes in since:
+                now[self.site(index)] += nbytes
             for site, nbytes in now.items():
                 series.setdefault(site, [0] * len(events))[place] = nbytes
         return series

@@ -8,13 +8,15 @@ print(memory.peak, memory.growth_per_step, memory.by_line()[:3])
 from __future__ import annotations
 
 import contextlib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from torchmemlint.runtime import backends
+from torchmemlint.runtime.curve import highest
 from torchmemlint.runtime.evidence import Watch
-from torchmemlint.runtime.growth import FEWEST, WARM_UP, Growth, growth
+from torchmemlint.runtime.growth import FEWEST, WARM_UP, Growth, growth, growth_by_line
 from torchmemlint.runtime.holders import Look
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.leaks import Leak, Lookout, find_leaks
@@ -31,14 +33,6 @@ class LineUse:
     site: Site
     nbytes: int
     storages: int
-
-
-@dataclass(frozen=True, slots=True)
-class LineGrowth:
-    """A line whose storages, alive at the ends of steps, grow from step to step."""
-
-    site: Site
-    growth: Growth
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,22 +115,22 @@ class MemoryUse:
     @property
     def growth_per_step(self) -> float:
         """Bytes by which the memory held grows with each step; 0.0 where it does not grow in a line."""
-        found = self.growth
-        return found.bytes_per_step if found.certain else 0.0
+        return self.growth.certain_bytes
 
-    def growth_by_line(self) -> list[LineGrowth]:
+    def growth_by_line(self) -> dict[Site, Growth]:
         """The lines whose bytes grow in a line from step to step; most first."""
-        series = self.ledger.live_by_site_at(self.ledger.steps, self.device)
-        grown = [LineGrowth(site, growth(held)) for site, held in series.items()]
-        return sorted((one for one in grown if one.growth.certain), key=lambda one: -one.growth.bytes_per_step)
+        found = growth_by_line(self.ledger, self.ledger.steps, self.device)
+        return dict(sorted(found.items(), key=lambda one: -one[1].bytes_per_step))
 
     def by_line(self, at: str | int = "peak", device: str | None = None) -> list[LineUse]:
         """What lived at a moment (`peak`, `end`, or a number of events), by the line that made it; most first."""
+        ledger = self.ledger
         total: Counter[Site] = Counter()
         storages: Counter[Site] = Counter()
-        for record in self.records(at, device):
-            total[record.site] += record.nbytes
-            storages[record.site] += 1
+        for index in ledger.alive_at(self._event(at, device), device or self.device):
+            site = ledger.site(index)
+            total[site] += ledger.nbytes(index)
+            storages[site] += 1
         return [LineUse(site, nbytes, storages[site]) for site, nbytes in total.most_common() if nbytes]
 
     def by_kind(self, at: str | int = "peak", device: str | None = None) -> dict[Kind, int]:
@@ -186,26 +180,17 @@ class MemoryUse:
         """The storages that lived at a moment."""
         self._settle()
         event = self._event(at, device)
-        return [self.ledger.record(index) for index in self.ledger.alive_at(event, device or self.device)]
+        return list(self.ledger.records(self.ledger.alive_at(event, device or self.device)))
 
     @property
     def timeline(self) -> list[Moment]:
-        """The bytes alive by kind after every event of the device."""
+        """The bytes alive by kind, after every event of the device; of a long run, the highest of every few events."""
         self._settle()
-        ledger = self.ledger
-        by_kind: Counter[Kind] = Counter()
-        moments: list[Moment] = []
-        steps = iter([*ledger.steps, ledger.now + 1])
-        step, ends = 0, next(steps)
-        last = self._event("end")
-        for event, index, change in ledger.changes(self.device):
-            if event >= last:
-                break
-            while event >= ends:
-                step, ends = step + 1, next(steps)
-            by_kind[ledger.kind(index)] += change
-            moments.append(Moment(event + 1, step, dict(by_kind)))
-        return moments
+        steps = self.ledger.steps
+        return [
+            Moment(event, bisect_right(steps, event - 1), dict(by_kind))
+            for event, by_kind in highest(self.ledger, self.device, end=self._event("end"))
+        ]
 
     def _settle(self) -> None:
         if self._ended is None:

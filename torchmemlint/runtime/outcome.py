@@ -7,14 +7,14 @@ import platform
 import statistics
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from torchmemlint.runtime.curve import curve
-from torchmemlint.runtime.growth import FEWEST, NO_GROWTH, WARM_UP, Growth, growth
+from torchmemlint.runtime.growth import NO_GROWTH, growth, growth_by_line
 from torchmemlint.runtime.ledger import Ledger, Site
 from torchmemlint.runtime.moments import peaks_within
 from torchmemlint.runtime.results import End, LineBytes, LineGrowth, LoopResult, RunResult, SeriesGrowth
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _LINES = 50  # lines at the peak that are told
 _FEWEST_TURNS = 4
-_MOST_MARKS = 200  # of a series, that are looked at for the lines that grow
 
 
 def outcome(run: Run) -> RunResult:
@@ -135,23 +134,16 @@ class _Outcome:
         """The series of steps; loops are told by their entries."""
         return {series: marks for series, marks in ledger.marks.items() if not series.startswith("loop ")}
 
-    def _growth_by_line(self, ledger: Ledger, marks: list[int], device: str) -> dict[Site, Growth]:
-        """The lines whose bytes grow from mark to mark for certain."""
-        marks = marks[WARM_UP:][-_MOST_MARKS:]
-        held = ledger.live_by_site_at(marks, device, self._block) if len(marks) >= FEWEST else {}
-        grown = {site: growth(values, warm_up=0) for site, values in held.items()}
-        return {site: one for site, one in grown.items() if one.certain}
-
     def _growing_lines(self, ledger: Ledger, device: str) -> Iterator[LineGrowth]:
         """Of each line the steepest growth there is, along the steps and the loops with steps inside."""
-        series = {name: list(marks) for name, marks in self._marks(ledger).items()}
+        series: dict[str, Sequence[int]] = {**self._marks(ledger)}
         for loop in self.run.loops.loops.values():
             entry = loop.longest
             if entry is not None and entry.turns >= _FEWEST_TURNS and not entry.within_a_step:
-                series[loop.series] = list(entry.moments)
+                series[loop.series] = entry.moments
         steepest: dict[Site, LineGrowth] = {}
         for name, marks in series.items():
-            for site, held in self._growth_by_line(ledger, marks, device).items():
+            for site, held in growth_by_line(ledger, marks, device, self._block).items():
                 known = steepest.get(site)
                 if known is None or held.bytes_per_step > known.growth.bytes_per_step:
                     steepest[site] = LineGrowth(site.path, site.line, site.function, name, held)
@@ -163,7 +155,7 @@ class _Outcome:
         entries = [loop.longest for loop in self.run.loops.loops.values() if loop.longest is not None]
         for entry in entries:
             if entry.turns >= _FEWEST_TURNS:
-                held = growth(ledger.live_at(list(entry.moments), device, self._block))
+                held = growth(ledger.live_at(entry.moments, device, self._block))
                 yield SeriesGrowth(entry.loop.series, held, entry.within_a_step, bool(entry.steps))
 
 

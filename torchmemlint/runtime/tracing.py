@@ -117,12 +117,9 @@ def _timeline(ledger: Ledger, device: str) -> Timeline:
     moments = marks[every - 1 :: every]
     by_kind: Counter[Kind] = Counter()
     held: dict[Kind, list[int]] = {kind: [] for kind in Kind}
-    changes = ledger.changes(device)
-    change = next(changes, None)
-    for moment in moments:
-        while change is not None and change[0] < moment:
-            by_kind[ledger.kind(change[1])] += change[2]
-            change = next(changes, None)
+    for since in ledger.changes_between(moments, device):
+        for index, nbytes in since:
+            by_kind[ledger.kind(index)] += nbytes
         for kind, values in held.items():
             values.append(by_kind[kind])
     return Timeline(len(marks), {kind.label: tuple(values) for kind, values in held.items() if any(values)})

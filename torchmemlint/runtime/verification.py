@@ -69,18 +69,14 @@ class Comparison:
     @property
     def growth_saved(self) -> float:
         """Bytes per step by which the growth falls."""
-        return _bytes_per_step(self.before.growth) - _bytes_per_step(self.after.growth)
+        return self.before.growth.certain_bytes - self.after.growth.certain_bytes
 
     @property
     def host_growth_saved(self) -> float:
         """The same on the host's heap; 0.0 where it was not measured."""
         if self.before.host_growth is None or self.after.host_growth is None:
             return 0.0
-        return _bytes_per_step(self.before.host_growth) - _bytes_per_step(self.after.host_growth)
-
-
-def _bytes_per_step(growth: Growth) -> float:
-    return growth.bytes_per_step if growth.certain else 0.0
+        return self.before.host_growth.certain_bytes - self.after.host_growth.certain_bytes
 
 
 @dataclass(frozen=True, slots=True)
