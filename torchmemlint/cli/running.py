@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
-from torchmemlint.cli.terminal import wants_color
+from torchmemlint.cli.terminal import complain, is_terminal, wants_color
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
     from torchmemlint.runtime.order import Program
+    from torchmemlint.runtime.trace_report import TraceReport
+    from torchmemlint.runtime.verification import VerifyReport
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Report = TypeVar("Report", bound="TraceReport | VerifyReport")
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _BEFORE = (
     click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for `python -m`."),
@@ -74,17 +79,67 @@ def program_of(script: str, arguments: tuple[str, ...], *, module: bool, torchru
     return Program(script, arguments, module, str(Path.cwd()), torchrun=torchrun)
 
 
-def write_report(show: Callable[[TextIO, bool], None], options: dict[str, Any]) -> None:
-    """Let `show` write to the stream that the options name, in colour or not; raises a usage error where that fails."""
+def needs_torch(command: str) -> None:
+    """Raise where there is no torch, and say how to get it."""
+    from torchmemlint.runtime.launch import missing_torch
+
+    missing = missing_torch()
+    if missing is not None:
+        raise click.ClickException(f"torchmemlint {command} {missing}")
+
+
+def options_of_run(options: dict[str, Any]) -> dict[str, Any]:
+    """Those of `how_to_run`, as `runtime.commands.Options` takes them."""
+    return {
+        "backend": options["backend"],
+        "fake": options["fake"],
+        "steps": options["steps"],
+        "seconds": options["timeout"],
+        "seed": options["seed"],
+        "elsewhere": options["temporary_directory"],
+    }
+
+
+def measured(measure: Callable[[Progress], Report], options: dict[str, Any]) -> Report | None:
+    """What a measurement gives, its progress shown; None, and the reason told, where there is nothing to measure."""
+    from torchmemlint.runtime.commands import CannotMeasure
+
+    with Progress(enabled=is_terminal(sys.stderr) and not options["quiet"]) as progress:
+        try:
+            return measure(progress)
+        except CannotMeasure as error:
+            progress.close()
+            if error.details:
+                click.echo(error.details.rstrip(), err=True)
+            complain("error", str(error))
+            return None
+
+
+def hand_over(
+    report: Report,
+    options: dict[str, Any],
+    root: Path,
+    write: Callable[..., None],
+    page: Callable[[Report, Path], str],
+) -> None:
+    """Let a report go where the options say, and as what; raises a usage error where that cannot be."""
+
+    def show(stream: TextIO, *, color: bool) -> None:
+        if options["output_format"] == "json":
+            stream.write(json.dumps(report.to_json(), indent=2) + "\n")
+        else:
+            write(report, stream, color=color, root=root)
+
     file: Path | None = options["output_file"]
     if file is None:
-        show(sys.stdout, wants_color(options["color"], sys.stdout))
-        return
-    try:
-        with file.open("w", encoding="utf-8") as stream:
-            show(stream, options["color"] == "always")
-    except OSError as error:
-        raise click.UsageError(f"{file}: cannot be written: {error.strerror}") from None
+        show(sys.stdout, color=wants_color(options["color"], sys.stdout))
+    else:
+        with _writing(file), file.open("w", encoding="utf-8") as stream:
+            show(stream, color=options["color"] == "always")
+    if options["html"] is not None:
+        text = page(report, root)
+        with _writing(options["html"]):
+            options["html"].write_text(text, encoding="utf-8")
 
 
 def needs_page(file: Path | None) -> None:
@@ -96,10 +151,11 @@ def needs_page(file: Path | None) -> None:
         raise click.ClickException(missing)
 
 
-def write_page(file: Path, page: str) -> None:
-    """Write an HTML page where the user wants it; raises a usage error where that cannot be."""
+@contextlib.contextmanager
+def _writing(file: Path) -> Iterator[None]:
+    """Raises a usage error where the file that the user wants cannot be written."""
     try:
-        file.write_text(page, encoding="utf-8")
+        yield
     except OSError as error:
         raise click.UsageError(f"{file}: cannot be written: {error.strerror}") from None
 

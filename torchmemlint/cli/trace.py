@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from torchmemlint.cli.running import (
     Progress,
+    hand_over,
     how_to_report,
     how_to_run,
+    measured,
     needs_page,
+    needs_torch,
+    options_of_run,
     program_of,
-    write_page,
-    write_report,
 )
-from torchmemlint.cli.terminal import complain, is_terminal
 
 if TYPE_CHECKING:
     from torchmemlint.runtime.order import Program
@@ -44,11 +42,8 @@ def trace(script: str, arguments: tuple[str, ...], **options: Any) -> int:
     the program cannot be measured.
     """
     from torchmemlint.config.errors import ConfigError
-    from torchmemlint.runtime.launch import missing_torch
 
-    missing = missing_torch()
-    if missing is not None:
-        raise click.ClickException(f"torchmemlint trace {missing}")
+    needs_torch("trace")
     needs_page(options["html"])
     program = program_of(script, arguments, module=options["module"], torchrun=options["torchrun"])
     try:
@@ -59,7 +54,8 @@ def trace(script: str, arguments: tuple[str, ...], **options: Any) -> int:
 
 def _trace(program: Program, options: dict[str, Any]) -> int:
     from torchmemlint.cli.configuration import ConfigurationOptions, resolver_for
-    from torchmemlint.runtime.trace import Options, TraceError, trace
+    from torchmemlint.runtime.commands import Options
+    from torchmemlint.runtime.trace import trace
 
     chosen = ConfigurationOptions(
         select=(),
@@ -72,36 +68,16 @@ def _trace(program: Program, options: dict[str, Any]) -> int:
         project_root=None,
     )
     resolver = resolver_for(chosen)
-    how = Options(
-        options["backend"],
-        options["fake"],
-        options["steps"],
-        options["timeout"],
-        options["seed"],
-        options["temporary_directory"],
-    )
-    with Progress(enabled=is_terminal(sys.stderr) and not options["quiet"]) as progress:
+
+    def measure(progress: Progress) -> TraceReport:
         progress.begin("the program as it is", 1, 1)
-        try:
-            report = trace(program, resolver, how, progress.steps)
-        except TraceError as error:
-            progress.close()
-            if error.details:
-                click.echo(error.details.rstrip(), err=True)
-            complain("error", str(error))
-            return 2
-    write_report(lambda stream, color: _show(report, stream, resolver.root, options, color=color), options)
-    if options["html"] is not None:
-        from torchmemlint.report.page.page import trace_page
+        return trace(program, resolver, Options(**options_of_run(options)), progress.steps)
 
-        write_page(options["html"], trace_page(report, resolver.root))
-    return int(bool(report.leaks))
-
-
-def _show(report: TraceReport, stream: TextIO, root: Path, options: dict[str, Any], *, color: bool) -> None:
-    if options["output_format"] == "json":
-        stream.write(json.dumps(report.to_json(), indent=2) + "\n")
-        return
+    report = measured(measure, options)
+    if report is None:
+        return 2
+    from torchmemlint.report.page.page import trace_page
     from torchmemlint.report.trace import write_trace
 
-    write_trace(report, stream, color=color, root=root)
+    hand_over(report, options, resolver.root, write_trace, trace_page)
+    return int(bool(report.leaks))

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from torchmemlint.cli.running import (
-    Progress,
+    hand_over,
     how_to_report,
     how_to_run,
+    measured,
     needs_page,
+    needs_torch,
+    options_of_run,
     program_of,
-    write_page,
-    write_report,
 )
-from torchmemlint.cli.terminal import complain, is_terminal
+from torchmemlint.cli.terminal import complain
 
 if TYPE_CHECKING:
     from torchmemlint.config.resolver import Resolver
@@ -63,11 +62,8 @@ def verify(script: str | None, arguments: tuple[str, ...], **options: Any) -> in
     """
     from torchmemlint.config.errors import ConfigError
     from torchmemlint.measured import MeasurementsError
-    from torchmemlint.runtime.launch import missing_torch
 
-    missing = missing_torch()
-    if missing is not None:
-        raise click.ClickException(f"torchmemlint verify {missing}")
+    needs_torch("verify")
     needs_page(options["html"])
     if options["rules"] or options["all_rules"]:
         if script is not None:
@@ -91,36 +87,21 @@ def verify(script: str | None, arguments: tuple[str, ...], **options: Any) -> in
 
 def _verify(program: Program, options: dict[str, Any]) -> int:
     from torchmemlint.cli.configuration import ConfigurationOptions, resolver_for
-    from torchmemlint.runtime.verify import Options, VerifyError, verify
+    from torchmemlint.runtime.verify import Options, verify
 
     names = ("select", "extend_select", "ignore", "config", "isolated")
     chosen = {name: options[name] for name in names}
     resolver = resolver_for(ConfigurationOptions(**chosen, per_file_ignores=(), fail_on=None, project_root=None))
-    how = Options(
-        options["backend"],
-        options["fake"],
-        options["steps"],
-        options["timeout"],
-        options["seed"],
-        options["unsafe_fixes"],
-        options["temporary_directory"],
-    )
+    how = Options(**options_of_run(options), unsafe=options["unsafe_fixes"])
     recorder = _recorder(resolver, options)
-    with Progress(enabled=is_terminal(sys.stderr) and not options["quiet"]) as progress:
-        try:
-            report = verify(program, resolver, how, progress)
-        except VerifyError as error:
-            progress.close()
-            if error.details:
-                click.echo(error.details.rstrip(), err=True)
-            complain("error", str(error))
-            return 2
+    report = measured(lambda progress: verify(program, resolver, how, progress), options)
+    if report is None:
+        return 2
     try:
-        write_report(lambda stream, color: _show(report, stream, resolver.root, options, color=color), options)
-        if options["html"] is not None:
-            from torchmemlint.report.page.page import verification_page
+        from torchmemlint.report.page.page import verification_page
+        from torchmemlint.report.verification import write_verification
 
-            write_page(options["html"], verification_page(report, resolver.root))
+        hand_over(report, options, resolver.root, write_verification, verification_page)
     finally:  # figures that took minutes are not lost for a report that cannot be written
         if recorder is not None:
             recorder(report)
@@ -152,12 +133,3 @@ def _recorder(resolver: Resolver, options: dict[str, Any]) -> Callable[[VerifyRe
 
     recording.check(file_for(resolver.root / "script.py"))
     return keep
-
-
-def _show(report: VerifyReport, stream: TextIO, root: Path, options: dict[str, Any], *, color: bool) -> None:
-    if options["output_format"] == "json":
-        stream.write(json.dumps(report.to_json(), indent=2) + "\n")
-        return
-    from torchmemlint.report.verification import write_verification
-
-    write_verification(report, stream, color=color, root=root)

@@ -12,7 +12,7 @@ from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding
 from torchmemlint.report.columns import show
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import elsewhere, mark, shown_path
+from torchmemlint.report.places import elsewhere, mark, shown_path, shown_place
 
 _FILES = 2  # other files that are named
 
@@ -46,5 +46,5 @@ def _see(finding: Finding, root: Path) -> str:
     for evidence in finding.evidence:
         filename = elsewhere(evidence, finding, root)
         if filename is not None:
-            places.setdefault(filename, f"{shown_path(filename, root)}:{evidence.span.start.row}")
+            places.setdefault(filename, shown_place(filename, evidence.span.start.row, root))
     return f"(see {', '.join(list(places.values())[:_FILES])})" if places else ""

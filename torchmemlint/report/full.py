@@ -11,7 +11,7 @@ from torchmemlint.report.changes import diff_lines, hunks
 from torchmemlint.report.columns import pad, shorten, show, text_width
 from torchmemlint.report.frame import code_frame, rows_shown
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import elsewhere, mark, shown_path
+from torchmemlint.report.places import elsewhere, mark, shown_path, shown_place
 
 SOURCE_WIDTH = 44  # columns for the source of a link of the evidence chain
 _TRUST = {
@@ -79,7 +79,7 @@ def _link(evidence: Evidence, finding: Finding, report: RunReport, root: Path) -
     filename = other or finding.filename
     row = evidence.span.start.row
     source = report.sources(filename)
-    place = f"{shown_path(filename, root)}:{row}" if other is not None else str(row)
+    place = shown_place(filename, row, root) if other is not None else str(row)
     return place, _excerpt(source, evidence) if 1 <= row <= len(source) else "", _one_line(evidence.message)
 
 

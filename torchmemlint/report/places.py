@@ -21,6 +21,11 @@ def shown_path(path: Path, root: Path) -> str:
         return str(path)
 
 
+def shown_place(path: str | Path, row: int | str, root: Path) -> str:
+    """A row of a file, as read from `root`."""
+    return f"{shown_path(Path(path), root)}:{row}"
+
+
 def absolute_path(path: Path, root: Path) -> Path:
     """The path from the top, links kept; a relative one begins at `root`."""
     return Path(os.path.normpath(root.absolute() / path))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from rich.console import Console
 from rich.text import Text
 
-from torchmemlint.report.places import emit, shown_path
+from torchmemlint.report.places import shown_place
+from torchmemlint.report.rich_text import rows, write_texts
 from torchmemlint.report.sparkline import sparkline
 from torchmemlint.runtime.holders import Holder
 from torchmemlint.runtime.ledger import Site
@@ -26,11 +25,7 @@ _UNITS = {"optimizer": "step of {}", "loader": "batch of {}", "step": "step", "l
 
 def write_trace(report: TraceReport, stream: TextIO, *, color: bool, root: Path) -> None:
     """Write the report; paths as seen from `root`."""
-    text = io.StringIO()
-    console = Console(file=text, force_terminal=color, no_color=not color, highlight=False, soft_wrap=True)
-    for part in _Writer(report, root).parts():
-        console.print(part)
-    emit(stream, text.getvalue())
+    write_texts(_Writer(report, root).parts(), stream, color=color)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +40,69 @@ class LeakText:
 
 def leak_texts(report: TraceReport, root: Path) -> list[LeakText]:
     """The leaks of a report in words; paths as seen from `root`."""
-    writer = _Writer(report, root)
+    words = _Words(root)
     return [
         LeakText(
-            writer._place(one.leak.line),
+            words.place(one.leak.line),
             format_size(one.leak.bytes_per_turn),
-            writer._unit(one.leak.growth.series),
-            tuple(writer._leak(one)),
+            words.unit(one.leak.growth.series),
+            tuple(words.leak(one)),
         )
         for one in report.leaks
     ]
 
 
+class _Words:
+    """Leaks and their places in words; paths as seen from `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def place(self, site: Site) -> str:
+        """A line of source."""
+        return shown_place(site.path, site.line, self._root)
+
+    def unit(self, series: str) -> str:
+        """What a series counts, one of them."""
+        family, _, whose = series.partition(" ")
+        path, _, line = whose.rpartition(":")
+        whose = shown_place(path, line, self._root) if family == "loop" else f"{family} {whose}"
+        return _UNITS.get(family, "turn of {}").format(whose)
+
+    def leak(self, one: TracedLeak) -> Iterator[tuple[str, str]]:
+        """The rows below its line: what each turn adds, who keeps it, which lines made it, which rule knows it."""
+        leak = one.leak
+        storages = f", {leak.growth.storages_per_turn:.3g} storages" if leak.growth.storages_per_turn else ""
+        how = "the same" if leak.growth.steady else "on average"
+        yield "grows", f"{leak.bytes_per_turn:,.0f} B{storages}, {how} in {leak.growth.turns} turns"
+        for more in leak.besides:
+            yield "also", f"{more.bytes_per_turn:,.0f} B per {self.unit(more.series)}"
+        if leak.stays is not None:
+            others = f", but for {leak.stays:,.0f} B of each turn that others keep, too" if leak.stays else ""
+            yield "until", f"some time after each pass of the loop{others}"
+        if leak.block_bytes is not None and leak.block_bytes != leak.bytes_per_turn:
+            yield "blocks", f"{leak.block_bytes:,.0f} B of the allocator's blocks"
+        if leak.holder is None:
+            yield "kept by", "unknown: no name of the program reaches it"
+        for holder in () if leak.holder is None else (leak.holder, *leak.also):
+            yield "kept by", _holder(holder)
+        made = [f"{self.place(site)} ({format_size(nbytes)})" for site, nbytes in leak.made[:_MADE]]
+        rest = len(leak.made) - len(made)
+        yield "made at", ", ".join(made) + (f", and {rest} more lines" if rest else "")
+        if leak.holder is not None and leak.holder.graph_lines:
+            lines = (self.place(site) for site, _ in leak.holder.graph_lines)
+            yield "graph", "saved for a backward at " + ", ".join(lines)
+        yield "kinds", ", ".join(f"{kind.label} {format_size(nbytes)}" for kind, nbytes in leak.kinds)
+        for told in one.findings:
+            yield "rule", f"{told.code} at {shown_place(told.path, told.line, self._root)}: {told.message}"
+        if not one.findings and not leak.bounded:
+            yield "rule", "none has a finding for it"
+
+
 class _Writer:
     def __init__(self, report: TraceReport, root: Path) -> None:
         self._report = report
-        self._root = root
+        self._words = _Words(root)
 
     def parts(self) -> Iterator[Text]:
         """The report from top to bottom."""
@@ -72,11 +114,11 @@ class _Writer:
         for number, one in enumerate(report.leaks, 1):
             yield Text()
             yield self._heading(number, one)
-            yield from _rows(self._leak(one))
+            yield from rows(self._words.leak(one))
         for one in report.filling:
             yield Text()
-            yield Text.assemble(("fills up  ", "bold green"), self._place(one.leak.line))
-            yield from _rows(self._leak(one))
+            yield Text.assemble(("fills up  ", "bold green"), self._words.place(one.leak.line))
+            yield from rows(self._words.leak(one))
         yield from self._kinds()
         yield from self._peak()
         yield Text()
@@ -86,38 +128,10 @@ class _Writer:
         leak = one.leak
         return Text.assemble(
             (f"{number}  ", "bold red"),
-            (self._place(leak.line), "bold"),
+            (self._words.place(leak.line), "bold"),
             f" in {leak.line.function}" if leak.line.function != "<module>" else "",
-            (f"  +{format_size(leak.bytes_per_turn)} per {self._unit(leak.growth.series)}", "bold red"),
+            (f"  +{format_size(leak.bytes_per_turn)} per {self._words.unit(leak.growth.series)}", "bold red"),
         )
-
-    def _leak(self, one: TracedLeak) -> Iterator[tuple[str, str]]:
-        leak = one.leak
-        storages = f", {leak.growth.storages_per_turn:.3g} storages" if leak.growth.storages_per_turn else ""
-        how = "the same" if leak.growth.steady else "on average"
-        yield "grows", f"{leak.bytes_per_turn:,.0f} B{storages}, {how} in {leak.growth.turns} turns"
-        for more in leak.besides:
-            yield "also", f"{more.bytes_per_turn:,.0f} B per {self._unit(more.series)}"
-        if leak.stays is not None:
-            others = f", but for {leak.stays:,.0f} B of each turn that others keep, too" if leak.stays else ""
-            yield "until", f"some time after each pass of the loop{others}"
-        if leak.block_bytes is not None and leak.block_bytes != leak.bytes_per_turn:
-            yield "blocks", f"{leak.block_bytes:,.0f} B of the allocator's blocks"
-        if leak.holder is None:
-            yield "kept by", "unknown: no name of the program reaches it"
-        for holder in () if leak.holder is None else (leak.holder, *leak.also):
-            yield "kept by", _holder(holder)
-        made = [f"{self._place(site)} ({format_size(nbytes)})" for site, nbytes in leak.made[:_MADE]]
-        rest = len(leak.made) - len(made)
-        yield "made at", ", ".join(made) + (f", and {rest} more lines" if rest else "")
-        if leak.holder is not None and leak.holder.graph_lines:
-            lines = (self._place(site) for site, _ in leak.holder.graph_lines)
-            yield "graph", "saved for a backward at " + ", ".join(lines)
-        yield "kinds", ", ".join(f"{kind.label} {format_size(nbytes)}" for kind, nbytes in leak.kinds)
-        for told in one.findings:
-            yield "rule", f"{told.code} at {shown_path(Path(told.path), self._root)}:{told.line}: {told.message}"
-        if not one.findings and not leak.bounded:
-            yield "rule", "none has a finding for it"
 
     def _kinds(self) -> Iterator[Text]:
         timeline = self._report.timeline
@@ -126,7 +140,7 @@ class _Writer:
         yield Text()
         yield Text(f"Held at the ends of {timeline.steps} steps", style="bold")
         high = max(max(values) for values in timeline.by_kind.values())
-        yield from _rows(
+        yield from rows(
             (kind, f"{sparkline(values, 0, high)}  {format_size(values[-1])}")
             for kind, values in timeline.by_kind.items()
         )
@@ -137,22 +151,13 @@ class _Writer:
         reserved = "" if run.peak_reserved is None else f", {format_size(run.peak_reserved)} reserved"
         yield Text(f"Lines at the peak of {format_size(run.peak)}{reserved}", style="bold")
         total = max(1, sum(line.nbytes for line in run.lines))
-        yield from _rows(
+        yield from rows(
             (
                 format_size(line.nbytes),
-                f"{line.nbytes / total:4.0%}  {self._place(Site(line.path, line.line, line.function))}",
+                f"{line.nbytes / total:4.0%}  {self._words.place(Site(line.path, line.line, line.function))}",
             )
             for line in run.lines[:_LINES]
         )
-
-    def _place(self, site: Site) -> str:
-        return f"{shown_path(Path(site.path), self._root)}:{site.line}"
-
-    def _unit(self, series: str) -> str:
-        family, _, whose = series.partition(" ")
-        path, _, line = whose.rpartition(":")
-        whose = f"{shown_path(Path(path), self._root)}:{line}" if family == "loop" else f"{family} {whose}"
-        return _UNITS.get(family, "turn of {}").format(whose)
 
     def _summary(self) -> str:
         report = self._report
@@ -164,7 +169,6 @@ class _Writer:
 
 
 def _conditions(run: RunResult) -> str:
-
     on = run.description if run.simulated else f"measured on {run.description}"
     return f"{on}; torch {run.torch}, Python {run.python}, {run.steps} steps, seed {run.seed}"
 
@@ -183,10 +187,3 @@ def _holder(holder: Holder) -> str:
     bound = "" if holder.bound is None else f", at most {holder.bound}"
     how = {"graph": ", by its graph", "direct and graph": ", directly and by graphs"}.get(holder.how, "")
     return f"{holder.name}: {holder.type}{length}{bound} ({where}){how}"
-
-
-def _rows(rows: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> Iterator[Text]:
-    rows_there = list(rows)
-    width = max((len(name) for name, _ in rows_there), default=0)
-    for name, value in rows_there:
-        yield Text.assemble(" " * 4, (f"{name:{width}}  ", "dim"), value)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TextIO
 
-from rich.console import Console
 from rich.text import Text
 
 from torchmemlint.measured import Verdict
-from torchmemlint.report.places import emit, shown_path
+from torchmemlint.report.places import shown_place
+from torchmemlint.report.rich_text import rows, write_texts
 from torchmemlint.report.sparkline import sparkline
 from torchmemlint.runtime.compare import steadily
 from torchmemlint.runtime.growth import Growth
@@ -38,11 +37,7 @@ _STYLES = {
 
 def write_verification(report: VerifyReport, stream: TextIO, *, color: bool, root: Path) -> None:
     """Write the report; paths as seen from `root`."""
-    text = io.StringIO()
-    console = Console(file=text, force_terminal=color, no_color=not color, highlight=False, soft_wrap=True)
-    for part in _Writer(report, root).parts():
-        console.print(part)
-    emit(stream, text.getvalue())
+    write_texts(_Writer(report, root).parts(), stream, color=color)
 
 
 class _Writer:
@@ -57,17 +52,17 @@ class _Writer:
         yield Text.assemble(("verify ", "bold"), report.program)
         yield Text(_conditions(report), style="dim")
         yield Text()
-        yield from _rows(self._as_it_is(), 2)
+        yield from rows(self._as_it_is(), 2)
         for note in report.notes:
             yield Text.assemble(("note: ", "bold yellow"), note)
         for result in report.findings:
             yield Text()
             yield self._heading(result)
-            yield from _rows(self._finding(result), 4)
+            yield from rows(self._finding(result), 4)
         if report.together is not None:
             yield Text()
             yield Text(f"All {report.together_fixes} fixes together", style="bold")
-            yield from _rows(self._compared(report.together), 4)
+            yield from rows(self._compared(report.together), 4)
         yield Text()
         yield Text(_summary(report), style="bold")
 
@@ -97,7 +92,7 @@ class _Writer:
 
     def _heading(self, result: FindingResult) -> Text:
         finding = result.finding
-        place = f"{shown_path(Path(finding['filename']), self._root)}:{finding['location']['row']}"
+        place = shown_place(finding["filename"], finding["location"]["row"], self._root)
         verdict = result.verdict
         return Text.assemble(
             (place, "bold"), f"  {finding['code']} {finding['name']}  ", (verdict.value, _STYLES[verdict])
@@ -136,7 +131,7 @@ class _Writer:
         if family not in ("loop", "line"):
             return f"the steps of {series}"
         path, _, row = rest.rpartition(":")
-        return f"the {family} at {shown_path(Path(path), self._root)}:{row}"
+        return f"the {family} at {shown_place(path, row, self._root)}"
 
 
 def _conditions(report: VerifyReport) -> str:
@@ -145,13 +140,6 @@ def _conditions(report: VerifyReport) -> str:
     kind = "" if run.simulated else "measured on "
     parts = [f"{kind}{run.description}", f"torch {run.torch}", steps, f"seed {run.seed}", f"{run.threads} threads"]
     return " · ".join(parts)
-
-
-def _rows(rows: Iterator[tuple[str, str]], indent: int) -> Iterator[Text]:
-    rows_there = list(rows)
-    width = max((len(name) for name, _ in rows_there), default=0)
-    for name, value in rows_there:
-        yield Text.assemble(" " * indent, (f"{name:{width}}  ", "dim"), value)
 
 
 def _peak(allocated: int, reserved: int | None) -> str:

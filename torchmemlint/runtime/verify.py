@@ -8,7 +8,6 @@ Knows nothing of torch itself; `compare.difference` does.
 
 from __future__ import annotations
 
-import tempfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,12 +23,13 @@ from torchmemlint.fixes.edits import BOM
 from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.measured import Verdict
 from torchmemlint.report.json_format import finding_object
-from torchmemlint.report.places import shown_path
+from torchmemlint.report.places import shown_place
+from torchmemlint.runtime import commands
 from torchmemlint.runtime.compare import compare, difference, saved_where, saves, steadily
 from torchmemlint.runtime.growth import Growth
-from torchmemlint.runtime.launch import launch, order_for, workspace
+from torchmemlint.runtime.launch import launch, workspace
 from torchmemlint.runtime.leaks import Leak
-from torchmemlint.runtime.order import SECONDS, STEPS, Order, Program
+from torchmemlint.runtime.order import Order, Program
 from torchmemlint.runtime.results import End, RunResult
 from torchmemlint.runtime.trace import ANALYSIS, told
 from torchmemlint.runtime.trace import STEPS as TRACED
@@ -47,14 +47,6 @@ PLAIN = ("cpu", "cuda")
 """Backends on which the program also runs without the tracker."""
 
 
-class VerifyError(Exception):
-    """The program cannot be measured; `details` are its traceback or the last of its error stream."""
-
-    def __init__(self, message: str, details: str = "") -> None:
-        super().__init__(message)
-        self.details = details
-
-
 class Progress(Protocol):
     """Is told what goes on."""
 
@@ -66,16 +58,10 @@ class Progress(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class Options(commands.Options):
     """How to verify."""
 
-    backend: str = "auto"
-    fake: bool = False
-    steps: int = STEPS
-    seconds: float = SECONDS
-    seed: int = 0
-    unsafe: bool = False
-    elsewhere: bool = False  # run in an empty temporary directory
+    unsafe: bool = False  # try also the fixes that may change results
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +82,7 @@ class _Fixed:
 
 
 def verify(program: Program, resolver: Resolver, options: Options, progress: Progress) -> VerifyReport:
-    """Run, lint, run again, compare. Raises VerifyError where the program itself does not run."""
+    """Run, lint, run again, compare. Raises CannotMeasure where the program itself does not run."""
     with workspace() as folder:
         return _Verification(program, resolver, options, progress, folder).report()
 
@@ -122,7 +108,7 @@ class _Verification:
             self._options = replace(self._options, backend="cpu")
             before = self._launch("the program on the host, which is all that it uses")
         self._demand(before)
-        findings, errors = self._lint(before.result.files)
+        findings, errors = commands.lint(before.result.files, self._resolver)
         self._notes += errors
         fixed = [self._fix_alone(finding) for finding in findings]
         self._planned = self._runs + 1 + sum(one.text is not None for one in fixed)
@@ -154,33 +140,16 @@ class _Verification:
         self._runs += 1
         planned = None if self._planned is None else max(self._planned, self._runs)
         self._progress.begin(label, self._runs, planned)
-        program, options = self._program, self._options
-        if options.elsewhere:
-            program = replace(program, elsewhere=tempfile.mkdtemp(dir=self._folder))
-        order = order_for(
-            program,
-            self._folder,
-            backend=options.backend,
-            fake=options.fake,
-            steps=max(options.steps, least),
-            seconds=options.seconds,
-            seed=options.seed,
-            values=not options.fake,
-            **settings,
-        )
+        options = self._options
+        order = options.order(self._program, self._folder, least=least, values=not options.fake, **settings)
         return _Done(order, launch(order, self._progress.steps))
 
     def _demand(self, before: _Done) -> None:
         """Refuse a program that does not run, and say what is to be known of how it ran."""
         result = before.result
         if not result.usable:
-            raise VerifyError(f"the program does not run: {result.error}", result.traceback)
-        if result.end is End.FAILED:
-            self._notes.append(f"the program ended with an error after {result.steps} steps: {result.error}")
-        if result.end is End.TIME:
-            self._notes.append(f"the program was ended after {self._options.seconds:.0f} s, by the time limit")
-        if result.end is End.STOPPED:
-            self._notes.append("the program was stopped: it made many times the steps asked for")
+            raise commands.CannotMeasure(result)
+        self._notes += commands.notes_on(result, self._options)
         if result.steps == 0:
             self._notes.append("the program made no steps: neither an optimizer nor a loader was used")
 
@@ -199,12 +168,6 @@ class _Verification:
         return difference(before.order.values_file, after.order.values_file, steady, whole=whole)
 
     # --- findings and fixes
-
-    def _lint(self, files: Sequence[str]) -> tuple[list[Finding], tuple[str, ...]]:
-        paths = tuple(sorted({Path(file).resolve() for file in files}))
-        checked = run(Request(paths, self._resolver, jobs=1))
-        # What an earlier run told of them has no place in this one's report.
-        return [replace(one, measured=None) for one in checked.findings], checked.errors
 
     def _fix_alone(self, finding: Finding) -> _Fixed:
         if finding.fix is None or not finding.fix.edits:
@@ -253,7 +216,8 @@ class _Verification:
         if fixed.text is None:
             return replace(result, verdict=Verdict.NOT_FIXABLE, note=fixed.reason)
         overlay = {str(finding.filename): fixed.text.removeprefix(BOM)}
-        label = f"{finding.code} at {shown_path(finding.filename, self._resolver.root)}:{finding.span.start.row} fixed"
+        place = shown_place(finding.filename, finding.span.start.row, self._resolver.root)
+        label = f"{finding.code} at {place} fixed"
         after = self._with(label, overlay)
         if not after.result.usable or (after.result.end is End.FAILED and before.result.end is not End.FAILED):
             return replace(result, verdict=Verdict.FIX_FAILS, note=after.result.error or "")

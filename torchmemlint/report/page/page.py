@@ -8,7 +8,7 @@ from typing import Any
 
 from torchmemlint import __version__
 from torchmemlint.report.page import chart
-from torchmemlint.report.places import shown_path
+from torchmemlint.report.places import shown_path, shown_place
 from torchmemlint.report.trace import leak_texts
 from torchmemlint.runtime.kinds import Kind
 from torchmemlint.runtime.results import RunResult
@@ -74,12 +74,11 @@ def _render(command: str, program: str, run: RunResult, root: Path, **more: Any)
 
 def _finding(one: FindingResult, root: Path) -> dict[str, Any]:
     found = one.finding
-    place = found["location"]
     return {
         "code": found["code"],
         "name": found["name"],
         "message": found["message"],
-        "place": f"{shown_path(Path(found['filename']), root)}:{place['row']}",
+        "place": shown_place(found["filename"], found["location"]["row"], root),
         "verdict": one.verdict.value,
         "costs": one.costs,
         "comparison": one.comparison,
