@@ -123,4 +123,4 @@ def fingerprint(finding: Finding, line: str, occurrence: int) -> str:
     `line` is the source line it starts on; `occurrence` counts equal ones in the file from 0.
     """
     text = "\0".join((finding.code, finding.filename.name, " ".join(line.split()), str(occurrence)))
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -15,6 +15,7 @@ from torchmemlint.cli.check import check
 from torchmemlint.cli.config import config
 from torchmemlint.cli.estimate import estimate
 from torchmemlint.cli.rule import rule
+from torchmemlint.cli.server import server
 from torchmemlint.cli.terminal import complain
 from torchmemlint.cli.trace import trace
 from torchmemlint.cli.verify import verify
@@ -45,7 +46,7 @@ def cli() -> None:
     """Find GPU-memory anti-patterns in PyTorch code, without running it."""
 
 
-for command in (check, rule, config, verify, estimate, trace):
+for command in (check, rule, config, verify, estimate, trace, server):
     cli.add_command(command)
 
 
@@ -53,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and give its exit code."""
     try:
         code = cli.main(None if arguments is None else list(arguments), prog_name="torchmemlint", standalone_mode=False)
-        sys.stdout.flush()
+        if not sys.stdout.closed:  # a server's client closes it
+            sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         return FAILED

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class ConfigError(Exception):
     """A configuration or selection that cannot be used; the message says where and why."""
+
+    file: Path | None = None  # the configuration file that is wrong, where it is one
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

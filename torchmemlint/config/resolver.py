@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from torchmemlint.config.errors import ConfigError
 from torchmemlint.config.layers import Layer, override, read_layer, table_of
 from torchmemlint.config.selection import Selection
 from torchmemlint.config.settings import Settings, resolve
@@ -37,8 +39,9 @@ class Resolver:
         self._fallback: Settings | None = None
         self._everywhere = isolated or config is not None
         if config is not None:
-            table = table_of(config) or {}
-            self._fallback = self._resolve(read_layer(table, str(config)), root, config)
+            with _blaming(config):
+                table = table_of(config) or {}
+                self._fallback = self._resolve(read_layer(table, str(config)), root, config)
 
     def settings_for(self, directory: Path) -> Settings:
         """The settings for the files in an absolute directory."""
@@ -63,9 +66,20 @@ class Resolver:
     def _read(self, directory: Path) -> Settings | None:
         for name in FILE_NAMES:
             path = directory / name
-            if path.is_file() and (table := table_of(path)) is not None:
-                return self._resolve(read_layer(table, str(path)), directory, path)
+            with _blaming(path):
+                if path.is_file() and (table := table_of(path)) is not None:
+                    return self._resolve(read_layer(table, str(path)), directory, path)
         return None
 
     def _resolve(self, layer: Layer, root: Path, source: Path | None) -> Settings:
         return resolve(override(layer, self._layer), root, source, self._selections)
+
+
+@contextlib.contextmanager
+def _blaming(file: Path) -> Iterator[None]:
+    """What is wrong within is wrong with this file."""
+    try:
+        yield
+    except ConfigError as error:
+        error.file = file
+        raise

@@ -38,7 +38,7 @@ def run(request: Request, progress: Callable[[int], None] = lambda done: None) -
 def run_bytes(data: bytes, path: Path, request: Request) -> RunReport:
     """Check bytes at hand (standard input) as the file that `path`, which is not read or written, names."""
     fixing = Fixing.PREVIEW if request.fixing is Fixing.WRITE else request.fixing
-    profile = _profile(request.resolver.settings_for(path.parent), path, fixing, request.unsafe)
+    profile = profile_for(request.resolver.settings_for(path.parent), path, fixing, request.unsafe)
     try:
         result = check_bytes(data, path, profile)
     except Exception as error:  # noqa: BLE001 (reported as an internal error, as for files)
@@ -56,7 +56,7 @@ def _plan(request: Request) -> _Plan:
     plan = _Plan()
     numbers: dict[Profile, int] = {}
     for path in request.files:
-        profile = _profile(request.resolver.settings_for(path.parent), path, request.fixing, request.unsafe)
+        profile = profile_for(request.resolver.settings_for(path.parent), path, request.fixing, request.unsafe)
         if profile not in numbers:
             numbers[profile] = len(plan.profiles)
             plan.profiles.append(profile)
@@ -68,7 +68,8 @@ def _plan(request: Request) -> _Plan:
     return plan
 
 
-def _profile(settings: Settings, path: Path, fixing: Fixing, unsafe: bool) -> Profile:
+def profile_for(settings: Settings, path: Path, fixing: Fixing = Fixing.NONE, unsafe: bool = False) -> Profile:
+    """What to do with one file under these settings."""
     return Profile(
         settings.rules_for(str(path)),
         settings.severities,

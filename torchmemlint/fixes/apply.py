@@ -34,8 +34,15 @@ class _Candidate:
     replacements: tuple[Replacement, ...]
 
 
-def fix_text(text: str, findings: Sequence[Finding], recheck: Recheck, *, unsafe: bool) -> FixResult:
-    """Apply the eligible fixes of `findings` to `text`, in rounds, until no further one can be kept.
+def fix_text(
+    text: str,
+    findings: Sequence[Finding],
+    recheck: Recheck,
+    *,
+    unsafe: bool,
+    wanted: Callable[[Finding], bool] = lambda finding: True,
+) -> FixResult:
+    """Apply the eligible fixes of the `wanted` ones of `findings` to `text`, in rounds, until no further one is kept.
 
     `recheck(text)` gives the findings of a changed text; `findings` must be what it gives for `text`.
     A fix is kept only if the file still parses, its finding is gone and no other finding has appeared.
@@ -44,7 +51,7 @@ def fix_text(text: str, findings: Sequence[Finding], recheck: Recheck, *, unsafe
     """
     applied: list[Finding] = []
     while True:
-        kept, refused, outcome = _round(text, findings, recheck, unsafe=unsafe)
+        kept, refused, outcome = _round(text, findings, recheck, unsafe=unsafe, wanted=wanted)
         if not kept:
             return FixResult(text, tuple(applied), tuple(refused), tuple(findings))
         applied += [candidate.finding for candidate in kept]
@@ -52,7 +59,7 @@ def fix_text(text: str, findings: Sequence[Finding], recheck: Recheck, *, unsafe
 
 
 def _round(
-    text: str, findings: Sequence[Finding], recheck: Recheck, *, unsafe: bool
+    text: str, findings: Sequence[Finding], recheck: Recheck, *, unsafe: bool, wanted: Callable[[Finding], bool]
 ) -> tuple[list[_Candidate], list[tuple[Finding, str]], tuple[str, Sequence[Finding]]]:
     """Try the fixes that go together on one text.
 
@@ -63,7 +70,7 @@ def _round(
     waiting: list[_Candidate] = []
     refused: list[tuple[Finding, str]] = []
     for finding in sorted(findings, key=lambda finding: (finding.span, finding.code, finding.message)):
-        if finding.fix is not None and eligible(finding, unsafe=unsafe):
+        if finding.fix is not None and eligible(finding, unsafe=unsafe) and wanted(finding):
             try:
                 waiting.append(_Candidate(finding, resolve(text, finding.fix.edits, index)))
             except EditError as problem:

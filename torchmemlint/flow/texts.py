@@ -26,6 +26,7 @@ class Texts:
         self.edited: Mapping[Path, str] = edited or {}
         self._text: bytes | None = None
         self.was_read = False
+        self.was_asked = False  # since somebody last set this to False
         self._known: frozenset[str] = frozenset()
         self._files: list[str] = []
         self._ends: list[int] = []  # of each file within the text
@@ -42,7 +43,11 @@ class Texts:
             found[path] = found.get(path, 0) + 1
         for path, text in self.edited.items():
             found.pop(path, None)
-            count = sum(1 for _ in _places(wanted, b"\n" + text.encode() + b"\n\n")) if self.holds(path) else 0
+            count = (
+                sum(1 for _ in _places(wanted, b"\n" + text.encode("utf-8", "surrogatepass") + b"\n\n"))
+                if self.holds(path)
+                else 0
+            )
             if count:
                 found[path] = count
         return dict(sorted(found.items())) if self.edited else found
@@ -53,6 +58,7 @@ class Texts:
         return str(path) in self._known
 
     def _read_once(self) -> None:
+        self.was_asked = True
         if not self.was_read:
             self.was_read = True
             self._read()

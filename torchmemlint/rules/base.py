@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
@@ -10,6 +11,13 @@ from torchmemlint.findings import Applicability, Finding, Severity
 
 if TYPE_CHECKING:
     from torchmemlint.flow.facts import FileFacts
+
+
+class Tag(enum.Enum):
+    """How an editor shows the code that a finding stands on, besides underlining it."""
+
+    UNNECESSARY = "unnecessary"  # faded: it does nothing
+    DEPRECATED = "deprecated"  # struck through: its name goes away
 
 
 class Rule(ABC):
@@ -24,6 +32,7 @@ class Rule(ABC):
     severity: ClassVar[Severity]  # the highest it gives; one finding may carry less
     on: ClassVar[bool] = True  # on by default
     fix: ClassVar[Applicability | None] = None  # the best applicability of its fixes
+    tag: ClassVar[Tag | None] = None
     why: ClassVar[str]  # why it costs memory, in one sentence; part of the full output
 
     @abstractmethod

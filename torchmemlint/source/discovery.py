@@ -127,6 +127,13 @@ def is_excluded(path: Path, settings_for: Callable[[Path], Exclusions]) -> bool:
     )
 
 
+def is_left_out(path: Path, settings_for: Callable[[Path], Exclusions]) -> bool:
+    """Whether a run over the directories around an absolute path would pass it over."""
+    if is_excluded(path, settings_for):
+        return True
+    return settings_for(path.parent).respect_gitignore and gitignore.leaves_out(path)
+
+
 def _unfit(path: Path) -> str | None:
     """Why a named file cannot be checked; None if it can (or if reading it will say why not)."""
     if _is_special(path):

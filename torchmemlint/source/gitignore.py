@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,6 +55,23 @@ def above(directory: Path) -> Ignores | None:
         if found is not None and found.leaves_out(path.as_posix(), is_directory=True):
             return None
     return found
+
+
+def leaves_out(path: Path) -> bool:
+    """Whether git ignores a file, by its own name or by a directory that it is in; never so outside of a repository."""
+    chain: list[Path] = []
+    for parent in path.parents:
+        chain.insert(0, parent)
+        if (parent / ".git").exists():
+            break
+    else:
+        return False
+    patterns: Ignores | None = None
+    for directory, inside in itertools.pairwise([*chain, path]):
+        patterns = enter(directory, patterns)
+        if patterns is not None and patterns.leaves_out(inside.as_posix(), is_directory=inside != path):
+            return True
+    return False
 
 
 def _read(path: Path, directory: Path, above: Ignores | None) -> Ignores | None:

@@ -11,7 +11,7 @@ from torchmemlint.flow import retired
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.retired import RetiredName
 from torchmemlint.knowledge.versions import Retirement
-from torchmemlint.rules.base import Rule
+from torchmemlint.rules.base import Rule, Tag
 from torchmemlint.rules.findings import report
 
 _NAMES = (  # the retired names that have to do with memory; when, and what came instead, is in the data file
@@ -74,6 +74,7 @@ class RetiredMemoryApi(Rule):
     name = "retired-memory-api"
     severity = Severity.WARNING
     fix = Applicability.SAFE
+    tag = Tag.DEPRECATED
     why = "what it measures or sets is no longer what its name says, and the name goes away"
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
 from torchmemlint.flow.facts import FileFacts, NoOpGradMode
-from torchmemlint.rules.base import Rule
+from torchmemlint.rules.base import Rule, Tag
 from torchmemlint.rules.findings import report
 from torchmemlint.syntax.text import shortened
 
@@ -59,6 +59,7 @@ class NoOpGradModeRule(Rule):
     name = "no-op-grad-mode"
     severity = Severity.ERROR
     fix = Applicability.SAFE
+    tag = Tag.UNNECESSARY
     why = "the forward pass keeps all its activations, although the code says that it should not"
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchmemlint.findings import Applicability, Finding, Severity
-from torchmemlint.rules.base import Rule
+from torchmemlint.rules.base import Rule, Tag
 
 if TYPE_CHECKING:
     from torchmemlint.flow.facts import FileFacts
@@ -48,6 +48,7 @@ class UnusedIgnore(Rule):
     name = "unused-ignore"
     severity = Severity.WARNING
     fix = Applicability.SAFE
+    tag = Tag.UNNECESSARY
     why = "a suppression that silences nothing hides the next leak on its line"
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:

@@ -1,0 +1,96 @@
+"""From one text to the next as the edits that a client is asked to make."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+from collections.abc import Sequence
+
+from lsprotocol import types as lsp
+
+from torchmemlint.findings import Edit
+from torchmemlint.fixes.edits import apply_edits
+from torchmemlint.server.positions import Places
+from torchmemlint.server.session import Unit
+
+_ROW = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+
+
+def unit_edits(unit: Unit, after: str, encoding: str) -> dict[str, list[lsp.TextEdit]] | None:
+    """The edits that bring a unit's text to `after`, by document; None where a notebook's cells cannot show them."""
+    if unit.cells is None:
+        (text,) = unit.texts
+        if text.startswith("\ufeff"):
+            after = "\ufeff" + after
+        return {unit.uri: text_edits(text, after, encoding)}
+    cells = _cells_after(unit, after)
+    if cells is None:
+        return None
+    pairs = zip(unit.uris, unit.texts, cells, strict=True)
+    return {uri: text_edits(old, new, encoding) for uri, old, new in pairs if old != new}
+
+
+def edits_of(unit: Unit, edits: Sequence[Edit], encoding: str) -> dict[str, list[lsp.TextEdit]] | None:
+    """The same for edits of ours to the unit's text."""
+    return unit_edits(unit, apply_edits(unit.text, edits), encoding)
+
+
+def text_edits(before: str, after: str, encoding: str) -> list[lsp.TextEdit]:
+    """The edits from one text to another, as small as rows and their common beginnings and ends allow."""
+    places = Places(before, encoding)
+    old, new = _ROW.findall(before), _ROW.findall(after)
+    starts = [0, *itertools.accumulate(map(len, old))]
+    found = []
+    for first, last, rows in _blocks(old, new):
+        replaced, content = before[starts[first] : starts[last]], "".join(rows)
+        head, tail = _common(replaced, content)
+        start, end = starts[first] + head, starts[last] - tail
+        where = lsp.Range(places.position(start), places.position(end))
+        found.append(lsp.TextEdit(where, content[head : len(content) - tail]))
+    return found
+
+
+def _blocks(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, list[str]]]:
+    """Rows of the old text, from and up to, and what takes their place."""
+    head = next(
+        (n for n, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
+    )
+    rest = min(len(old), len(new)) - head
+    tail = next((n for n in range(rest) if old[-1 - n] != new[-1 - n]), rest)
+    matcher = difflib.SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
+    return [
+        (head + a, head + b, list(new[head + c : head + d]))
+        for kind, a, b, c, d in matcher.get_opcodes()
+        if kind != "equal"
+    ]
+
+
+def _common(one: str, other: str) -> tuple[int, int]:
+    """How many characters two texts share at their beginning, and at their end. Never half a line end."""
+    most = min(len(one), len(other))
+    head = next((n for n in range(most) if one[n] != other[n]), most)
+    if head and one[head - 1] == "\r":
+        head -= 1
+    most -= head
+    tail = next((n for n in range(most) if one[-1 - n] != other[-1 - n]), most)
+    if tail and one[-tail] == "\n" and (one[:-tail].endswith("\r") or other[:-tail].endswith("\r")):
+        tail -= 1
+    return head, tail
+
+
+def _cells_after(unit: Unit, after: str) -> list[str] | None:
+    """The texts of a notebook's cells once its program reads `after`."""
+    assert unit.cells is not None
+    old, new = unit.text.split("\n")[:-1], after.split("\n")[:-1]
+    rows = [text.split("\n") for text in unit.texts]
+    if any("\r" in text for text in unit.texts):
+        return None
+    for first, last, replacement in reversed(_blocks(old, new)):
+        cell, row = unit.cells.place(first + 1)
+        if first < last:
+            last_cell, _ = unit.cells.place(last)
+            if last_cell != cell or rows[cell][row - 1 : row - 1 + last - first] != old[first:last]:
+                return None  # over the border of a cell, or where the program only stands for something else
+        rows[cell][row - 1 : row - 1 + last - first] = replacement
+    return ["\n".join(lines) for lines in rows]

@@ -1,0 +1,70 @@
+"""Rule pages in the editor: hovers, completions, explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from lsprotocol import types as lsp
+
+from torchmemlint.findings import Finding
+from torchmemlint.report.places import rule_url
+from torchmemlint.rules import docs, registry
+from torchmemlint.server import comments
+
+MAX_PAGES = 2  # shown at one place
+TRIGGERS = ["[", ",", " "]
+
+
+@lru_cache(maxsize=128)
+def page(code: str) -> str | None:
+    """The page of a rule in Markdown, None where there is no such rule."""
+    rule = registry.by_code().get(code.upper()) or registry.by_name().get(code.lower())
+    if rule is None:
+        return None
+    return f"{docs.to_markdown(docs.page(rule))}\n[{rule.code} in the documentation]({rule_url(rule.code)})\n"
+
+
+def hover(findings: Sequence[tuple[Finding, lsp.Range]], line: str, row: int, column: int) -> lsp.Hover | None:
+    """What a place has to say: a rule's code in a comment, or the findings there.
+
+    `column` counts characters of `line` from 0.
+    """
+    named = comments.code_at(line, column)
+    if named is not None and (text := page(named[0])) is not None:
+        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text))
+    codes = list(dict.fromkeys(finding.code for finding, _ in findings))
+    pages = [text for code in codes[:MAX_PAGES] if (text := page(code)) is not None]
+    if not pages:
+        return None
+    return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, "\n---\n\n".join(pages)), range=findings[0][1])
+
+
+def completions(line: str, position: lsp.Position) -> list[lsp.CompletionItem]:
+    """The codes that may be written at the end of `line`, the text up to `position`."""
+    found = comments.unfinished(line)
+    if found is None:
+        return []
+    where = lsp.Range(lsp.Position(position.line, position.character - len(found.word)), position)
+    return [
+        lsp.CompletionItem(
+            label=rule.code,
+            kind=lsp.CompletionItemKind.Value,
+            detail=rule.name,
+            label_details=lsp.CompletionItemLabelDetails(description=rule.name),
+            filter_text=f"{rule.code} {rule.name}",
+            text_edit=lsp.TextEdit(where, rule.code),
+            data={"code": rule.code},
+        )
+        for rule in registry.all_rules()
+        if rule.code not in found.others
+    ]
+
+
+def documented(item: lsp.CompletionItem) -> lsp.CompletionItem:
+    """A completion with its rule's page."""
+    data = item.data
+    text = page(str(data["code"])) if isinstance(data, dict) and "code" in data else None
+    if text is not None:
+        item.documentation = lsp.MarkupContent(lsp.MarkupKind.Markdown, text)
+    return item
