@@ -77,3 +77,239 @@ async def test_fix_one(editor) -> None:
     (edit,) = resolved.edit.document_changes[0].edits
     assert (edit.new_text, edit.range) == (".detach()", at(LEAK_ROW, 21))
     assert resolved.edit.document_changes[0].text_document.version == 1
+
+
+async def test_fix_all_of_a_document(editor) -> None:
+    await editor.begin()
+    twice = LEAK + LEAK.replace("import torch\n", "").replace("def train", "def again")
+    uri = editor.open("train.py", twice)
+    found = await editor.published(uri, ["TML101", "TML101"])
+    only = ["source.fixAll.torchmemlint"]
+    (action,) = await editor.actions(uri, at(0), only=only)
+    resolved = await editor.client.code_action_resolve_async(action)
+    assert [edit.new_text for edit in resolved.edit.document_changes[0].edits] == [".detach()"] * 2
+    titles = [one.title for one in await editor.actions(uri, found[0].range, only=["quickfix"])]
+    assert "Fix all TML101 in this file" in titles
+    assert await editor.client.workspace_execute_command_async(
+        lsp.ExecuteCommandParams("torchmemlint.server.fixAll", [uri])
+    )
+    assert len(editor.client.applied.document_changes[0].edits) == 2
+
+
+async def test_ignore_here_and_in_the_file(editor) -> None:
+    await editor.begin()
+    uri = editor.open("train.py", LEAK)
+    (found,) = await editor.published(uri, ["TML101"])
+    actions = {one.title: one for one in await editor.actions(uri, found.range)}
+    (edit,) = actions["Ignore TML101 on this line"].edit.document_changes[0].edits
+    assert (edit.new_text, edit.range) == ("  # torchmemlint: ignore[TML101]", at(LEAK_ROW, 21))
+    (edit,) = actions["Ignore TML101 in this file"].edit.document_changes[0].edits
+    assert (edit.new_text, edit.range) == ("# torchmemlint: ignore-file[TML101]\n", at(0))
+    editor.change(uri, (LEAK_ROW, 21, LEAK_ROW, 21, "  # torchmemlint: ignore[TML101]"))
+    await editor.published(uri, [])
+
+
+async def test_pages(editor) -> None:
+    await editor.begin()
+    text = LEAK.replace("y)\n", "y)  # torchmemlint: ignore[TML103]\n")
+    uri = editor.open("train.py", text)
+    await editor.published(uri, ["TML001", "TML101"])
+
+    async def hover(row: int, column: int) -> str | None:
+        params = lsp.HoverParams(lsp.TextDocumentIdentifier(uri), lsp.Position(row, column))
+        found = await editor.client.text_document_hover_async(params)
+        return found.contents.value if found is not None else None
+
+    assert "(TML101)" in await hover(LEAK_ROW, 10)
+    assert "(TML103)" in await hover(6, text.splitlines()[6].index("TML103") + 2)
+    assert await hover(0, 1) is None
+    explained = await editor.client.workspace_execute_command_async(
+        lsp.ExecuteCommandParams("torchmemlint.server.explain", ["TML101"])
+    )
+    assert "## Why it costs memory" in explained["markdown"]
+    about = await editor.client.workspace_execute_command_async(lsp.ExecuteCommandParams("torchmemlint.server.debug"))
+    assert str(editor.folder) in about
+
+
+async def test_codes_are_completed_in_suppression_comments(editor) -> None:
+    await editor.begin()
+    line = "x = 1  # torchmemlint: ignore[TML101, TML2"
+    uri = editor.open("a.py", f"import torch\n{line}\n")
+
+    async def complete(column: int) -> list[lsp.CompletionItem]:
+        params = lsp.CompletionParams(lsp.TextDocumentIdentifier(uri), lsp.Position(1, column))
+        return list(await editor.client.text_document_completion_async(params) or ())
+
+    items = await complete(len(line))
+    labels = [item.label for item in items]
+    assert "TML201" in labels
+    assert "TML101" not in labels  # it is there already
+    chosen = items[labels.index("TML201")]
+    assert chosen.text_edit.range == at(1, len(line) - 4, len(line))
+    resolved = await editor.client.completion_item_resolve_async(chosen)
+    assert "(TML201)" in resolved.documentation.value
+    assert await complete(3) == []
+
+
+async def test_a_helper_that_is_open_counts_as_it_stands_there(editor) -> None:
+    await editor.begin()
+    kept = "class Meter:\n    def __init__(self):\n        self.values = []\n\n    def add(self, value):\n"
+    editor.write("meters.py", kept + "        self.values.append(value.item())\n")
+    main = "from meters import Meter\n" + LEAK.replace("total = 0", "total = Meter()").replace(
+        "total += loss", "total.add(loss)"
+    ).replace("return total / len(loader)", "return total")
+    editor.write("train.py", main)
+    uri = editor.open("train.py", main)
+    await editor.published(uri, [])
+    helper = editor.open("meters.py", kept + "        self.values.append(value.item())\n")
+    editor.change(helper, kept + "        self.values.append(value)\n")
+    (found,) = await editor.published(uri, lambda found: len(found) == 1)
+    assert helper in [one.location.uri for one in found.related_information]
+    editor.client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(helper)))
+    await editor.published(uri, [])  # the disk's text counts again
+
+
+async def test_a_broken_configuration_is_shown_where_it_is_broken(editor) -> None:
+    path = editor.write("pyproject.toml", '[tool.torchmemlint]\nselect = ["TML101"]\nignroe = []\n')
+    await editor.begin()
+    (found,) = await editor.published(path.as_uri(), ["configuration"])
+    assert found.range.start.line == 2
+    assert "Did you mean `ignore`?" in found.message
+    uri = editor.open("train.py", LEAK)
+    await editor.published(uri, ["TML101"])  # without it, or with what it said last
+    editor.write("pyproject.toml", '[tool.torchmemlint]\nignore = ["TML101"]\n')
+    event = lsp.FileEvent(path.as_uri(), lsp.FileChangeType.Changed)
+    editor.client.workspace_did_change_watched_files(lsp.DidChangeWatchedFilesParams([event]))
+    await editor.published(path.as_uri(), [])
+    await editor.published(uri, [])
+    (registration, *_) = editor.client.registered
+    patterns = [watcher["globPattern"] for watcher in registration.register_options["watchers"]]
+    assert "**/pyproject.toml" in patterns
+
+
+async def test_what_git_ignores_and_what_is_excluded_is_silent(editor) -> None:
+    (editor.folder / ".git").mkdir()
+    editor.write(".gitignore", "scratch/\n")
+    editor.write("torchmemlint.toml", 'extend-exclude = ["generated"]\n')
+    await editor.begin(capabilities="neovim@0.11")
+    for name, count in (("scratch/a.py", 0), ("generated/a.py", 0), ("train.py", 1)):
+        editor.write(name, LEAK)
+        report = await editor.pull(editor.open(name, LEAK))
+        assert len(report.items or ()) == count, name
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+async def test_columns_count_as_agreed(editor, encoding: str) -> None:
+    def agree(capabilities: lsp.ClientCapabilities) -> None:
+        capabilities.general.position_encodings = [lsp.PositionEncodingKind(encoding)]
+
+    result = await editor.begin(change=agree)
+    assert result.capabilities.position_encoding == encoding
+    line = 'if "é😀": total += loss'
+    uri = editor.open("train.py", LEAK.replace("total += loss", line))
+    (found,) = await editor.published(uri, ["TML101"])
+    units = {"utf-8": 1, "utf-16": 2, "utf-32": 4}[encoding]
+    before = ("        " + line[: line.index("total")]).encode(
+        encoding.replace("utf-16", "utf-16-le").replace("32", "32-le")
+    )
+    assert found.range.start.character == len(before) // units
+
+
+async def test_settings_of_the_client(editor) -> None:
+    await editor.begin(settings={"ignore": ["TML101"], "runn": "onType"})
+    assert "Did you mean `run`?" in editor.client.messages[0].message
+    uri = editor.open("train.py", LEAK)
+    await editor.published(uri, [])
+    editor.client.set_configuration({"ignore": []}, section="torchmemlint")
+    editor.client.workspace_did_change_configuration(lsp.DidChangeConfigurationParams({"torchmemlint": {"ignore": []}}))
+    await editor.published(uri, ["TML101"])
+    editor.client.workspace_did_change_configuration(
+        lsp.DidChangeConfigurationParams({"torchmemlint": {"run": "onSave"}})
+    )
+
+
+async def test_folders_have_their_own_configuration(editor) -> None:
+    editor.write("one/torchmemlint.toml", 'ignore = ["TML101"]\n')
+    editor.write("two/torchmemlint.toml", 'severity = {TML101 = "error"}\n')
+    await editor.begin(folders=[editor.folder / "one"], capabilities="neovim@0.11")
+    assert not (await editor.pull(editor.open("one/train.py", LEAK))).items
+    added = lsp.WorkspaceFolder((editor.folder / "two").as_uri(), "two")
+    event = lsp.WorkspaceFoldersChangeEvent(added=[added], removed=[])
+    editor.client.workspace_did_change_workspace_folders(lsp.DidChangeWorkspaceFoldersParams(event))
+    (found,) = (await editor.pull(editor.open("two/train.py", LEAK))).items
+    assert found.severity is lsp.DiagnosticSeverity.Error
+
+
+async def test_a_text_that_was_never_saved(editor) -> None:
+    await editor.begin(capabilities="neovim@0.11")
+    item = lsp.TextDocumentItem("untitled:Untitled-1", "python", 1, LEAK)
+    editor.client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
+    (found,) = (await editor.pull(item.uri)).items
+    assert found.code == "TML101"
+
+
+async def test_odd_messages_do_no_harm(editor) -> None:
+    await editor.begin()
+    uri = editor.open("train.py", LEAK)
+    editor.change(uri, (900, 5, 901, 7, "# past the end\n"), (0, 800, 0, 900, "  # past the line"))
+    editor.versions["file:///nowhere.py"] = 1
+    unknown = lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier("file:///nowhere.py"))
+    editor.client.text_document_did_close(unknown)
+    assert await editor.actions("file:///nowhere.py", at(0)) == []
+    await editor.published(uri, ["TML101"])
+    editor.change(uri, "\ud800 = 1\n")  # half a character, as some clients send it while one is typed
+    editor.change(uri, LEAK)
+    await editor.published(uri, ["TML101"])
+
+
+async def test_a_notebook(editor) -> None:
+    await editor.begin()
+    first, second = LEAK.split("def train")
+    cells = {"nb:1": "%matplotlib inline\n" + first, "nb:2": "def train" + second, "nb:3": "!nvidia-smi\nx = (\n"}
+    uri = editor.uri("notes.ipynb")
+    notebook = lsp.NotebookDocument(
+        uri=uri,
+        notebook_type="jupyter-notebook",
+        version=1,
+        cells=[lsp.NotebookCell(kind=lsp.NotebookCellKind.Code, document=cell) for cell in cells],
+    )
+    items = [lsp.TextDocumentItem(cell, "python", 1, text) for cell, text in cells.items()]
+    editor.client.notebook_document_did_open(lsp.DidOpenNotebookDocumentParams(notebook, items))
+    (found,) = await editor.published("nb:2", ["TML101"])
+    assert found.range.start.line == LEAK_ROW - 3
+    action = (await editor.actions("nb:2", found.range))[0]
+    resolved = await editor.client.code_action_resolve_async(action)
+    (change,) = resolved.edit.document_changes
+    assert (change.text_document.uri, change.edits[0].new_text) == ("nb:2", ".detach()")
+    text = lsp.NotebookDocumentCellContentChanges(
+        document=lsp.VersionedTextDocumentIdentifier(uri="nb:2", version=2),
+        changes=[lsp.TextDocumentContentChangePartial(at(LEAK_ROW - 3, 21), ".item()")],
+    )
+    event = lsp.NotebookDocumentChangeEvent(cells=lsp.NotebookDocumentCellChanges(text_content=[text]))
+    identifier = lsp.VersionedNotebookDocumentIdentifier(version=2, uri=uri)
+    editor.client.notebook_document_did_change(lsp.DidChangeNotebookDocumentParams(identifier, event))
+    await editor.published("nb:2", [])
+
+
+async def test_the_whole_workspace(editor) -> None:
+    editor.write("torchmemlint.toml", 'exclude = ["out"]\n')
+    for name in ("a.py", "package/b.py", "out/c.py"):
+        editor.write(name, LEAK)
+    await editor.begin(settings={"workspaceDiagnostics": "all"})
+    await editor.published(editor.uri("a.py"), ["TML101"])
+    await editor.published(editor.uri("package/b.py"), ["TML101"])
+    assert editor.uri("out/c.py") not in editor.client.diagnostics
+    assert any(reports for reports in editor.client.progress_reports.values())
+    uri = editor.open("a.py", LEAK.replace("+= loss", "+= loss.item()"))
+    await editor.published(uri, [])  # what is open is not as on the disk
+    editor.client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+    await editor.published(uri, ["TML101"])
+
+
+async def test_the_whole_workspace_for_a_client_that_asks(editor) -> None:
+    editor.write("a.py", LEAK)
+    await editor.begin(settings={"workspaceDiagnostics": "all"}, capabilities="neovim@0.11")
+    params = lsp.WorkspaceDiagnosticParams(previous_result_ids=[])
+    report = await editor.client.workspace_diagnostic_async(params)
+    (item,) = report.items
+    assert (item.uri, [one.code for one in item.items]) == (editor.uri("a.py"), ["TML101"])

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from torchmemlint.config.resolver import Resolver
+from torchmemlint.config.settings import Settings
 from torchmemlint.findings import Finding
 from torchmemlint.measured import Measurements, MeasurementsError, read_measurements
 
 
-def attach(findings: Iterable[Finding], resolver: Resolver) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+def attach(
+    findings: Iterable[Finding], settings_for: Callable[[Path], Settings]
+) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     """The findings with their figures, and one line for each file that should have some but cannot be read.
 
     A finding is worth reporting without its figure, so such a file does not end the run.
@@ -20,7 +22,7 @@ def attach(findings: Iterable[Finding], resolver: Resolver) -> tuple[tuple[Findi
     problems: list[str] = []
     told = []
     for finding in findings:
-        path = resolver.settings_for(finding.filename.parent).measurements_file
+        path = settings_for(finding.filename.parent).measurements_file
         if path not in kept:
             try:
                 kept[path] = read_measurements(path)

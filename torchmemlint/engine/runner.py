@@ -108,7 +108,7 @@ def _with_figures(results: Sequence[FileResult], resolver: Resolver) -> tuple[tu
         return (), ()
     from torchmemlint.engine import figures
 
-    return figures.attach(findings, resolver)
+    return figures.attach(findings, resolver.settings_for)
 
 
 def _context(results: Sequence[FileResult]) -> tuple[ContextFile, ...]:

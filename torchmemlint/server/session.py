@@ -299,7 +299,7 @@ def _is_unreadable(findings: Sequence[Finding]) -> bool:
 def _with_figures(findings: Sequence[Finding], folder: Folder) -> tuple[Finding, ...]:
     from torchmemlint.engine import figures
 
-    return figures.attach(findings, folder.resolver())[0]
+    return figures.attach(findings, folder.settings_for)[0]
 
 
 def _unsaved(uri: str) -> Path:

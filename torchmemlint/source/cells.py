@@ -13,6 +13,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from torchmemlint.findings import Position, Span
 
@@ -53,37 +54,47 @@ def program_of(cells: Sequence[str]) -> CellProgram:
     row = 1
     for cell in cells:
         first_rows.append(row)
-        lines = _python(_NEWLINE.split(cell))
+        lines = _python(cell)
         parts += [line + "\n" for line in lines]
         row += len(lines)
     return CellProgram("".join(parts), tuple(first_rows) or (1,))
 
 
-def _python(lines: list[str]) -> list[str]:
-    """The lines of a cell with everything that is not Python passed over; as many lines as before."""
-    if _reads(lines):
-        return lines
-    head = next((number for number, line in enumerate(lines) if line.strip()), 0)
-    magic = _WHOLE_CELL.match(lines[head])
+@lru_cache(maxsize=256)  # of the cells of a notebook that is being written, one changes
+def _python(cell: str) -> tuple[str, ...]:
+    """The lines of a cell with everything that is not Python passed over."""
+    lines = _NEWLINE.split(cell)
+    head = next((line for line in lines if line.strip()), "")
+    magic = _WHOLE_CELL.match(head)
     if magic is not None and magic["name"] not in _PYTHON_CELLS:
-        return [""] * len(lines)
-    plain = [_plain(line) for line in lines]
-    return plain if _reads(plain) else [""] * len(lines)
+        return ("",) * len(lines)
+    found = list(lines)
+    while (row := _unreadable_row(found)) is not None:
+        # A `%` may be an operator and a `!` stand in a string: only where Python cannot go on is it a command.
+        plain = _plain(found[row - 1]) if 0 < row <= len(found) else None
+        if plain is None or plain == found[row - 1]:
+            return ("",) * len(lines)
+        found[row - 1] = plain
+    return tuple(found)
 
 
-def _plain(line: str) -> str:
+def _plain(line: str) -> str | None:
+    """What stands for a command; None for a line that holds none."""
     if command := _COMMAND.match(line):
         return f"{command['indent']}pass"
     if command := _ASSIGNED_COMMAND.match(line):
         return f"{command['target']}None"
-    return line
+    return None
 
 
-def _reads(lines: list[str]) -> bool:
+def _unreadable_row(lines: list[str]) -> int | None:
+    """The row, from 1, at which Python gives up; 0 where it cannot say; None where it reads all."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             ast.parse("\n".join(lines))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-    return True
+        except SyntaxError as error:
+            return error.lineno or 0
+        except (ValueError, RecursionError, MemoryError):
+            return 0
+    return None
