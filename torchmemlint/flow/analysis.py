@@ -11,6 +11,7 @@ import libcst as cst
 from torchmemlint.flow import (
     annotated,
     calls,
+    closing,
     gradient_modes,
     inheritance,
     lightning,
@@ -82,7 +83,7 @@ def analyse(
     for _ in range(MAX_PASSES):
         before = it.knowledge(states=relevant.states)
         it.start_pass()
-        _walk_module(it)
+        _walk_module(it, relevant.functions)
         inheritance.construct(it, relevant.functions)
         walked: set[Function] = set()
         for function in _callers_first(relevant.functions):
@@ -128,8 +129,9 @@ def _callees_first(
     order[function] = None
 
 
-def _walk_module(it: Interpreter) -> None:
-    """The module level, top to bottom."""
+def _walk_module(it: Interpreter, functions: Sequence[Function]) -> None:
+    """The module level, top to bottom; `functions` have an analysis of their own."""
+    it.last_call = closing.call(it.program, functions)
     state = State({}, Heap(), Mode.ON)
     it.state = state
     frame = Frame(None, it.program.source.pieces[0], _module_outline(it.program), ())
@@ -246,7 +248,7 @@ def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
         _cached(it, function, value)
     states = [*frame.return_states, it.state]
     for state in states:
-        it.remember(state.heap, everything=function.name == "__init__")
+        it.remember(state.heap, everything=function.name == "__init__" or function is it.called_last)
 
 
 def _called_out_of_view(it: Interpreter, function: Function) -> bool:

@@ -207,6 +207,9 @@ def inline(
     mode = gradient_modes.mode_of_function(it, function, it.state.mode)
     bound = bind(it, callee, given)
     record_call(it, node, function, mode, bound)
+    if node is it.last_call and it.frame.function is None:
+        it.called_last = function
+        return Unknown()
     if not it.wants(function):
         return _not_followed(it, node, given)
     if any(text.endswith("contextmanager") for text in function.decorator_texts()):

@@ -28,7 +28,7 @@ from torchmemlint.flow.values import (
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import string_value
-from torchmemlint.syntax.walking import contains, inside
+from torchmemlint.syntax.walking import children, contains, inside
 
 if TYPE_CHECKING:
     from torchmemlint.flow.arguments import Arguments
@@ -163,7 +163,7 @@ class _Names:
         self._assigned: dict[str, list[cst.BaseExpression]] = {}
         self._written: set[int] = set()
         for node in inside(function.node.body):
-            for child in node.children:
+            for child in children(node):
                 self._parents[id(child)] = node
             self._note(node)
 

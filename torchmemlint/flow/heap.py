@@ -1,7 +1,8 @@
 """What objects hold: slots over a base that many states share.
 
 A state is copied at every branch and joined after it. What was known before the walk of a function began is most of
-the heap and seldom changes in it, so only what was written since is copied, compared and joined.
+the heap and seldom changes in it, so only what was written since is copied. Of that, again, a branch changes little:
+every heap keeps a trail of the slots written since it and another parted, and only these are compared and joined.
 """
 
 from __future__ import annotations
@@ -14,20 +15,39 @@ from torchmemlint.flow.values import Value, join
 Slot: TypeAlias = "tuple[int, str]"  # oid and attribute
 
 
+class _Trail:
+    """The slots written on one way, from where it parted from others to where it parts again."""
+
+    __slots__ = ("before", "length", "slots")
+
+    def __init__(self, before: _Trail | None) -> None:
+        self.before = before
+        self.length: int = 0 if before is None else before.length + 1
+        self.slots: dict[Slot, None] = {}  # in the order of their first writing
+
+
 class Heap:
     """Slots and their values: those of a base that never changes, with what was written since over them."""
 
-    __slots__ = ("_base", "_written")
+    __slots__ = ("_base", "_trail", "_written")
 
     def __init__(
-        self, base: Mapping[Slot, Value] | None = None, written: dict[Slot, Value | None] | None = None
+        self,
+        base: Mapping[Slot, Value] | None = None,
+        written: dict[Slot, Value | None] | None = None,
+        trail: _Trail | None = None,
     ) -> None:
         self._base: Mapping[Slot, Value] = {} if base is None else base
         self._written: dict[Slot, Value | None] = {} if written is None else written  # None: taken away
+        self._trail = _Trail(None) if trail is None else trail  # of this heap alone, and still being written to
 
     def copy(self) -> Heap:
         """An independent heap over the same base."""
-        return Heap(self._base, self._written.copy())
+        trail = self._trail
+        if trail.slots or trail.before is None:
+            self._trail = _Trail(trail)
+            return Heap(self._base, self._written.copy(), _Trail(trail))
+        return Heap(self._base, self._written.copy(), _Trail(trail.before))
 
     def get(self, slot: Slot) -> Value | None:
         """The value of a slot."""
@@ -36,12 +56,13 @@ class Heap:
 
     def __setitem__(self, slot: Slot, value: Value) -> None:
         self._written[slot] = value
+        self._trail.slots[slot] = None
 
     def setdefault(self, slot: Slot, value: Value) -> Value:
         """The value of a slot, which is `value` from now on if it has none."""
         known = self.get(slot)
         if known is None:
-            self._written[slot] = known = value
+            self[slot] = known = value
         return known
 
     def pop(self, slot: Slot, default: None = None) -> Value | None:
@@ -49,6 +70,7 @@ class Heap:
         known = self.get(slot)
         if known is not None:
             self._written[slot] = None
+            self._trail.slots[slot] = None
         return known if known is not None else default
 
     def written(self) -> Iterator[tuple[Slot, Value]]:
@@ -59,18 +81,48 @@ class Heap:
 
     def changed_since(self, before: Heap) -> list[Slot]:
         """The slots that differ from an earlier state of this heap."""
-        return [slot for slot, value in self._written.items() if before.get(slot) is not value]
+        _, mine, theirs = _parted(self._trail, before._trail)
+        written = self._written
+        return [s for s in {**mine, **theirs} if s in written and before.get(s) is not written[s]]
 
     def joined(self, other: Heap) -> Heap:
         """The heap after two ways meet; both stand over the same base."""
-        mine, theirs = self._written, other._written
-        base = self._base.get
-        slots = [s for s, value in theirs.items() if (mine[s] if s in mine else base(s)) is not value]
-        slots += [s for s, value in mine.items() if s not in theirs and base(s) is not value]
+        common, mine, theirs = _parted(self._trail, other._trail)
+        slots = [s for s in theirs if self.get(s) is not other.get(s)]
+        slots += [s for s in mine if s not in theirs and self.get(s) is not other.get(s)]
         if not slots:
             return self
-        merged = mine.copy()
+        merged = self._written.copy()
         for slot in slots:
             a, b = self.get(slot), other.get(slot)
             merged[slot] = b if a is None else a if b is None else join(a, b)
-        return Heap(self._base, merged)
+        trail = _Trail(common)
+        trail.slots = {**mine, **theirs}
+        return Heap(self._base, merged, trail)
+
+
+def _parted(a: _Trail, b: _Trail) -> tuple[_Trail | None, dict[Slot, None], dict[Slot, None]]:
+    """Where two ways parted, and the slots written since on the one and on the other."""
+    on_a: list[_Trail] = []
+    on_b: list[_Trail] = []
+    one: _Trail | None = a
+    other: _Trail | None = b
+    while one is not other:
+        if other is None or (one is not None and one.length >= other.length):
+            assert one is not None
+            on_a.append(one)
+            one = one.before
+        else:
+            on_b.append(other)
+            other = other.before
+    return one, _slots(on_a), _slots(on_b)
+
+
+def _slots(trails: list[_Trail]) -> dict[Slot, None]:
+    """The slots of these parts of a way, the last part first."""
+    if len(trails) == 1:
+        return trails[0].slots
+    found: dict[Slot, None] = {}
+    for trail in reversed(trails):
+        found.update(trail.slots)
+    return found

@@ -21,7 +21,7 @@ from torchmemlint.flow.values import Constant, Flag, Graph, Instance, Mode, Modu
 from torchmemlint.syntax.outline import dotted, dotted_text
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
-from torchmemlint.syntax.walking import inside
+from torchmemlint.syntax.walking import children, inside
 
 _TRAINED = frozenset({"model", "model_wrapped"})
 _OPTIMISING = ("create_optimizer", "create_optimizer_and_scheduler", "train")
@@ -304,7 +304,7 @@ def _mentions(node: cst.CSTNode, names: set[str], calls: tuple[cst.Call, ...] = 
             if not dotted_text(node):
                 yield from _mentions(node.value, names, calls)
         case _:
-            for child in node.children:
+            for child in children(node):
                 yield from _mentions(child, names, calls)
 
 

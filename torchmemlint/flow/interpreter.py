@@ -164,6 +164,8 @@ class Interpreter:
         self.local_classes: dict[cst.ClassDef, ClassInfo] = {}
         self.global_writes: dict[str, Value] = {}  # what functions assign to `global` names
         self.module_mode = Mode.ON
+        self.last_call: cst.Call | None = None  # what the module level ends with: see flow.closing
+        self.called_last: Function | None = None  # by it
         self.active: list[Function] = []
         self.body_executor: Callable[[Interpreter, cst.BaseSuite], None] = lambda it, body: None
         self.marked_storages: set[int] = set()  # see flow.overwriting
@@ -276,6 +278,7 @@ class Interpreter:
         self.steps_abroad = 0
         self.returned = {}
         self.globals = {}
+        self.called_last = None
 
     def knowledge(self, *, states: bool) -> tuple[object, ...]:
         """What another pass would start from; equal before and after a pass means that none is needed.

@@ -52,6 +52,7 @@ from torchmemlint.flow.values import (
 from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.text import text_of
+from torchmemlint.syntax.walking import children
 
 _MAX_ROUNDS_DEPTH = 4  # deeper loops are walked once
 
@@ -653,7 +654,7 @@ def _captured(pattern: cst.CSTNode) -> list[str]:
     found: list[str] = []
     if isinstance(pattern, cst.MatchAs | cst.MatchStar) and isinstance(pattern.name, cst.Name):
         found.append(pattern.name.value)
-    for child in pattern.children:
+    for child in children(pattern):
         found += _captured(child)
     return found
 

@@ -20,6 +20,7 @@ from torchmemlint.flow.values import Constant, FunctionValue, Known, ModuleValue
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
+from torchmemlint.syntax.walking import children
 
 ROLE = "training arguments"
 OPTIONS = (
@@ -145,5 +146,5 @@ def _ignored_labels(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer(value="100")):
             yield node
         case _:
-            for child in node.children:
+            for child in children(node):
                 yield from _ignored_labels(child)

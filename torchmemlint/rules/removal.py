@@ -6,6 +6,7 @@ import libcst as cst
 
 from torchmemlint.findings import Edit, Position, Span
 from torchmemlint.syntax.source_module import Piece
+from torchmemlint.syntax.walking import children
 
 
 def removing(piece: Piece, statement: cst.CSTNode | None) -> tuple[Edit, ...]:
@@ -34,7 +35,7 @@ def _path(root: cst.CSTNode, wanted: cst.CSTNode) -> list[cst.CSTNode]:
     """The nodes from the root to the wanted one."""
     if root is wanted:
         return [root]
-    for child in root.children:
+    for child in children(root):
         found = _path(child, wanted)
         if found:
             return [root, *found]
