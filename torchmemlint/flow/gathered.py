@@ -116,7 +116,9 @@ def collected(
     mark = next((mark for mark in marks if mark in it.facts.on_device), None)
     if mark is None or not isinstance(mark.node, cst.For) or not _may_be_on_device(value):
         return
-    names = _Names(function)
+    names = it.local_names.get(function)
+    if names is None:
+        names = it.local_names[function] = LocalNames(function)
     past = names.past(node, mark.node)
     if any(_is_host_call(found) for found in past) or not _is_computed_there(past, mark.node, it.facts.on_device[mark]):
         return
@@ -153,8 +155,8 @@ def _is_transfer(node: cst.CSTNode) -> bool:
     )
 
 
-class _Names:
-    """What a function does with its local names, as its syntax shows it."""
+class LocalNames:
+    """What a function does with its local names, as its syntax shows it: one for all calls of the function."""
 
     def __init__(self, function: Function) -> None:
         self._program = function.program
@@ -191,6 +193,15 @@ class _Names:
                 return target is node
         return id(node) in self._written
 
+    def _within(self, node: cst.CSTNode, around: cst.CSTNode) -> bool:
+        """`contains(around, node)`, from below where both are of this function."""
+        if id(around) not in self._parents:
+            return contains(around, node)
+        above: cst.CSTNode | None = node
+        while above is not None and above is not around:
+            above = self._parents.get(id(above))
+        return above is around
+
     def past(self, node: cst.CSTNode, loop: cst.CSTNode) -> list[cst.CSTNode]:
         """The nodes of an expression, and of what the loop assigns to the names in it, and so on."""
         found: list[cst.CSTNode] = []
@@ -200,7 +211,7 @@ class _Names:
                 found.append(below)
                 if isinstance(below, cst.Name) and below.value not in seen:
                     seen.add(below.value)
-                    pending += [value for value in self._assigned.get(below.value, ()) if contains(loop, value)]
+                    pending += [value for value in self._assigned.get(below.value, ()) if self._within(value, loop)]
         return found
 
     def brought_to_host(self, name: str, loop: cst.CSTNode, depth: int = 0) -> cst.CSTNode | None:
@@ -209,9 +220,9 @@ class _Names:
         for node in self._loads.get(name, ()):
             if found is not None and self._names_result(found, name, node):
                 continue
-            if self._is_neutral(node) or (contains(loop, node) and self._is_appended_to(node)):
+            if self._is_neutral(node) or (self._within(node, loop) and self._is_appended_to(node)):
                 continue
-            if contains(loop, node):
+            if self._within(node, loop):
                 return None
             place = self._fate(node, name, loop, depth)
             if place is None:
@@ -224,13 +235,13 @@ class _Names:
         statement: cst.CSTNode | None = place
         while statement is not None and not isinstance(statement, cst.BaseSmallStatement | cst.BaseCompoundStatement):
             statement = self._parents.get(id(statement))
-        if not isinstance(statement, cst.Assign) or contains(statement, node):
+        if not isinstance(statement, cst.Assign) or self._within(node, statement):
             return False
         block: cst.CSTNode | None = statement
         while block is not None and not isinstance(block, cst.IndentedBlock):
             block = self._parents.get(id(block))
         names = [bound for target in statement.targets for bound in _bound(target.target)]
-        return name in names and (block is None or contains(block, node))
+        return name in names and (block is None or self._within(node, block))
 
     def _is_appended_to(self, node: cst.Name) -> bool:
         match self._parents.get(id(node)):

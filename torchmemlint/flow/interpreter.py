@@ -48,6 +48,7 @@ from torchmemlint.syntax.source_module import Piece, Site
 
 if TYPE_CHECKING:
     from torchmemlint.flow.arguments import Arguments
+    from torchmemlint.flow.gathered import LocalNames
 
 MAX_DEPTH = 5  # nested calls that are followed into the project
 MAX_STEPS = 6_000  # statements of callees looked at on behalf of one function
@@ -161,6 +162,7 @@ class Interpreter:
         self.parser_arguments: dict[int, set[str]] = {}
         self.shrunk: set[int] = set()  # containers that elements are deleted from
         self.local_functions: dict[cst.FunctionDef, Function] = {}
+        self.local_names: dict[Function, LocalNames] = {}
         self.local_classes: dict[cst.ClassDef, ClassInfo] = {}
         self.global_writes: dict[str, Value] = {}  # what functions assign to `global` names
         self.module_mode = Mode.ON
