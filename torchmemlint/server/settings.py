@@ -44,7 +44,8 @@ def read_settings(given: object, below: ClientSettings, folder: Path | None) -> 
     Paths are relative to `folder`.
     """
     if not isinstance(given, Mapping):
-        return below, [] if given is None else ["the settings are not an object"]
+        # Lua has one empty table for lists and objects, and Neovim sends a list.
+        return below, [] if given is None or given == [] else ["the settings are not an object"]
     problems: list[str] = []
     said: dict[str, Any] = {}
     for key, value in given.items():
@@ -74,7 +75,8 @@ def _read(name: str, value: object, folder: Path | None) -> object:
         path = Path(value).expanduser()
         return (path if folder is None else folder / path) if value else None
     if name in ("select", "extend_select", "ignore"):
-        return _selectors(value)
+        # An editor that knows a setting sends it whether or not anybody has set it, and a list is empty then.
+        return _selectors(value) or getattr(ClientSettings(), name)
     if not isinstance(value, bool):
         raise ConfigError(f"expected true or false, got {value!r}")
     return value
