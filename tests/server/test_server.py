@@ -127,6 +127,8 @@ async def test_pages(editor) -> None:
         lsp.ExecuteCommandParams("torchmemlint.server.explain", ["TML101"])
     )
     assert "## Why it costs memory" in explained["markdown"]
+    (page,) = editor.client.shown_documents
+    assert page.uri.endswith("/TML101.md")
     about = await editor.client.workspace_execute_command_async(lsp.ExecuteCommandParams("torchmemlint.server.debug"))
     assert str(editor.folder) in about
 
@@ -223,9 +225,29 @@ async def test_settings_of_the_client(editor) -> None:
     editor.client.set_configuration({"ignore": []}, section="torchmemlint")
     editor.client.workspace_did_change_configuration(lsp.DidChangeConfigurationParams({"torchmemlint": {"ignore": []}}))
     await editor.published(uri, ["TML101"])
-    editor.client.workspace_did_change_configuration(
-        lsp.DidChangeConfigurationParams({"torchmemlint": {"run": "onSave"}})
-    )
+
+
+@pytest.mark.parametrize("capabilities", ["visual-studio-code", "neovim@0.11"])
+async def test_on_save_only(editor, capabilities: str) -> None:
+    await editor.begin(settings={"run": "onSave"}, capabilities=capabilities)
+    uri = editor.open("train.py", LEAK)
+
+    async def codes() -> list[str]:
+        if capabilities.startswith("neovim"):
+            return [one.code for one in (await editor.pull(uri)).items or ()]
+        return [one.code for one in editor.client.diagnostics.get(uri, ())]
+
+    if not capabilities.startswith("neovim"):
+        await editor.published(uri, ["TML101"])
+    assert await codes() == ["TML101"]
+    editor.change(uri, (LEAK_ROW, 21, LEAK_ROW, 21, ".item()"))
+    await editor.actions(uri, at(0))  # a check is done for the actions, and not shown
+    assert await codes() == ["TML101"]
+    saved = lsp.DidSaveTextDocumentParams(lsp.TextDocumentIdentifier(uri))
+    editor.client.text_document_did_save(saved)
+    if not capabilities.startswith("neovim"):
+        await editor.published(uri, [])
+    assert await codes() == []
 
 
 async def test_folders_have_their_own_configuration(editor) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import platform
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,23 +18,22 @@ from pygls.lsp.server import LanguageServer
 from torchmemlint import __version__
 from torchmemlint.config.resolver import FILE_NAMES
 from torchmemlint.findings import Finding
-from torchmemlint.server import pages
-from torchmemlint.server.actions import EXPLAIN, KINDS, Actions
+from torchmemlint.server import handlers
+from torchmemlint.server.actions import Actions
 from torchmemlint.server.configuration import problem_in
 from torchmemlint.server.diagnostics import Presenter
-from torchmemlint.server.documents import Document, Notebook, changed, path_of, uri_of
+from torchmemlint.server.documents import path_of, uri_of
 from torchmemlint.server.folders import Folder
-from torchmemlint.server.positions import Places
 from torchmemlint.server.session import FIRST, SECOND, Checked, Session
-from torchmemlint.server.settings import ClientSettings, read_settings
+from torchmemlint.server.settings import SECTION, ClientSettings, read_settings
 from torchmemlint.server.workspace import WorkspaceCheck
 from torchmemlint.source.decoding import UnreadableFile, decode, read
 
 log = logging.getLogger("torchmemlint.server")
 
-SECTION = "torchmemlint"
 DELAY = 0.05  # seconds of quiet before what was typed is looked at
 DELAY_OTHERS = 0.4  # before the other open documents that depend on it are
+_MANY = 100  # futures of the library's
 _WATCHED = (*FILE_NAMES, ".gitignore", "torchmemlint-measured.json")
 _NOTEBOOKS = lsp.NotebookDocumentSyncOptions(
     notebook_selector=[
@@ -55,9 +55,13 @@ class Server(LanguageServer):
         self.actions: Actions
         self.everything = WorkspaceCheck(self)
         self.pulls = False  # the client asks for diagnostics; else they are sent
+        self.unsaved: set[str] = set()  # documents that were changed since they were opened or saved
+        self.answered: dict[str, Checked] = {}  # what a client that asks was told last, by document
+        self._failed: set[str] = set()  # documents that the linter failed on
+        self._pages: tempfile.TemporaryDirectory[str] | None = None  # that were shown
         self._soon: dict[str, asyncio.Task[None]] = {}
         self._problems: dict[Path, str] = {}  # configuration files that are shown as broken
-        _register(self)
+        handlers.register(self)
 
     # -- the beginning -------------------------------------------------------------------------------------------
 
@@ -191,6 +195,11 @@ class Server(LanguageServer):
 
     def edited(self, uri: str, *, saved: bool = False) -> None:
         """A document was opened, changed or saved: look at it, and then at what depends on it."""
+        self.tidy()
+        if saved:
+            self.unsaved.discard(uri)
+        else:
+            self.unsaved.add(uri)
         owner = self.session.documents.owner(uri)
         path = path_of(uri)
         others = self.session.touched(path) if path is not None else []
@@ -200,6 +209,13 @@ class Server(LanguageServer):
         for other in others:
             if not self.pulls:
                 self._later(other, DELAY_OTHERS, SECOND)
+
+    def tidy(self) -> None:
+        """Drop what the library keeps of notifications that are dealt with: it keeps a future of each, for ever."""
+        futures: dict[Any, Any] = getattr(self.protocol, "_request_futures", {})  # of pygls 2.1
+        if len(futures) > _MANY:
+            for key in [key for key, future in futures.items() if future.done()]:
+                del futures[key]
 
     def disk_changed(self, changes: Iterable[lsp.FileEvent]) -> None:
         """Files changed outside of the editor."""
@@ -257,8 +273,17 @@ class Server(LanguageServer):
         if checked is not None:
             self.publish(checked)
 
+    def tell(self, checked: Checked) -> None:
+        """Say once of a document that the linter itself failed on it."""
+        uri = checked.unit.uri
+        if checked.failed and uri not in self._failed:
+            self._failed.add(uri)
+            text = f"torchmemlint: internal error while checking {checked.unit.path}; please report it with the log"
+            self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, text))
+
     def publish(self, checked: Checked) -> None:
         """Send what a check found, for the state that it was about."""
+        self.tell(checked)
         for uri, found in self.presenter.of_unit(checked).items():
             document = self.session.documents.get(uri)
             if document is not None:
@@ -277,6 +302,8 @@ class Server(LanguageServer):
         if task is not None:
             task.cancel()
         self.session.closed(uri)
+        self.unsaved.discard(uri)
+        self.answered.pop(uri, None)
         path = path_of(uri)
         if path is not None:
             self.session.folders.of(path).anew()
@@ -289,8 +316,25 @@ class Server(LanguageServer):
                 self._publish(uri, [])
             self.refresh()
 
+    async def show_page(self, code: str, text: str) -> None:
+        """Show a rule's page as a document, where the client can, and else what it says first."""
+        window = self.client_capabilities.window
+        if window is not None and window.show_document is not None and window.show_document.support:
+            if self._pages is None:
+                self._pages = tempfile.TemporaryDirectory(prefix="torchmemlint-")
+            path = Path(self._pages.name) / f"{code}.md"
+            path.write_text(text, encoding="utf-8")
+            with contextlib.suppress(Exception):  # a client that says it can and then cannot
+                await self.window_show_document_async(lsp.ShowDocumentParams(uri_of(path), take_focus=True))
+                return
+        beginning = text.split("## Example")[0].strip()
+        self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, beginning))
+
     def end(self) -> None:
         """Stop all work."""
+        if self._pages is not None:
+            self._pages.cleanup()
+            self._pages = None
         for task in self._soon.values():
             task.cancel()
         self.everything.end()
@@ -313,218 +357,6 @@ class Server(LanguageServer):
             what = f"{len(checked.all)} findings in {checked.seconds * 1000:.0f} ms" if checked else "not checked"
             lines.append(f"open: {uri}: {what}")
         return "\n".join(lines)
-
-
-def _register(server: Server) -> None:
-    """Which message is answered how."""
-    documents = server.session.documents
-
-    @server.feature(lsp.INITIALIZE)
-    def initialize(params: lsp.InitializeParams) -> None:
-        server.begin(params)
-
-    @server.feature(lsp.INITIALIZED)
-    async def initialized(params: lsp.InitializedParams) -> None:
-        await server.begun()
-
-    @server.feature(lsp.SHUTDOWN)
-    def shutdown(params: None) -> None:
-        server.end()
-
-    # -- documents
-
-    @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
-    async def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
-        item = params.text_document
-        documents.put(Document(item.uri, item.text, item.version, str(item.language_id)))
-        server.edited(item.uri, saved=True)
-
-    @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
-    async def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
-        uri = params.text_document.uri
-        document = documents.get(uri)
-        if document is not None:
-            after = changed(document, params.content_changes, server.presenter.encoding)
-            documents.put(Document(uri, after.text, params.text_document.version, after.language))
-            server.edited(uri)
-
-    @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
-    async def did_save(params: lsp.DidSaveTextDocumentParams) -> None:
-        server.edited(params.text_document.uri, saved=True)
-        path = path_of(params.text_document.uri)
-        if path is not None:
-            server.everything.touched(path)
-
-    @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
-    async def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
-        documents.drop(params.text_document.uri)
-        server.closed(params.text_document.uri)
-
-    @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_OPEN)
-    async def did_open_notebook(params: lsp.DidOpenNotebookDocumentParams) -> None:
-        for cell in params.cell_text_documents:
-            documents.put(Document(cell.uri, cell.text, cell.version, str(cell.language_id)))
-        _put_notebook(server, params.notebook_document.uri)
-
-    @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
-    async def did_change_notebook(params: lsp.DidChangeNotebookDocumentParams) -> None:
-        cells = params.change.cells
-        if cells is not None and cells.structure is not None:
-            for opened in cells.structure.did_open or ():
-                documents.put(Document(opened.uri, opened.text, opened.version, str(opened.language_id)))
-            for gone in cells.structure.did_close or ():
-                documents.drop(gone.uri)
-                if not server.pulls:
-                    server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(gone.uri, []))
-        for content in (cells.text_content if cells is not None else None) or ():
-            document = documents.get(content.document.uri)
-            if document is not None:
-                after = changed(document, content.changes, server.presenter.encoding)
-                documents.put(Document(after.uri, after.text, content.document.version, after.language))
-        _put_notebook(server, params.notebook_document.uri)
-
-    @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_SAVE)
-    async def did_save_notebook(params: lsp.DidSaveNotebookDocumentParams) -> None:
-        server.edited(params.notebook_document.uri, saved=True)
-
-    @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_CLOSE)
-    async def did_close_notebook(params: lsp.DidCloseNotebookDocumentParams) -> None:
-        notebook = documents.notebook(params.notebook_document.uri)
-        cells = notebook.cells if notebook is not None else ()
-        documents.drop_notebook(params.notebook_document.uri)
-        server.closed(params.notebook_document.uri)
-        if not server.pulls:
-            for cell in cells:
-                server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(cell, []))
-
-    # -- the workspace
-
-    @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
-    async def did_change_watched_files(params: lsp.DidChangeWatchedFilesParams) -> None:
-        server.disk_changed(params.changes)
-
-    @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
-    async def did_change_configuration(params: lsp.DidChangeConfigurationParams) -> None:
-        server.settings_changed(params.settings)
-        await server.ask_for_settings()
-        for folder in server.session.folders:
-            server.show_problem(folder)
-        server.session.touched(None)
-        server.refresh()
-        server.everything.begin()
-
-    @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
-    async def did_change_workspace_folders(params: lsp.DidChangeWorkspaceFoldersParams) -> None:
-        for folder in params.event.removed:
-            path = path_of(folder.uri)
-            if path is not None:
-                server.session.folders.remove(path)
-        for folder in params.event.added:
-            server.add_folder(folder.uri)
-        await server.ask_for_settings()
-        server.session.touched(None)
-        server.refresh()
-        server.everything.begin()
-
-    # -- questions
-
-    @server.feature(
-        lsp.TEXT_DOCUMENT_DIAGNOSTIC,
-        lsp.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=True, identifier=SECTION),
-    )
-    async def diagnostic(params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagnosticReport:
-        uri = params.text_document.uri
-        folder = server.session.folders.of(path_of(uri) or Path.cwd())
-        checked = server.session.last(uri) if folder.settings.run == "onSave" else None
-        if checked is None:
-            await asyncio.sleep(0)
-            checked = await server.session.check(uri)
-        if checked is None:
-            return lsp.RelatedFullDocumentDiagnosticReport(items=[])
-        if params.previous_result_id == str(checked.number):
-            return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=str(checked.number))
-        found = server.presenter.of_unit(checked).get(uri, [])
-        items = [diagnostic for _, diagnostic in found]
-        return lsp.RelatedFullDocumentDiagnosticReport(items=items, result_id=str(checked.number))
-
-    @server.feature(lsp.WORKSPACE_DIAGNOSTIC)
-    async def workspace_diagnostic(params: lsp.WorkspaceDiagnosticParams) -> lsp.WorkspaceDiagnosticReport:
-        return await server.everything.report({one.uri: one.value for one in params.previous_result_ids})
-
-    @server.feature(
-        lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(code_action_kinds=KINDS, resolve_provider=True)
-    )
-    async def code_action(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-        return await server.actions.offer(params)
-
-    @server.feature(lsp.CODE_ACTION_RESOLVE)
-    async def code_action_resolve(params: lsp.CodeAction) -> lsp.CodeAction:
-        return await server.actions.resolve(params)
-
-    @server.feature(lsp.TEXT_DOCUMENT_HOVER)
-    async def hover(params: lsp.HoverParams) -> lsp.Hover | None:
-        uri, position = params.text_document.uri, params.position
-        document = documents.get(uri)
-        if document is None:
-            return None
-        line, column = _line(document.text, position, server.presenter.encoding)
-        checked = server.session.last(uri)
-        found = server.presenter.of_unit(checked).get(uri, []) if checked is not None else []
-        here = [(one, shown.range) for one, shown in found if shown.range.start <= position <= shown.range.end]
-        return pages.hover(here, line, position.line, column)
-
-    @server.feature(
-        lsp.TEXT_DOCUMENT_COMPLETION,
-        lsp.CompletionOptions(trigger_characters=pages.TRIGGERS, resolve_provider=True),
-    )
-    async def completion(params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
-        document = documents.get(params.text_document.uri)
-        if document is None:
-            return []
-        line, column = _line(document.text, params.position, server.presenter.encoding)
-        return pages.completions(line[:column], params.position)
-
-    @server.feature(lsp.COMPLETION_ITEM_RESOLVE)
-    async def completion_resolve(params: lsp.CompletionItem) -> lsp.CompletionItem:
-        return pages.documented(params)
-
-    # -- commands
-
-    @server.command("torchmemlint.server.fixAll")
-    async def fix_all(uri: str) -> bool:
-        edit = await server.actions.fix_all(uri)
-        if edit is None:
-            return False
-        label = "Fix memory problems"
-        answer = await server.workspace_apply_edit_async(lsp.ApplyWorkspaceEditParams(edit, label))
-        return bool(answer.applied)
-
-    @server.command(EXPLAIN)
-    async def explain(code: str) -> dict[str, Any] | None:
-        text = pages.page(code)
-        return None if text is None else {"code": code, "markdown": text}
-
-    @server.command("torchmemlint.server.debug")
-    async def debug() -> str:
-        return server.about()
-
-
-def _put_notebook(server: Server, uri: str) -> None:
-    """Take over the order of a notebook's cells of code from what the library keeps of it."""
-    notebook = server.workspace.get_notebook_document(notebook_uri=uri)
-    if notebook is not None:
-        cells = tuple(cell.document for cell in notebook.cells if cell.kind == lsp.NotebookCellKind.Code)
-        server.session.documents.put_notebook(Notebook(uri, cells, notebook.version))
-        server.edited(uri)
-
-
-def _line(text: str, position: lsp.Position, encoding: str) -> tuple[str, int]:
-    """The row that a place is in, and the place's column in characters from 0."""
-    places = Places(text, encoding)
-    start = places.offset(lsp.Position(position.line, 0))
-    at = places.offset(position)
-    end = places.offset(lsp.Position(position.line, 2**31 - 1))
-    return text[start:end], at - start
 
 
 def serve() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from torchmemlint.flow.project import MAX_FILE, Files
 from torchmemlint.flow.texts import Texts
-from torchmemlint.source.decoding import UnreadableFile
 from torchmemlint.syntax.trees import KeptTrees
 
 MAX_KEPT = 12_000_000  # characters of source whose trees are kept: about a hundred times as many bytes of memory
@@ -62,20 +61,3 @@ class EditedFiles(Files):
         if sum(len(text or "") for _, text in self._texts_by_path.values()) > MAX_KEPT:
             self._texts_by_path = {path: kept for path, kept in self._texts_by_path.items() if path in self.asked}
             self.trees.keep_only(self.asked)
-
-
-def readable(text: str) -> bool:
-    """Can Python read the text at all (so that a check of it means something)?"""
-    import ast
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-    return True
-
-
-__all__ = ["MAX_KEPT", "EditedFiles", "UnreadableFile", "readable"]

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from torchmemlint.config.errors import ConfigError
-from torchmemlint.config.resolver import FILE_NAMES, Resolver
+from torchmemlint.config.resolver import Resolver
 from torchmemlint.config.selection import Selection
 from torchmemlint.config.settings import Settings
 from torchmemlint.server.files import EditedFiles
 from torchmemlint.server.settings import ClientSettings
 from torchmemlint.source.discovery import is_left_out
-
-CONFIGURATION = (*FILE_NAMES, ".gitignore")
 
 
 class Folder:

@@ -305,6 +305,3 @@ def _with_figures(findings: Sequence[Finding], folder: Folder) -> tuple[Finding,
 def _unsaved(uri: str) -> Path:
     """A path for a text that was never saved: in the working directory, so that its configuration counts."""
     return Path.cwd() / (uri.rpartition("/")[2].rpartition(":")[2] or "untitled")
-
-
-__all__ = ["FIRST", "SECOND", "Checked", "Session", "Stopped", "Unit", "moved"]

@@ -10,6 +10,7 @@ from typing import Any
 from torchmemlint.config.errors import ConfigError, did_you_mean
 from torchmemlint.config.selection import expand
 
+SECTION = "torchmemlint"  # of the client's settings
 RUN = ("onType", "onSave")
 WORKSPACE = ("open", "all")
 LOG_LEVELS = ("error", "warning", "info", "debug")
