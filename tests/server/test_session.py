@@ -173,4 +173,4 @@ def test_settings_that_are_wrong_are_named_and_the_rest_counts() -> None:
     assert any("Did you mean `ignore`?" in problem for problem in problems)
     assert read_settings({"select": None}, settings, None)[0].select is None
     assert read_settings({"ignore": ["TML999"]}, settings, None)[1]
-    assert read_settings([], settings, None) == (settings, ["the settings are not an object"])
+    assert read_settings("x", settings, None) == (settings, ["the settings are not an object"])
