@@ -165,7 +165,7 @@ def test_bytes_at_hand_are_never_written(tmp_path: Path) -> None:
 
 
 def test_number_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "_cpus", lambda: 8)
+    monkeypatch.setattr(pool, "cpus", lambda: 8)
     small = [Task(Path("a.py"), 0, 1000)] * 5
     large = [Task(Path("a.py"), 0, 1_000_000)] * 100
     assert workers_for([], None) == 1

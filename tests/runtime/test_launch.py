@@ -178,6 +178,44 @@ def test_the_child_ends_with_its_parent(tmp_path: Path, number: int) -> None:
         assert not Path((tmp_path / "space").read_text()).exists()
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="groups of processes are POSIX's")
+def test_ctrl_c_ends_runs_that_go_side_by_side(tmp_path: Path) -> None:
+    waits = """
+        import os, pathlib, subprocess, sys, time
+        inner = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        pathlib.Path(f"pid{os.getpid()}").write_text(str(inner.pid))
+        time.sleep(600)
+    """
+    parent = """
+        from pathlib import Path
+        from torchmemlint.runtime.launch import launch_all, order_for, workspace
+        from torchmemlint.runtime.order import Program
+
+        with workspace() as space:
+            Path("space").write_text(str(space))
+            orders = [order_for(Program("waits.py", directory="."), space, backend="cpu") for _ in range(3)]
+            launch_all(orders, 2, lambda number: None, lambda number, made: None, lambda number: None)
+    """
+    write(tmp_path, waits=waits, parent=parent)
+    process = subprocess.Popen([sys.executable, "parent.py"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while len(list(tmp_path.glob("pid*"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(0.2)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    told = process.communicate(timeout=60)[1]
+    took = time.monotonic() - began
+    children = [int(text) for path in tmp_path.glob("pid*") for text in (path.name[3:], path.read_text())]
+    assert len(children) == 4  # two at once of the three
+    while any(map(runs, children)) and time.monotonic() < began + 10:  # init gathers those of the children's own
+        time.sleep(0.02)
+    assert not any(map(runs, children))
+    assert told.endswith("KeyboardInterrupt\n")
+    assert not Path((tmp_path / "space").read_text()).exists()
+    assert took < 1.0
+
+
 def runs(process: int) -> bool:
     """Whether it is there and no zombie."""
     done = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False)

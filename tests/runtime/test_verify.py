@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from importlib.resources import files
 from pathlib import Path
 from textwrap import dedent
@@ -111,6 +114,40 @@ def test_findings_are_confirmed_or_not_reached(project: Path) -> None:
     assert text.getvalue().endswith("1 confirmed, 1 not reached by this run.\n")
     assert sorted(path.name for path in project.iterdir()) == ["evaluation.py", "report.json", "train.py"]
     assert (project / "evaluation.py").read_text() == dedent(EVALUATION)
+
+
+def test_runs_side_by_side(project: Path) -> None:
+    text = dedent(TRAIN).replace("if len(sys.argv) > 1", "if step >= 0")
+    (project / "train.py").write_text(text)
+    code, report = verify("--jobs=3", "--select=TML201,TML102", "--unsafe-fixes", "train.py")
+    found = {one["finding"]["code"]: one for one in report["findings"]}
+    evaluation, history = found["TML201"], found["TML102"]
+    assert (code, evaluation["verdict"], history["verdict"]) == (1, "confirmed", "no effect here")
+    growth = evaluation["comparison"]["before"]["growth"]["bytes_per_step"]
+    assert growth >= 16 * 256 * 4
+    # Of what shared the machine no time is told; of all fixes, run once more by themselves, it is.
+    assert evaluation["comparison"]["after"]["seconds_per_step"] is None
+    assert report["together"]["after"]["seconds_per_step"] > 0
+    assert report["together_fixes"] == 2
+    assert report["notes"] == ["3 runs went side by side (--jobs), so times with a single fix are not told"]
+    assert report["before"]["demands"]["writes"] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+def test_the_order_to_end_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "waits.py").write_text("import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(600)\n")
+    (tmp_path / "temporary").mkdir()
+    command = [sys.executable, "-m", "torchmemlint", "verify", "--isolated", "--backend=cpu", "waits.py"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment)
+    deadline = time.monotonic() + 120
+    while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.terminate()
+    assert process.wait(60) == 128 + signal.SIGTERM
+    assert not list((tmp_path / "temporary").iterdir())
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 def test_nothing_found_is_exit_code_0(project: Path) -> None:

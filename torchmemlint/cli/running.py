@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
@@ -104,7 +106,7 @@ def measured(measure: Callable[[Progress], Report], options: dict[str, Any]) -> 
     """What a measurement gives, its progress shown; None, and the reason told, where there is nothing to measure."""
     from torchmemlint.runtime.commands import CannotMeasure
 
-    with Progress(enabled=is_terminal(sys.stderr) and not options["quiet"]) as progress:
+    with _ending_tidily(), Progress(enabled=is_terminal(sys.stderr) and not options["quiet"]) as progress:
         try:
             return measure(progress)
         except CannotMeasure as error:
@@ -113,6 +115,24 @@ def measured(measure: Callable[[Progress], Report], options: dict[str, Any]) -> 
                 click.echo(error.details.rstrip(), err=True)
             complain("error", str(error))
             return None
+
+
+@contextlib.contextmanager
+def _ending_tidily() -> Iterator[None]:
+    """While entered, the order to end is carried out as Ctrl-C is: children end first, and their files are removed."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    try:
+        before = signal.signal(signal.SIGTERM, leave)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def hand_over(
@@ -166,7 +186,7 @@ class Progress:
     def __init__(self, *, enabled: bool) -> None:
         self._enabled = enabled
         self._bar: Bar | None = None
-        self._task: TaskID | None = None
+        self._tasks: dict[int, TaskID] = {}
 
     def __enter__(self) -> Progress:
         if self._enabled:
@@ -195,14 +215,16 @@ class Progress:
 
     def begin(self, label: str, number: int, of: int | None) -> None:
         """A run begins."""
-        if self._bar is None:
-            return
-        if self._task is not None:
-            self._bar.remove_task(self._task)
-        total = "" if of is None else f" of {of}"
-        self._task = self._bar.add_task(f"run {number}{total}: {label}", total=None)
+        if self._bar is not None:
+            total = "" if of is None else f" of {of}"
+            self._tasks[number] = self._bar.add_task(f"run {number}{total}: {label}", total=None)
 
-    def steps(self, made: int) -> None:
-        """The run has made so many steps."""
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=made)
+    def steps(self, number: int, made: int) -> None:
+        """A run has made so many steps."""
+        if self._bar is not None and number in self._tasks:
+            self._bar.update(self._tasks[number], completed=made)
+
+    def end(self, number: int) -> None:
+        """A run has ended."""
+        if self._bar is not None and number in self._tasks:
+            self._bar.remove_task(self._tasks.pop(number))

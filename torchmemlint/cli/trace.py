@@ -71,7 +71,7 @@ def _trace(program: Program, options: dict[str, Any]) -> int:
 
     def measure(progress: Progress) -> TraceReport:
         progress.begin("the program as it is", 1, 1)
-        return trace(program, resolver, Options(**options_of_run(options)), progress.steps)
+        return trace(program, resolver, Options(**options_of_run(options)), lambda made: progress.steps(1, made))
 
     report = measured(measure, options)
     if report is None:

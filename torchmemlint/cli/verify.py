@@ -42,6 +42,12 @@ _SELECTOR = "RULE_SELECTOR"
     "--steps", type=click.IntRange(min=6), default=12, show_default=True, help="Steps that each loop is given."
 )
 @click.option("--unsafe-fixes", is_flag=True, help="Try also the fixes that may change results.")
+@click.option(
+    "--jobs",
+    "-j",
+    type=click.IntRange(min=1),
+    help="Runs at once. By default as many simulations as the machine has room for; else, and on a GPU always, one.",
+)
 @click.option("--select", multiple=True, metavar=_SELECTOR, help="Rules to check instead of the configured ones.")
 @click.option("--extend-select", multiple=True, metavar=_SELECTOR, help="Rules to check besides the selected ones.")
 @click.option("--ignore", multiple=True, metavar=_SELECTOR, help="Rules not to check.")
@@ -92,7 +98,7 @@ def _verify(program: Program, options: dict[str, Any]) -> int:
     names = ("select", "extend_select", "ignore", "config", "isolated")
     chosen = {name: options[name] for name in names}
     resolver = resolver_for(ConfigurationOptions(**chosen, per_file_ignores=(), fail_on=None, project_root=None))
-    how = Options(**options_of_run(options), unsafe=options["unsafe_fixes"])
+    how = Options(**options_of_run(options), unsafe=options["unsafe_fixes"], jobs=options["jobs"])
     recorder = _recorder(resolver, options)
     report = measured(lambda progress: verify(program, resolver, how, progress), options)
     if report is None:

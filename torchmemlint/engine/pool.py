@@ -35,7 +35,7 @@ Batch = list[tuple[int, Task]]  # with the tasks' places in the order of the run
 
 def workers_for(tasks: Sequence[Task], limit: int | None) -> int:
     """How many processes to use: the limit if given, but no more than the CPUs and the work allow."""
-    most = limit or _cpus()
+    most = limit or cpus()
     return max(1, min(most, len(tasks), sum(task.size for task in tasks) // _BYTES_PER_WORKER))
 
 
@@ -222,7 +222,8 @@ def _can_fork() -> bool:
     return sys.platform == "linux" and "fork" in multiprocessing.get_all_start_methods()
 
 
-def _cpus() -> int:
+def cpus() -> int:
+    """The processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

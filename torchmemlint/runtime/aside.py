@@ -30,7 +30,7 @@ class Aside:
         self.counts: Counter[str] = Counter()
         self._folder = folder
         self._made_file = made
-        self._made: set[str] = set()
+        self.made: set[str] = set()  # files that were not there
         self._private: dict[str, Path] = {}
 
     @contextlib.contextmanager
@@ -74,10 +74,10 @@ class Aside:
             return f
         self.counts[SAVED] += 1
         path = _absolute(f)
-        if path in self._made:
+        if path in self.made:
             return f
         if path not in self._private and not Path(path).exists():
-            self._made.add(path)
+            self.made.add(path)
             with self._made_file.open("a", encoding="utf-8") as made:  # for who tidies up, should this process die
                 made.write(f"{path}\0")
             return f

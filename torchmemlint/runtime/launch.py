@@ -1,6 +1,6 @@
 """The parent's side of a measured run: a fresh process, its environment, its limits, and what is left of it.
 
-The child is the leader of its own group of processes, so that loaders' workers end with it, whatever happens.
+A child is the leader of its own group of processes, so that loaders' workers end with it, whatever happens.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -36,6 +36,7 @@ _ENVIRONMENT = {
     "MPLBACKEND": "Agg",  # no windows that wait for somebody
     "WANDB_MODE": "disabled",  # no records of these runs in anybody's account
 }
+_BESIDE_OTHERS = {"OMP_WAIT_POLICY": "PASSIVE"}  # threads that wait leave the processor to others
 
 
 def missing_torch() -> str | None:
@@ -54,9 +55,9 @@ def import_torch() -> None:
         importlib.import_module("torch")
 
 
-def environment() -> dict[str, str]:
+def environment(*, beside_others: bool = False) -> dict[str, str]:
     """The child's: the user's own, and what makes runs alike; what the user has set stays."""
-    return {**_ENVIRONMENT, **os.environ}
+    return {**_ENVIRONMENT, **(_BESIDE_OTHERS if beside_others else {}), **os.environ}
 
 
 @contextlib.contextmanager
@@ -74,71 +75,127 @@ def order_for(program: Program, folder: Path, **settings: Any) -> Order:
 
 def launch(order: Order, progress: Progress | None = None) -> RunResult:
     """Carry out one order in a fresh process. Ctrl-C ends the child and is raised here again."""
-    folder = Path(order.folder)
-    file = folder / "order.json"
-    order.write(file)
-    child = [sys.executable, str(Path(__file__).with_name("child.py")), str(file)]
-    with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
-        process = subprocess.Popen(
-            child,
-            cwd=order.program.elsewhere or order.program.directory,
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            start_new_session=True,
-        )
-        try:
-            in_time = _wait(process, order, progress)
-        finally:
-            _end(process)
-            _tidy(order.made_file)
-    if order.result_file.exists():
-        result = RunResult.read(order.result_file)
-        if result.end is not End.FAILED or result.traceback:
-            return result
-        return replace(result, traceback=_tail(folder / "stderr"))
-    tail = _tail(folder / "stderr")
-    if not in_time:
-        error = f"it did not stop within {order.seconds + GRACE:.0f} s"
-    else:
-        error = _how_it_ended(process.returncode, tail)
-    return RunResult(End.KILLED, error, tail, process.returncode, order.backend, tracked=order.tracked, seed=order.seed)
 
-
-def _wait(process: subprocess.Popen[bytes], order: Order, progress: Progress | None) -> bool:
-    """Until the child ends, or has written its result and does not end; False when it is over time."""
-    deadline = time.monotonic() + order.seconds + GRACE
-    told = -1
-    while True:
-        try:
-            process.wait(_POLL)
-        except subprocess.TimeoutExpired:
-            pass
-        else:
-            return True
+    def made(number: int, steps: int) -> None:
         if progress is not None:
-            with contextlib.suppress(OSError, ValueError):
-                steps = int(order.progress_file.read_text(encoding="utf-8"))
-                if steps != told:
-                    told = steps
-                    progress(steps)
-        if order.result_file.exists():  # threads of the program may keep it alive
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(GRACE)
+            progress(steps)
+
+    return launch_all([order], 1, lambda number: None, made, lambda number: None)[0]
+
+
+def launch_all(
+    orders: Sequence[Order],
+    at_once: int,
+    begins: Callable[[int], None],
+    made: Callable[[int, int], None],
+    ends: Callable[[int], None],
+) -> list[RunResult]:
+    """Carry out orders in fresh processes, begun in their order, so many at once.
+
+    `begins` and `ends` hear which order does, `made` how many steps it has made. All of it happens in this thread, so
+    that Ctrl-C is raised here, and ends all the children.
+    """
+    waiting = list(reversed(list(enumerate(orders))))
+    running: dict[int, _Child] = {}
+    results: dict[int, RunResult] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                number, order = waiting.pop()
+                begins(number)
+                running[number] = _Child(order, beside_others=at_once > 1)
+            next(iter(running.values())).pause()
+            for number, child in list(running.items()):
+                steps = child.new_steps()
+                if steps is not None:
+                    made(number, steps)
+                if child.is_over():
+                    child.end()
+                    results[number] = running.pop(number).result()
+                    ends(number)
+        return [results[number] for number in range(len(orders))]
+    finally:
+        for child in running.values():
+            child.kill()
+        for child in running.values():
+            child.end()
+
+
+class _Child:
+    """A process that carries out an order."""
+
+    def __init__(self, order: Order, *, beside_others: bool) -> None:
+        self._order = order
+        self._folder = Path(order.folder)
+        self._told = -1
+        self._in_time = True
+        self._written: float | None = None  # when its result was seen
+        self._deadline = time.monotonic() + order.seconds + GRACE
+        file = self._folder / "order.json"
+        order.write(file)
+        with (self._folder / "stdout").open("wb") as out, (self._folder / "stderr").open("wb") as err:
+            self._process = subprocess.Popen(
+                [sys.executable, str(Path(__file__).with_name("child.py")), str(file)],
+                cwd=order.program.elsewhere or order.program.directory,
+                env=environment(beside_others=beside_others),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+
+    def pause(self) -> None:
+        """Wait a moment, or until it ends."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_POLL)
+
+    def new_steps(self) -> int | None:
+        """How many steps it has made, where that has changed."""
+        with contextlib.suppress(OSError, ValueError):
+            steps = int(self._order.progress_file.read_text(encoding="utf-8"))
+            if steps != self._told:
+                self._told = steps
+                return steps
+        return None
+
+    def is_over(self) -> bool:
+        """Whether it has ended, or has written its result and does not end, or is over its time."""
+        if self._process.poll() is not None:
             return True
-        if time.monotonic() > deadline:
-            return False
+        now = time.monotonic()
+        if self._written is None and self._order.result_file.exists():
+            self._written = now
+        if self._written is not None:  # threads of the program may keep it alive
+            return now > self._written + GRACE
+        self._in_time = now <= self._deadline
+        return not self._in_time
 
+    def kill(self) -> None:
+        """End what is left of it and of the processes that it began."""
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        elif self._process.poll() is None:
+            self._process.kill()
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End what is left of the child and of the processes that it began."""
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    elif process.poll() is None:
-        process.kill()
-    process.wait()
+    def end(self) -> None:
+        """The same, and wait for it, and remove what it leaves behind."""
+        self.kill()
+        self._process.wait()
+        _tidy(self._order.made_file)
+
+    def result(self) -> RunResult:
+        """What it did, when it has ended."""
+        order, errors = self._order, self._folder / "stderr"
+        if order.result_file.exists():
+            result = RunResult.read(order.result_file)
+            if result.end is not End.FAILED or result.traceback:
+                return result
+            return replace(result, traceback=_tail(errors))
+        code, tail = self._process.returncode, _tail(errors)
+        late = f"it did not stop within {order.seconds + GRACE:.0f} s"
+        error = _how_it_ended(code, tail) if self._in_time else late
+        return RunResult(End.KILLED, error, tail, code, order.backend, tracked=order.tracked, seed=order.seed)
 
 
 def _tidy(made: Path) -> None:

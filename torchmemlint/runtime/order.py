@@ -77,6 +77,7 @@ class Order:
     probes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     analysis: str | None = None
     options: dict[str, Any] = field(default_factory=dict)  # for the analysis
+    observed: bool = False  # tell what it needs of the machine
 
     @property
     def result_file(self) -> Path:
@@ -97,6 +98,11 @@ class Order:
     def made_file(self) -> Path:
         """Where it lists the checkpoints that it made and that are to be removed."""
         return Path(self.folder, "made")
+
+    @property
+    def writes_file(self) -> Path:
+        """Where it lists the files that it writes, with `observed`."""
+        return Path(self.folder, "writes")
 
     def write(self, path: Path) -> None:
         """To a file, for `read`."""

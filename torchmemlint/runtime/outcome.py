@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from torchmemlint.runtime.curve import curve
+from torchmemlint.runtime.demands import NO_DEMANDS
 from torchmemlint.runtime.growth import NO_GROWTH, growth, growth_by_line
 from torchmemlint.runtime.ledger import Ledger, Site
 from torchmemlint.runtime.moments import peaks_within
@@ -66,6 +67,7 @@ class _Outcome:
             files=tuple(self.run.instrumented.read),
             left_out=dict(self.run.aside.counts),
             analysis=self.run.analysis.result() if self.run.analysis is not None else {},
+            demands=self.run.observer.demands(self.run.aside.made) if self.run.observer is not None else NO_DEMANDS,
             **self._measured(),
         )
 

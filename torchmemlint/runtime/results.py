@@ -14,6 +14,7 @@ from typing import Any
 
 from torchmemlint.measured import SIMULATED
 from torchmemlint.runtime.curve import NO_CURVE, Curve
+from torchmemlint.runtime.demands import NO_DEMANDS, Demands
 from torchmemlint.runtime.growth import NO_GROWTH, Growth
 
 
@@ -117,6 +118,7 @@ class RunResult:
     files: tuple[str, ...] = ()  # of the project, that were run
     left_out: Mapping[str, int] = field(default_factory=dict)  # what was replaced, and how often
     analysis: Mapping[str, Any] = field(default_factory=dict)
+    demands: Demands = NO_DEMANDS
 
     @property
     def simulated(self) -> bool:
@@ -157,6 +159,7 @@ class RunResult:
         known["loops"] = tuple(LoopResult(**one) for one in known["loops"])
         known["lines"] = tuple(LineBytes(**one) for one in known["lines"])
         known["curve"] = Curve.from_json(known["curve"])
+        known["demands"] = Demands.from_json(known["demands"])
         known["growing_lines"] = tuple(
             LineGrowth(**{**one, "growth": Growth(**one["growth"])}) for one in known["growing_lines"]
         )

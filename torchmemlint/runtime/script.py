@@ -26,6 +26,7 @@ import torch
 from torchmemlint.measured import SIMULATED
 from torchmemlint.runtime import backends, internals
 from torchmemlint.runtime.aside import Aside
+from torchmemlint.runtime.demands import Observer
 from torchmemlint.runtime.evidence import Watch
 from torchmemlint.runtime.host import heap_bytes
 from torchmemlint.runtime.instrument import Instrumented
@@ -77,6 +78,8 @@ class Run:
         self.times: dict[str, list[float]] = {}
         self.heaps: dict[str, list[int]] = {}
         self.analysis: Analysis | None = None
+        own = [Path(one) for one in (order.folder, order.program.elsewhere) if one is not None]
+        self.observer = Observer(own, order.writes_file) if order.observed else None
         self._backwards = 0
         self._told = 0.0
         self._own_time = 0.0  # seconds spent in these observers, taken out of the time per step
@@ -164,6 +167,8 @@ class Run:
                 self.memory = MemoryUse(self.backend, self.watch)
             else:
                 stack.enter_context(self.steps)
+            if self.observer is not None:
+                self.observer.start()
             try:
                 self._program()
             except StopRun as stop:

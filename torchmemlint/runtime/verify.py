@@ -9,10 +9,9 @@ Knows nothing of torch itself; `compare.difference` does.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
 
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.engine.one_file import Fixing
@@ -26,11 +25,13 @@ from torchmemlint.report.json_format import finding_object
 from torchmemlint.report.places import shown_place
 from torchmemlint.runtime import commands
 from torchmemlint.runtime.compare import compare, difference, saved_where, saves, steadily
+from torchmemlint.runtime.demands import room_for
 from torchmemlint.runtime.growth import Growth
-from torchmemlint.runtime.launch import launch, workspace
+from torchmemlint.runtime.launch import workspace
 from torchmemlint.runtime.leaks import Leak
-from torchmemlint.runtime.order import Order, Program
+from torchmemlint.runtime.order import Program
 from torchmemlint.runtime.results import End, RunResult
+from torchmemlint.runtime.runs import Done, Progress, Runs, Wanted
 from torchmemlint.runtime.trace import ANALYSIS, told
 from torchmemlint.runtime.trace import STEPS as TRACED
 from torchmemlint.runtime.trace_report import leak_from_json
@@ -43,18 +44,9 @@ from torchmemlint.runtime.verification import (
 )
 from torchmemlint.source.decoding import SourceText, decode, read
 
+_TOLD = 3  # files
 PLAIN = ("cpu", "cuda")
 """Backends on which the program also runs without the tracker."""
-
-
-class Progress(Protocol):
-    """Is told what goes on."""
-
-    def begin(self, label: str, number: int, of: int | None) -> None:
-        """A run begins; `of` is None while it is not known how many there will be."""
-
-    def steps(self, made: int) -> None:
-        """The run has made so many steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +54,7 @@ class Options(commands.Options):
     """How to verify."""
 
     unsafe: bool = False  # try also the fixes that may change results
-
-
-@dataclass(frozen=True, slots=True)
-class _Done:
-    """A run that has ended."""
-
-    order: Order
-    result: RunResult
+    jobs: int | None = None  # runs at once; None: as many as are not in each other's way
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,27 +79,25 @@ class _Verification:
         self._program = program
         self._resolver = resolver
         self._options = options
-        self._progress = progress
-        self._folder = folder
-        self._runs = 0
-        self._planned: int | None = None
-        self._by_overlay: dict[tuple[tuple[str, str], ...], _Done] = {}
+        self._runs = Runs(program, options, progress, folder)
         self._notes: list[str] = []
 
     def report(self) -> VerifyReport:
         """All of it."""
-        before = self._launch("the program as it is")
+        runs = self._runs
+        before = runs.make("the program as it is", observed=True)
         if before.result.usable and self._options.backend == "auto" and _host_only(before.result):
-            self._options = replace(self._options, backend="cpu")
-            before = self._launch("the program on the host, which is all that it uses")
+            runs.options = replace(self._options, backend="cpu")
+            before = runs.make("the program on the host, which is all that it uses", observed=True)
         self._demand(before)
         findings, errors = commands.lint(before.result.files, self._resolver)
         self._notes += errors
         fixed = [self._fix_alone(finding) for finding in findings]
-        self._planned = self._runs + 1 + sum(one.text is not None for one in fixed)
+        runs.planned = runs.begun + 1 + sum(one.text is not None for one in fixed)
         plain = before.result.backend in PLAIN
-        again = self._launch("the program once more", probes=_probes(findings), tracked=not plain)
-        self._planned -= sum(one.text is not None and not self._reached(one.finding, again) for one in fixed)
+        again = runs.make("the program once more", probes=_probes(findings), tracked=not plain)
+        runs.planned -= sum(one.text is not None and not self._reached(one.finding, again) for one in fixed)
+        self._go_ahead(fixed, before, again)
         steady = self._difference(before, again)
         results = [self._judge(one, before, again, steady) for one in fixed]
         results = self._kept(results, findings)
@@ -136,15 +119,7 @@ class _Verification:
 
     # --- runs
 
-    def _launch(self, label: str, *, least: int = 0, **settings: Any) -> _Done:
-        self._runs += 1
-        planned = None if self._planned is None else max(self._planned, self._runs)
-        self._progress.begin(label, self._runs, planned)
-        options = self._options
-        order = options.order(self._program, self._folder, least=least, values=not options.fake, **settings)
-        return _Done(order, launch(order, self._progress.steps))
-
-    def _demand(self, before: _Done) -> None:
+    def _demand(self, before: Done) -> None:
         """Refuse a program that does not run, and say what is to be known of how it ran."""
         result = before.result
         if not result.usable:
@@ -153,13 +128,46 @@ class _Verification:
         if result.steps == 0:
             self._notes.append("the program made no steps: neither an optimizer nor a loader was used")
 
-    def _with(self, label: str, overlay: dict[str, str], *, tracked: bool = True) -> _Done:
-        key = (*sorted(overlay.items()), ("tracked", str(tracked)))
-        if key not in self._by_overlay:
-            self._by_overlay[key] = self._launch(label, overlay=overlay, tracked=tracked)
-        return self._by_overlay[key]
+    def _alone(self, finding: Finding, text: str) -> Wanted:
+        """The program with one finding fixed."""
+        place = shown_place(finding.filename, finding.span.start.row, self._resolver.root)
+        return Wanted(f"{finding.code} at {place} fixed", ((str(finding.filename), text.removeprefix(BOM)),))
 
-    def _difference(self, before: _Done, after: _Done, steady: Difference | None = None) -> Difference:
+    def _all(self, findings: Iterable[Finding]) -> tuple[int, Wanted]:
+        """The program with all fixes that the options allow, and how many these are."""
+        paths = tuple(sorted({finding.filename for finding in findings}))
+        request = Request(paths, self._resolver, Fixing.PREVIEW, self._options.unsafe, jobs=1)
+        fixed = [one for one in run(request).fixed if one.after != one.before]
+        overlay = sorted((str(one.filename), one.after.removeprefix(BOM)) for one in fixed)
+        return sum(len(one.applied) for one in fixed), Wanted("all fixes", tuple(overlay))
+
+    def _go_ahead(self, fixed: Sequence[_Fixed], before: Done, again: Done) -> None:
+        """Make the runs that are sure to be wanted side by side, if they may be."""
+        at_once = self._at_once(before.result)
+        if at_once < 2 or not again.result.usable:
+            return
+        reached = [one for one in fixed if self._reached(one.finding, again)]
+        wanted = [self._alone(one.finding, one.text) for one in reached if one.text is not None]
+        if len(wanted) < len(reached):
+            wanted.append(_WHO_HOLDS_WHAT)
+        if sum(one.text is not None for one in reached) > 1:
+            wanted.append(self._all([one.finding for one in fixed])[1])
+        if not self._runs.ahead(wanted, at_once, before.result.end):
+            return
+        if not before.result.simulated:  # whose times say nothing anyway
+            self._notes.append(f"{at_once} runs went side by side (--jobs), so times with a single fix are not told")
+        if before.result.demands.writes:
+            names = ", ".join(before.result.demands.writes[:_TOLD])
+            self._notes.append(f"the program writes what runs side by side share: {names}")
+
+    def _at_once(self, before: RunResult) -> int:
+        if before.backend == "cuda":
+            return 1  # the card is one
+        if self._options.jobs is not None:
+            return self._options.jobs
+        return room_for(before.demands) if before.simulated else 1  # on the host, time is measured
+
+    def _difference(self, before: Done, after: Done, steady: Difference | None = None) -> Difference:
         if self._options.fake:
             return Difference(Sameness.UNKNOWN, note="fake tensors have no values")
         if not after.result.usable:
@@ -197,12 +205,12 @@ class _Verification:
         found = run_bytes(source.encode(text), but.filename, request).findings
         return [one for one in found if every or one != but]
 
-    def _reached(self, finding: Finding, again: _Done) -> int:
+    def _reached(self, finding: Finding, again: Done) -> int:
         reached = again.result.reached
         place = finding.filename.resolve(), finding.span.start.row
         return sum(count for key, count in reached.items() if _place(key) == place)
 
-    def _judge(self, fixed: _Fixed, before: _Done, again: _Done, steady: Difference) -> FindingResult:
+    def _judge(self, fixed: _Fixed, before: Done, again: Done, steady: Difference) -> FindingResult:
         finding = fixed.finding
         reached = self._reached(finding, again) if again.result.usable else None
         result = FindingResult(
@@ -215,13 +223,11 @@ class _Verification:
             return result
         if fixed.text is None:
             return replace(result, verdict=Verdict.NOT_FIXABLE, note=fixed.reason)
-        overlay = {str(finding.filename): fixed.text.removeprefix(BOM)}
-        place = shown_place(finding.filename, finding.span.start.row, self._resolver.root)
-        label = f"{finding.code} at {place} fixed"
-        after = self._with(label, overlay)
+        wanted = self._alone(finding, fixed.text)
+        after = self._runs.get(wanted)
         if not after.result.usable or (after.result.end is End.FAILED and before.result.end is not End.FAILED):
             return replace(result, verdict=Verdict.FIX_FAILS, note=after.result.error or "")
-        compared = self._compare(label, overlay, before, after, again, steady)
+        compared = self._compare(wanted, before, after, again, steady)
         where = saved_where(compared)
         costs = bool(where)
         verdict = Verdict.CONFIRMED if costs else Verdict.NO_EFFECT
@@ -231,16 +237,14 @@ class _Verification:
         note = alone.get(where[0], "") if where else ""
         return replace(result, verdict=verdict, costs=costs, comparison=compared, note=note)
 
-    def _compare(
-        self, label: str, overlay: dict[str, str], before: _Done, after: _Done, again: _Done, steady: Difference
-    ) -> Comparison:
+    def _compare(self, wanted: Wanted, before: Done, after: Done, again: Done, steady: Difference) -> Comparison:
         """The two tracked runs; where these show nothing and the host's heap grows, plain ones as well."""
         differs = self._difference(before, after, steady)
         compared = compare(before.result, after.result, differs)
         growing = again.result.host_measured and steadily(again.result.host_growth)
         if saves(compared) or not growing or again.result.tracked:
             return compared
-        plain = self._with(f"{label}, without the tracker", overlay, tracked=False)
+        plain = self._runs.get(_untracked(wanted))
         if not plain.result.usable:
             return compared
         return compare(before.result, after.result, differs, plain_before=again.result, plain_after=plain.result)
@@ -249,7 +253,7 @@ class _Verification:
         """The findings without a fix, with what is kept at their lines: a run that looks who holds what tells it."""
         if not any(one.verdict is Verdict.NOT_FIXABLE for one in results):
             return list(results)
-        looked = self._launch("who holds what, for the findings without a fix", analysis=ANALYSIS, least=TRACED)
+        looked = self._runs.get(_WHO_HOLDS_WHAT)
         if not looked.result.usable or not looked.result.analysis:
             return list(results)
         leaks = [leak for leak in map(leak_from_json, looked.result.analysis["leaks"]) if not leak.bounded]
@@ -260,28 +264,24 @@ class _Verification:
 
     def _together(
         self,
-        findings: Sequence[Finding],
+        findings: Iterable[Finding],
         results: Sequence[FindingResult],
-        before: _Done,
-        again: _Done,
+        before: Done,
+        again: Done,
         steady: Difference,
     ) -> tuple[int, Comparison | None]:
         """The program with all fixes that the options allow."""
         tried = [one for one in results if one.comparison is not None]
         if len(tried) < 2:
             return 0, None
-        paths = tuple(sorted({finding.filename for finding in findings}))
-        request = Request(paths, self._resolver, Fixing.PREVIEW, self._options.unsafe, jobs=1)
-        fixed = [one for one in run(request).fixed if one.after != one.before]
-        overlay = {str(one.filename): one.after.removeprefix(BOM) for one in fixed}
-        after = self._with("all fixes", overlay)
-        count = sum(len(one.applied) for one in fixed)
+        count, wanted = self._all(findings)
+        after = self._runs.get(wanted)
         if not after.result.usable:
             self._notes.append(f"with all fixes together the program fails: {after.result.error}")
             return count, None
         plain = None
         if not again.result.tracked:
-            plain = self._with("all fixes, without the tracker", overlay, tracked=False)
+            plain = self._runs.get(_untracked(wanted))
         return count, compare(
             before.result,
             after.result,
@@ -289,6 +289,13 @@ class _Verification:
             plain_before=None if plain is None else again.result,
             plain_after=None if plain is None or not plain.result.usable else plain.result,
         )
+
+
+_WHO_HOLDS_WHAT = Wanted("who holds what, for the findings without a fix", analysis=ANALYSIS, least=TRACED)
+
+
+def _untracked(wanted: Wanted) -> Wanted:
+    return replace(wanted, label=f"{wanted.label}, without the tracker", tracked=False)
 
 
 def _host_only(result: RunResult) -> bool:
