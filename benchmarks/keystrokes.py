@@ -43,7 +43,7 @@ class Keystroke:
     """One change and its answer."""
 
     seconds: float
-    cpu: float  # seconds of the server's own work, whatever else the machine is doing; 0 where it cannot be told
+    cpu: float  # seconds of the server's own work, whatever else the machine is doing
     readable: bool
 
 
@@ -125,107 +125,11 @@ def _reads(text: str) -> bool:
 
 def summary(strokes: list[Keystroke]) -> dict[str, float]:
     """Median and 95th percentile of the time and of the server's work, in milliseconds."""
-    found = {"keystrokes": len(strokes)}
+    found: dict[str, float] = {"keystrokes": len(strokes)}
     for name in ("seconds", "cpu"):
         values = [getattr(stroke, name) * 1000 for stroke in strokes]
         found |= {f"{name} median": median(values), f"{name} p95": quantiles(values, n=20)[-1]}
     return found
-
-
-def main():", "    print('starting', flush=True)"),
-    ("import torch.nn.functional as F", "import torchvision.transforms as T"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Keystroke:
-    """One change and its answer."""
-
-    seconds: float
-    cpu: float  # seconds of the server's own work, whatever else the machine is doing; 0 where it cannot be told
-    readable: bool
-
-
-async def type_into(text: str, path: Path, root: Path) -> tuple[list[Keystroke], float]:
-    """Type the lines into a file, and take them back; also the seconds until the first answer after opening."""
-    client = LanguageClient("keystrokes", "1")
-    await client.start_io(sys.executable, "-m", "torchmemlint", "server")
-    diagnostic = lsp.DiagnosticClientCapabilities()
-    capabilities = lsp.ClientCapabilities(text_document=lsp.TextDocumentClientCapabilities(diagnostic=diagnostic))
-    folders = [lsp.WorkspaceFolder(root.as_uri(), root.name)]
-    await client.initialize_async(lsp.InitializeParams(capabilities=capabilities, workspace_folders=folders))
-    client.initialized(lsp.InitializedParams())
-    uri = path.as_uri()
-    start = time.perf_counter()
-    client.text_document_did_open(lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri, "python", 1, text)))
-    question = lsp.DocumentDiagnosticParams(lsp.TextDocumentIdentifier(uri))
-    await client.text_document_diagnostic_async(question)
-    opened = time.perf_counter() - start
-    strokes = []
-    for number, change in enumerate(_changes(text), 2):
-        event, after = change
-        identifier = lsp.VersionedTextDocumentIdentifier(uri=uri, version=number)
-        work, start = _work(client), time.perf_counter()
-        client.text_document_did_change(lsp.DidChangeTextDocumentParams(identifier, [event]))
-        await client.text_document_diagnostic_async(question)
-        strokes.append(Keystroke(time.perf_counter() - start, _work(client) - work, _reads(after)))
-    await client.shutdown_async(None)
-    client.exit(None)
-    await client.stop()
-    return strokes, opened
-
-
-def _work(client: LanguageClient) -> float:
-    """Seconds of processor time that the server has taken so far, in all its threads."""
-    tasks = Path(f"/proc/{client._server.pid}/task")
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.glob("*")) / 1e9
-
-
-def _changes(text: str):
-    """The keystrokes, each with the text after it."""
-    for anchor, line in LINES:
-        row = next((n for n, have in enumerate(text.split("\n")) if anchor in have), None)
-        if row is None:  # a file of the user's: somewhere in it
-            row = text.count("\n") * (LINES.index((anchor, line)) + 1) // (len(LINES) + 1)
-            have = text.split("\n")[row]
-            line = have[: len(have) - len(have.lstrip())] + line.strip()
-        before = text
-        at = lsp.Position(row, len(text.split("\n")[row]))
-        yield _insert(text, at, "\n")
-        text = _inserted(text, at, "\n")
-        for column, character in enumerate(line):
-            at = lsp.Position(row + 1, column)
-            yield _insert(text, at, character)
-            text = _inserted(text, at, character)
-        whole = lsp.TextDocumentContentChangePartial(
-            lsp.Range(lsp.Position(row, len(before.split("\n")[row])), lsp.Position(row + 1, len(line))), ""
-        )
-        yield whole, before
-        text = before
-
-
-def _insert(text: str, at: lsp.Position, new: str):
-    return lsp.TextDocumentContentChangePartial(lsp.Range(at, at), new), _inserted(text, at, new)
-
-
-def _inserted(text: str, at: lsp.Position, new: str) -> str:
-    rows = text.split("\n")
-    rows[at.line] = rows[at.line][: at.character] + new + rows[at.line][at.character :]
-    return "\n".join(rows)
-
-
-def _reads(text: str) -> bool:
-    try:
-        ast.parse(text)
-    except SyntaxError:
-        return False
-    return True
-
-
-def summary(seconds: list[float]) -> dict[str, float]:
-    """Median and 95th percentile, in milliseconds."""
-    tail = quantiles(seconds, n=20)[-1] if len(seconds) > 1 else seconds[0]
-    return {"keystrokes": len(seconds), "median": median(seconds) * 1000, "p95": tail * 1000}
 
 
 def main() -> None:
