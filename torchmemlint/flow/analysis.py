@@ -73,6 +73,7 @@ def analyse(
         it.pulse = pulse
     relevant = relevance.find(program)
     it.follows_imports = relevant.drives and not program.is_test
+    it.callers = Callers(program)
     if not relevant.drives:
         it.constructors = frozenset(function for function in relevant.functions if function.name == "__init__")
     it.called_out_of_view = relevant.called_out_of_view
@@ -94,7 +95,7 @@ def analyse(
             break
     facts = it.facts
     facts.finish(it)
-    facts.callers = Callers(program)
+    facts.callers = it.callers
     return facts
 
 

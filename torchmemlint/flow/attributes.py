@@ -90,6 +90,8 @@ def _of_tensor(it: Interpreter, node: cst.Attribute, owner: Tensor, name: str, c
     if name == "grad_fn":
         return Unknown()
     if not owner.exact:
+        if (path := dotted_text(node)) in it.state.vars:
+            return it.state.vars[path]
         # `outputs.logits` is a part of a structure of tensors, `outputs.mean()` the method of one.
         if called:
             return Method(owner, name, dotted_text(node.value))
@@ -220,10 +222,10 @@ def _of_unknown(it: Interpreter, node: cst.Attribute, owner: Unknown, name: str,
         return Unknown()
     if name == "data" and owner.origins:
         return cut(it, node, Tensor(Graph.UNKNOWN, owner.origins), ".data")
-    made = it.origin(node)
+    made = it.entry(node, owner, f".{name}")
     if it.proved(made.site) is not None:
         return containers.proved_tensor(it, made, owner)
-    return Unknown(owner.origins, made, path, owner.part_of)
+    return replace(containers.entry_of(it, owner, made, path), part_of=owner.part_of)
 
 
 _ONLY_WEIGHT = frozenset({"torch.nn.Embedding", "torch.nn.EmbeddingBag"})  # layers with a single parameter
@@ -256,6 +258,8 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
             return
         if name == "grad":
             return
+        if not owner.exact and (path := dotted_text(target)):
+            it.state.vars[path] = value
         it.use(value, Use.STORED)
         return
     if isinstance(owner, ModuleValue) and isinstance(value, ModuleValue):

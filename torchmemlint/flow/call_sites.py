@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -237,21 +237,38 @@ def class_of(owner: ast.expr, site: CallSite) -> ClassInfo | None:
                 statements = [piece.outline for piece in program.source.pieces if piece.outline and not piece.name]
             return found or _made(name, statements, site)
         case ast.Attribute(value=ast.Name(id="self"), attr=_) if site.function is not None and site.function.cls:
-            methods = (method.syntax for cls in site.function.cls.ancestors() for method in cls.methods.values())
-            return _made(dotted(owner), [syntax for syntax in methods if syntax is not None], site)
+            methods = (method for cls in site.function.cls.ancestors() for method in cls.methods.values())
+            return _of_attribute(dotted(owner), methods, site)
         case ast.Attribute():
             return _class_named(dotted(owner), site)
     return None
 
 
-def _class_named(path: str, site: CallSite) -> ClassInfo | None:
+def _class_named(path: str, site: CallSite, program: Program | None = None) -> ClassInfo | None:
+    """The class that a name stands for at a call, or in another file (`program`)."""
     if not path:
         return None
     first, dot, rest = path.partition(".")
-    qualified = site.imported.get(first, "")
-    qualified = qualified + dot + rest if qualified else site.program.qualify(path)
-    found = site.program.find_class(path) or site.program.resolve(qualified, Lead.CALLER)
+    qualified = site.imported.get(first, "") if program is None else ""
+    program = program or site.program
+    qualified = qualified + dot + rest if qualified else program.qualify(path)
+    found = program.find_class(path) or program.resolve(qualified, Lead.CALLER)
     return found if isinstance(found, ClassInfo) else None
+
+
+def _of_attribute(path: str, methods: Iterable[Function], site: CallSite) -> ClassInfo | None:
+    """The class of which the methods of an object's class, perhaps in other files, make an attribute."""
+    found: set[ClassInfo] = set()
+    for method in methods:
+        program = method.program if method.program is not site.program else None
+        for value in _given(path, method.syntax) if method.syntax is not None else ():
+            if isinstance(value, ast.Constant) and value.value is None:
+                continue  # not made yet
+            cls = _class_named(dotted(value.func) if isinstance(value, ast.Call) else _annotated(value), site, program)
+            if cls is None:
+                return None
+            found.add(cls)
+    return found.pop() if len(found) == 1 else None
 
 
 def _made(path: str, within: list[ast.AST], site: CallSite) -> ClassInfo | None:

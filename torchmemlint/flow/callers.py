@@ -33,6 +33,7 @@ class Callers:
     def __init__(self, main: Program) -> None:
         self._main = main
         self._modes: dict[tuple[Path, str], Mode] = {}
+        self._found: dict[tuple[Path, str], list[CallSite]] = {}
 
     def mode(self, function: Function) -> Mode:
         """The mode in which all that calls the function runs it: on where anything does, or nothing is known to."""
@@ -69,6 +70,12 @@ class Callers:
 
     def _sites(self, function: Function) -> list[CallSite]:
         """The calls of a function; where only calls of its name are known, these."""
+        key = (function.program.source.path, function.qualname)
+        if key not in self._found:
+            self._found[key] = self._search(function)
+        return self._found[key]
+
+    def _search(self, function: Function) -> list[CallSite]:
         programs = self._programs(function)
         if programs is None:
             return []

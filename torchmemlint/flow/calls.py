@@ -314,11 +314,12 @@ def _entrance(it: Interpreter, node: cst.CSTNode, function: Function, given: Arg
     """The call that leads out of the analysed file."""
     if function.program is it.main:
         return None
-    if it.program is not it.main or not it.recording or not isinstance(node, cst.Call):
+    if it.program is not it.main or not it.recording or not isinstance(node, cst.Call | cst.Subscript):
         return it.frame.entrance
     items = given.items if given is not None else ()
     arguments = tuple((it.site(item.node), item.value, _graphs_in(it, item.value)) for item in items)
-    return Entrance(it.site(node), it.scope, text_of(node.func), arguments)
+    callee = node.func if isinstance(node, cst.Call) else node.value
+    return Entrance(it.site(node), it.scope, text_of(callee), arguments)
 
 
 def _graphs_in(it: Interpreter, value: Value, depth: int = 0) -> frozenset[Origin]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import failures, gathered
+from torchmemlint.flow import failures, gathered, items
 from torchmemlint.flow.facts import Collection, OddEntry, Use
 from torchmemlint.flow.graphs import tensor_from, through
 from torchmemlint.flow.interpreter import FOLDED, KEPT, MAX_ELEMENT_DEPTH, Interpreter
@@ -193,6 +193,8 @@ def put(
                 )
             )
     if loop is not None:
+        if loop.node is None and (it.recording or entrance is not None):
+            it.outliving |= it.identities(value)
         value = marked(it, value, mark)
     if fixed and key is not None:
         _store(it, container, f"[{key.value}]", value, place)
@@ -238,6 +240,8 @@ def subscript(it: Interpreter, node: cst.Subscript, owner: Value, keys: Sequence
     match owner:
         case Container():
             return _item(it, node, owner, key)
+        case Tensor(exact=False) if (path := path_with_key(node, key)) in it.state.vars:
+            return it.state.vars[path]
         case Tensor():
             made = it.site(node)
             tensor = owner.exact or it.proved(made, 0) is not None or made in it.proved_tensors
@@ -259,12 +263,20 @@ def subscript(it: Interpreter, node: cst.Subscript, owner: Value, keys: Sequence
             path = path_with_key(node, key)
             if path and path in it.state.vars:
                 return it.state.vars[path]
-            origin = it.origin(node)
+            origin = it.entry(node, owner, f"[{key.value if isinstance(key, Constant) and key.known else ''}]")
             if it.proved(origin.site) is not None:
                 return proved_tensor(it, origin, owner)
-            return Unknown(owner.origins, origin, path)
+            return entry_of(it, owner, origin, path)
         case _:
             return Unknown()
+
+
+def entry_of(it: Interpreter, owner: Unknown, origin: Origin, path: str) -> Unknown:
+    """A part of something unknown; of what a call returned, it is told apart from the other parts."""
+    if origin not in it.entries:
+        return Unknown(owner.origins, origin, path)
+    around = owner.origins - {owner.made} if owner.made in it.entries else owner.origins
+    return Unknown(cap(around | {origin}), origin, path)
 
 
 def proved_tensor(it: Interpreter, made: Origin, source: Value) -> Tensor:
@@ -296,6 +308,8 @@ def _item(it: Interpreter, node: cst.Subscript, owner: Container, key: Value | N
     value = it.element(owner)
     if isinstance(value, Unknown) and owner.kind == "defaultdict":
         return _default(it, owner)
+    if value == Unknown() and owner.kind == "dict":
+        return items.list_of_class(it, node, owner) or value
     return value
 
 
@@ -358,8 +372,13 @@ def assign_item(it: Interpreter, target: cst.Subscript, value: Value, node: cst.
                 text=text_of(target.value),
                 key=constant if constant is not None and constant.known else None,
             )
+        case Tensor(exact=False) if path := path_with_key(target, key):
+            it.state.vars[path] = value
+            it.use(value, Use.STORED)
         case Tensor():
             in_place_item(it, target, owner, value)
+        case Unknown() | Instance() if items.assigned(it, target, owner, key, value, node):
+            return
         case Unknown():
             path = path_with_key(target, key)
             if path:

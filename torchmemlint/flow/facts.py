@@ -31,6 +31,7 @@ from torchmemlint.flow.values import (
 from torchmemlint.syntax.source_module import Site, SourceModule
 
 if TYPE_CHECKING:
+    from torchmemlint.flow.call_sites import CallSite
     from torchmemlint.flow.callers import Callers
     from torchmemlint.flow.interpreter import Interpreter
     from torchmemlint.flow.program import ClassInfo, Function, Program
@@ -540,11 +541,14 @@ class FileFacts:
     pieces: set[Site] = field(default_factory=set)  # where batches are cut, and what runs over the pieces
     tests: dict[Site, tuple[tuple[cst.BaseExpression, bool], ...]] = field(default_factory=dict)  # `if`s around facts
     spent: dict[Origin, list[tuple[Site, Loops]]] = field(default_factory=dict)  # backwards that free the graph
+    renewed: dict[LoopMark, set[Origin]] = field(default_factory=dict)  # what a generator makes for each iteration
+    given_to_backward: dict[Site, CallSite] = field(default_factory=dict)  # what is returned -> a caller differentiates
 
     effects: dict[Function | None, set[str]] = field(default_factory=dict)
     training_again: dict[tuple[Function | None, int], list[Site]] = field(default_factory=dict)  # `module.train()`
     makers: set[Origin] = field(default_factory=set)  # forward passes
     weak_makers: set[Origin] = field(default_factory=set)  # calls that may be
+    entry_makers: set[Origin] = field(default_factory=set)  # calls of which a backward runs through entries
     shrunk: set[int] = field(default_factory=set)  # containers that elements are deleted from
     live_parameters: set[Origin] = field(default_factory=set)  # function parameters that callers give a graph to
     given_inside: dict[Function, set[Origin]] = field(default_factory=dict)  # graphs in containers that callers give
@@ -572,6 +576,7 @@ class FileFacts:
             setattr(self, name, list(last.values()))
         self.makers = {call.origin for call in self.module_calls}
         self.weak_makers = {call.origin for call in self.weak_calls}
+        self.entry_makers = it.entry_makers
 
     def enters_without_gradients(self, function: Function | None) -> bool:
         """Do all callers of a function, in the whole project, run it with gradients off (or perhaps off)?

@@ -48,6 +48,8 @@ from torchmemlint.syntax.source_module import Piece, Site
 
 if TYPE_CHECKING:
     from torchmemlint.flow.arguments import Arguments
+    from torchmemlint.flow.call_sites import CallSite
+    from torchmemlint.flow.callers import Callers
     from torchmemlint.flow.gathered import LocalNames
 
 MAX_DEPTH = 5  # nested calls that are followed into the project
@@ -152,12 +154,17 @@ class Interpreter:
         self.indirect: set[tuple[Site, int]] = set()  # proofs of a call by what became of its result
         self.forward_origins: set[Origin] = set()  # calls of modules
         self.callees: dict[Origin, str] = {}  # calls that are not understood: the source text of what is called
+        self.entries: dict[Origin, tuple[str, ...]] = {}  # parts of what calls returned: name of the callee, and keys
+        self.entry_makers: set[Origin] = set()  # calls of which a backward runs through entries
+        self._roots: dict[Origin, Origin] = {}  # entries -> the call
+        self._entry_at: dict[tuple[Origin, str], Origin] = {}
         self.spent_log: list[tuple[Origin, Site]] = []  # backwards so far, and what they freed
         self.forwards: list[Site | None] = []  # forward passes so far: where their module was put into evaluation mode
         self.held: dict[int, tuple[str, Site]] = {}  # modules that a trainer does not train: see flow.held
         self.held_by: dict[tuple[int, str], Any] = {}  # trainer and attribute -> where it stores such a module
         self.held_assigns: dict[Function, list[cst.Assign]] = {}  # of trainers' constructors
         self.held_calls: list[HeldCall] = []
+        self.yielded_anew: set[Origin] = set()  # what loops of generators make for each element
         self.yield_modes: list[list[Mode]] = []  # modes at the yields of context managers being walked
         self.parser_arguments: dict[int, set[str]] = {}
         self.shrunk: set[int] = set()  # containers that elements are deleted from
@@ -175,6 +182,10 @@ class Interpreter:
         self.looked_at: set[cst.CSTNode] = set()
         self.constructors: Set[Function] = frozenset()  # of modules: walked for their class, not for each object
         self.foreign_objects: set[int] = set()  # instances of other files' classes
+        self.callers: Callers | None = None  # of the file's functions, in the whole project
+        self.given: dict[tuple[Function, str], Instance | None] = {}  # what all callers give for a parameter
+        self.outliving: set[object] = set()  # identities of values put into what outlives the call
+        self.differentiated_after: dict[tuple[Function, int], CallSite | None] = {}  # calls, by returned element
         self.follows_imports = True  # are the other files of the project looked into (but for base classes)?
         self.steps = 0
         self.steps_abroad = 0  # in functions of other files
@@ -216,6 +227,22 @@ class Interpreter:
     def origin(self, node: cst.CSTNode, index: int = -1) -> Origin:
         """A graph-making place in the running frame."""
         return Origin(self.site(node), index)
+
+    def entry(self, node: cst.CSTNode, owner: Unknown, key: str) -> Origin:
+        """`owner[key]` or `owner.key`: of what a call returned, one and the same wherever it is read."""
+        made = owner.made
+        if made is None:
+            return self.origin(node)
+        above = self.entries.get(made)
+        if above is None:
+            name = _callee_name(made.site.node)
+            if not name:
+                return self.origin(node)
+            above = (name,)
+        found = self._entry_at.setdefault((made, key), self.origin(node))
+        self.entries.setdefault(found, (*above, key))
+        self._roots.setdefault(found, self._roots.get(made, made))
+        return found
 
     @property
     def scope(self) -> Scope:
@@ -279,6 +306,7 @@ class Interpreter:
         self.held_calls = []
         self.steps_abroad = 0
         self.returned = {}
+        self.outliving = set()
         self.globals = {}
         self.called_last = None
 
@@ -494,6 +522,13 @@ class Interpreter:
             found |= self.deep_origins(element, depth + 1)
         return cap(found)
 
+    def identities(self, value: Value, depth: int = 0) -> set[object]:
+        """What tells a value, or those in a container, apart from others: where they were made."""
+        if isinstance(value, Container) and depth < MAX_ELEMENT_DEPTH:
+            return set().union(*(self.identities(element, depth + 1) for element in self.elements(value)))
+        made = value.made if isinstance(value, Unknown | Tensor) else None
+        return {made} if made is not None else set()
+
     def elements(self, container: Container) -> Iterator[Value]:
         """Everything that a container is known to hold."""
         for other in container.others:
@@ -532,6 +567,18 @@ class Interpreter:
                 if (origin.site, origin.index) not in self.proofs:
                     self.proofs[(origin.site, origin.index)] = site
                     self.indirect.add((origin.site, origin.index))
+
+        self._prove_entries(value, site, explained=explained)
+
+    def _prove_entries(self, value: Value, site: Site, *, explained: bool) -> None:
+        """A backward runs through a sum of entries of one kind (`a["loss"] + b["loss"]`): they had a graph."""
+        if explained or not isinstance(value, Unknown | Tensor) or value.origins.isdisjoint(self.entries):
+            return
+        terms = [origin for origin in value.origins if origin in self.entries]
+        if len({self.entries[origin] for origin in terms}) == 1:
+            for origin in terms:
+                self.proofs.setdefault((origin.site, origin.index), site)
+                self.entry_makers.add(self._roots[origin])
 
     def prove_part(self, value: Value, site: Site) -> None:
         """A backward runs through a sum with this value: what a call returned for it will have had a graph as well."""
@@ -611,6 +658,14 @@ class Interpreter:
             if value is not None:
                 return value
         return None
+
+
+def _callee_name(node: cst.CSTNode) -> str:
+    """The last name of what a call calls; "" where it is no call."""
+    match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value=name)) | cst.Name(value=name)):
+            return name
+    return ""
 
 
 def class_of(value: Value) -> ClassInfo | None:

@@ -44,7 +44,7 @@ def _kept(
     for site in callers.calls(function):
         if site.syntax is None or site.function is None:
             continue
-        for name in _bound(site, site.syntax, index):
+        for name in bound_names(site, site.syntax, index):
             found = _attribute(site.syntax, site.function, name) or _handed(site.syntax, site.function, name)
             if found is not None:
                 return found
@@ -63,7 +63,7 @@ def _is_call(node: ast.AST | None, site: CallSite) -> bool:
     return isinstance(node, ast.Call) and node.func is site.node
 
 
-def _bound(site: CallSite, syntax: ast.AST, index: int) -> Iterator[str]:
+def bound_names(site: CallSite, syntax: ast.AST, index: int) -> Iterator[str]:
     """The local names that the result of a call is bound to."""
     for node in ast.walk(syntax):
         if not isinstance(node, ast.Assign) or not _is_call(node.value, site):

@@ -145,6 +145,20 @@ class ClassInfo:
             and not outline.names.isdisjoint(("requires_grad_", "requires_grad"))
         )
 
+    def fills_with_lists(self, attribute: str) -> bool:
+        """Is all that its methods put into `self.attribute[...]` an empty list?"""
+        values = [
+            node.value
+            for cls in self.ancestors()
+            for method in cls.methods.values()
+            if method.syntax is not None and attribute in method.outline.names
+            for node in ast.walk(method.syntax)
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Subscript) and dotted(target.value) == f"self.{attribute}"
+        ]
+        return bool(values) and all(_is_empty_list(value) for value in values)
+
     def external_bases(self) -> list[str]:
         """Qualified names of all library bases, also of project bases."""
         return [name for cls in self.ancestors() for name in cls.bases if cls.program.resolve_class(name) is None]
@@ -482,3 +496,10 @@ def _dunder_all(statements: list[ast.stmt]) -> frozenset[str] | None:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="__all__")))):
                 return None
     return found
+
+
+def _is_empty_list(value: ast.expr) -> bool:
+    match value:
+        case ast.List(elts=[]) | ast.Call(func=ast.Name(id="list"), args=[], keywords=[]):
+            return True
+    return False

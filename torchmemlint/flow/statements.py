@@ -19,6 +19,7 @@ from torchmemlint.flow import (
     iteration,
     micro_batches,
     overwriting,
+    parameters,
 )
 from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import AttributeStore, Fold, NoOpGradMode, ReturnedGraph, Use
@@ -327,6 +328,8 @@ def _fold(
     """The target's new value; a fact when it still holds the graph that it had in an earlier iteration."""
     if isinstance(target, cst.Tuple | cst.List):
         return _fold_parts(it, node, target, value, value_node)
+    if augmented and added is not None and isinstance(target, cst.Attribute) and it.recording:
+        it.outliving |= it.identities(added)
     if not isinstance(value, Tensor) or value.graph < Graph.UNKNOWN or not value.carried:
         return value
     if isinstance(target, cst.Attribute) and target.attr.value in ("data", "grad"):
@@ -470,6 +473,7 @@ def _note_graphs(it: Interpreter, node: cst.BaseExpression, value: Value) -> Non
     if isinstance(node, cst.Tuple) and isinstance(value, Container) and value.items is not None:
         whole = [(i, e.value, v) for i, (e, v) in enumerate(zip(node.elements, value.items, strict=False))]
     for index, expression, one in whole:
+        parameters.returned(it, expression, one, index)
         if isinstance(one, Tensor) and one.carries_graph:
             site = it.site(expression)
             it.facts.tests[site] = it.frame.tests
@@ -693,6 +697,8 @@ def for_statement(it: Interpreter, node: cst.For) -> None:
         overwriting.renewed(it, element)
         micro_batches.entered(it, element, node.iter)
         gathered.entered(it, element)
+        if it.yielded_anew and isinstance(iterable, Known):
+            it.facts.renewed.setdefault(it.frame.loops[-1], set()).update(it.deep_origins(element) & it.yielded_anew)
         assign(it, node.target, element, node.iter)
 
     _loop(it, node, head, node.body, node.orelse)

@@ -28,6 +28,15 @@ def is_spent(facts: FileFacts, origins: Iterable[Origin], loop: LoopMark) -> Sit
     return found
 
 
+def spent_link(facts: FileFacts, backward: Site) -> Link:
+    """Evidence for a backward that frees a graph, which may be that of a caller."""
+    call = facts.given_to_backward.get(backward)
+    if call is None:
+        return backward, "backward runs here: the saved tensors are freed, the graph's nodes stay"
+    caller = f"`{call.function.qualname}`" if call.function is not None else f"`{call.program.source.path.name}`"
+    return backward, f"{caller} runs a backward through what it gets: the saved tensors are freed, the nodes stay"
+
+
 def evaluating_call(facts: FileFacts, origins: Iterable[Origin]) -> ModuleCall | None:
     """A forward pass among these origins that runs a module in evaluation mode."""
     wanted = set(origins)
@@ -41,6 +50,8 @@ def made_within(facts: FileFacts, origins: Iterable[Origin], loop: LoopMark, sco
     """Is a part of the graph made anew in each iteration (and not only sliced from one that stands outside)?"""
     if loop.site is None:
         return True
+    if not facts.renewed.get(loop, set()).isdisjoint(origins):
+        return True
     around = loop.site.span
     given = any(origin in facts.live_parameters for origin in origins)
     inside = facts.given_inside.get(scope.function, set()) if scope.function is not None else set()
@@ -49,7 +60,7 @@ def made_within(facts: FileFacts, origins: Iterable[Origin], loop: LoopMark, sco
             if given or origin in inside or origin in facts.leaves:
                 continue  # it came in as an argument
             return True
-        known = origin in facts.makers or origin in facts.weak_makers or origin in facts.leaves
+        known = any(origin in group for group in (facts.makers, facts.weak_makers, facts.entry_makers, facts.leaves))
         if known and around.contains(origin.site.span):
             return True
     return False

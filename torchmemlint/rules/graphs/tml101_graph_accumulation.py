@@ -23,6 +23,7 @@ from torchmemlint.rules.graphs.lifetime import (
     loop_link,
     made_within,
     repeats,
+    spent_link,
     trains,
 )
 from torchmemlint.syntax.source_module import Site
@@ -106,7 +107,7 @@ class GraphAccumulation(Rule):
         links = history(added.history)
         site = fold.site
         if backward is not None:
-            links.append((backward, "backward runs here: the saved tensors are freed, the graph's nodes stay"))
+            links.append(spent_link(facts, backward))
         links += [(fold.inside, "folds it into what it holds already")] if fold.inside is not None else []
         links += loop_link(fold.loop, f"`{fold.target}` lives across the iterations of this loop")
         spent = backward is not None

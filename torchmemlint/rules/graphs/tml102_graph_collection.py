@@ -23,6 +23,7 @@ from torchmemlint.rules.graphs.lifetime import (
     made_within,
     only_kept,
     repeats,
+    spent_link,
     trains,
 )
 from torchmemlint.syntax.text import shortened, text_of
@@ -128,7 +129,7 @@ class GraphCollection(Rule):
         if collection.inside is not None:
             links.append((collection.inside, "which puts it into a container"))
         if backward is not None:
-            links.append((backward, "backward runs here: the saved tensors are freed, the graph's nodes stay"))
+            links.append(spent_link(facts, backward))
         if collection.made is not None:
             links.append((collection.made, f"`{collection.container}` is made here and keeps all that is put in"))
         links += loop_link(collection.loop, "once for each iteration of this loop")

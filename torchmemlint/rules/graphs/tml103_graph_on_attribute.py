@@ -16,6 +16,7 @@ from torchmemlint.rules.graphs.lifetime import (
     is_kept_by_step,
     is_spent,
     only_kept,
+    spent_link,
 )
 from torchmemlint.rules.graphs.tml102_graph_collection import is_bounded, is_cache
 from torchmemlint.syntax.source_module import Site
@@ -146,7 +147,7 @@ class GraphOnAttribute(Rule):
             return
         links = history(collection.value.history)
         if spent is not None:
-            links.append((spent, "backward runs here: the saved tensors are freed, the graph's nodes stay"))
+            links.append(spent_link(facts, spent))
         if collection.made is not None:
             links.append((collection.made, f"`{collection.container}` is made here and outlives the call"))
         is_only_kept = only_kept(collection.site, collection.element, spent)
