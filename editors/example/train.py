@@ -1,4 +1,4 @@
-"""Train a small classifier, with what torchmemlint shows of it in an editor: the editors' tests open this file."""
+"""Train a small classifier. The tests of the editors open this file."""
 
 import torch
 from torch import nn
@@ -9,7 +9,8 @@ def train(model: nn.Module, loader, optimizer, device: str, epochs: int) -> None
     for epoch in range(epochs):
         running_loss = 0.0
         for images, labels in loader:
-            images, labels = images.to(device, non_blocking=True), labels.to(device, non_blocking=True)
+            images = images.to(device, non_blocking=True)
+            labels = labels.to(device, non_blocking=True)
             optimizer.zero_grad()
             loss = criterion(model(images), labels)
             loss.backward(retain_graph=True)
@@ -30,7 +31,8 @@ def accuracy(model: nn.Module, loader, device: str) -> float:
 
 def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = nn.Sequential(nn.Flatten(), nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10)).to(device)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
+    model.to(device)
     data = torch.utils.data.TensorDataset(torch.rand(512, 1, 28, 28), torch.randint(10, (512,)))
     loader = torch.utils.data.DataLoader(data, batch_size=32, shuffle=True, pin_memory=True)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)

@@ -38,10 +38,10 @@ def test_it_shows_the_problems_and_fixes_them(tmp_path: Path) -> None:
 
     found = sorted((one["line"], one["type"], code_in(one["text"])) for one in seen["diagnostics"])
     assert found == [
-        (15, "eglot-warning", "TML105"),
-        (17, "eglot-error", "TML101"),
-        (25, "eglot-warning", "TML201"),
-        (33, "eglot-note", "TML301"),
+        (16, "eglot-warning", "TML105"),
+        (18, "eglot-error", "TML101"),
+        (26, "eglot-warning", "TML201"),
+        (34, "eglot-note", "TML301"),
     ]
     assert seen["titles"] == [
         "Fix TML101: Detach `loss` from its graph",

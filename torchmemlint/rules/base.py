@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Tag(enum.Enum):
     """How an editor shows the code that a finding stands on, besides underlining it."""
 
-    UNNECESSARY = "unnecessary"  # faded: it does nothing
+    UNNECESSARY = "unnecessary"  # faded: all of it does nothing, not only an argument
     DEPRECATED = "deprecated"  # struck through: its name goes away
 
 

@@ -56,8 +56,8 @@ async function explainRule(extension: Extension): Promise<void> {
     matchOnDetail: true,
   });
   if (chosen !== undefined) {
-    const { code, name, explanation } = chosen.rule;
-    await extension.pages.show({ code, name, markdown: explanation });
+    const { code, explanation } = chosen.rule;
+    await extension.pages.show({ code, markdown: explanation });
   }
 }
 

@@ -13,8 +13,8 @@ export class Pages implements vscode.TextDocumentContentProvider, vscode.Disposa
     return this.texts.get(uri.path) ?? "";
   }
 
-  async show({ code, name, markdown }: Page): Promise<void> {
-    const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${code} ${name}.md` });
+  async show({ code, markdown }: Page): Promise<void> {
+    const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${code}.md` });
     this.texts.set(uri.path, markdown);
     try {
       await vscode.commands.executeCommand("markdown.showPreview", uri);

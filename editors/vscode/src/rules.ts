@@ -13,7 +13,6 @@ export interface Rule {
 
 export interface Page {
   code: string;
-  name: string;
   markdown: string;
 }
 
@@ -32,7 +31,7 @@ function isRule(value: unknown): value is Rule {
 
 /** Whether the server's answer to `torchmemlint.server.explain` is a page. */
 export function isPage(value: unknown): value is Page {
-  const keys = ["code", "name", "markdown"] as const;
+  const keys = ["code", "markdown"] as const;
   return typeof value === "object" && value !== null && keys.every((key) => typeof (value as Partial<Page>)[key] === "string");
 }
 

@@ -10,7 +10,7 @@ from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, S
 from torchmemlint.flow.facts import Backward, FileFacts, ModuleCall, Use, WeakCall
 from torchmemlint.flow.interpreter import KEPT
 from torchmemlint.flow.values import Container, Origin, Tensor
-from torchmemlint.rules.base import Rule, Tag
+from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import history, is_test, report
 from torchmemlint.syntax.source_module import Site
 
@@ -56,7 +56,6 @@ class NeedlessRetainGraph(Rule):
     name = "needless-retain-graph"
     severity = Severity.WARNING
     fix = Applicability.UNSAFE
-    tag = Tag.UNNECESSARY
     why = "a retained graph keeps every tensor that backward would have freed"
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:

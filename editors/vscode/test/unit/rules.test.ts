@@ -29,7 +29,7 @@ void test("rules under the cursor come first, the others by code", () => {
 });
 
 void test("only a whole page is shown", () => {
-  assert.equal(isPage({ code: "TML101", name: "x", markdown: "# x" }), true);
-  assert.equal(isPage({ code: "TML101", name: "x" }), false);
+  assert.equal(isPage({ code: "TML101", markdown: "# x" }), true);
+  assert.equal(isPage({ code: "TML101" }), false);
   assert.equal(isPage(null), false);
 });
