@@ -6,6 +6,7 @@ includes both pipes and the writing and reading of messages, and no waiting for 
 cannot read the text are cheap, so those after which it can are also reported alone.
 
     python benchmarks/keystrokes.py
+    python benchmarks/keystrokes.py --workspace 1000
     python benchmarks/keystrokes.py --file path/to/train.py --root path/to/project
 """
 
@@ -16,6 +17,7 @@ import ast
 import asyncio
 import json
 import logging
+import os
 import sys
 import tempfile
 import time
@@ -47,14 +49,22 @@ class Keystroke:
     readable: bool
 
 
-async def type_into(text: str, path: Path, root: Path) -> tuple[list[Keystroke], float]:
-    """Type the lines into a file, and take them back; also the seconds until the first answer after opening."""
+async def type_into(text: str, path: Path, root: Path, workspace: str) -> tuple[list[Keystroke], float]:
+    """Type the lines into a file, and take them back; also the seconds until the first answer after opening.
+
+    `workspace` is `open` or `all`: whether the other files of the project are checked at the same time.
+    """
     client = LanguageClient("keystrokes", "1")
     await client.start_io(sys.executable, "-m", "torchmemlint", "server")
     diagnostic = lsp.DiagnosticClientCapabilities()
     capabilities = lsp.ClientCapabilities(text_document=lsp.TextDocumentClientCapabilities(diagnostic=diagnostic))
     folders = [lsp.WorkspaceFolder(root.as_uri(), root.name)]
-    await client.initialize_async(lsp.InitializeParams(capabilities=capabilities, workspace_folders=folders))
+    options = {"settings": {"workspaceDiagnostics": workspace}}
+    await client.initialize_async(
+        lsp.InitializeParams(
+            capabilities=capabilities, workspace_folders=folders, initialization_options=options, process_id=os.getpid()
+        )
+    )
     client.initialized(lsp.InitializedParams())
     uri = path.as_uri()
     start = time.perf_counter()
@@ -137,6 +147,7 @@ def main() -> None:
     parser.add_argument("--file", type=Path, help="a file to type into, instead of the made-up script")
     parser.add_argument("--root", type=Path, help="the project that it belongs to")
     parser.add_argument("--rows", type=int, default=1000, help="of the made-up script")
+    parser.add_argument("--workspace", type=int, default=0, help="so many other files, checked at the same time")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     logging.disable()
@@ -144,7 +155,11 @@ def main() -> None:
         root = (options.root or Path(folder)).resolve()
         path = options.file.resolve() if options.file else root / "train.py"
         text = path.read_text(encoding="utf-8") if options.file else training_script(options.rows)
-        strokes, opened = asyncio.run(type_into(text, path, root))
+        for number in range(options.workspace):
+            other = training_script(300 + number % 200).replace("Segmenter", f"Segmenter{number}")
+            (root / f"module_{number}.py").write_text(other, encoding="utf-8")
+        workspace = "all" if options.workspace else "open"
+        strokes, opened = asyncio.run(type_into(text, path, root, workspace))
     ast_parse = []
     for _ in range(5):
         start = time.perf_counter()

@@ -53,7 +53,7 @@ class WorkspaceCheck:
 
     def begin(self) -> None:
         """Look at everything, if any folder wants it."""
-        self._start(None, 0.0)
+        self._start(None, _QUIET)  # what is open comes first
 
     def touched(self, path: Path) -> None:
         """A file changed on the disk: look at it again, and at the files that name it."""
