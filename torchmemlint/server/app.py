@@ -336,7 +336,8 @@ class Server(LanguageServer):
             self._pages.cleanup()
             self._pages = None
         for task in self._soon.values():
-            task.cancel()
+            with contextlib.suppress(RuntimeError):  # the event loop is gone
+                task.cancel()
         self.everything.end()
         self.session.worker.end()
 
@@ -362,4 +363,8 @@ class Server(LanguageServer):
 def serve() -> None:
     """Serve one client over standard input and output, until it leaves."""
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    Server().start_io()
+    server = Server()
+    try:
+        server.start_io()
+    finally:
+        server.end()

@@ -48,6 +48,7 @@ class WorkspaceCheck:
         self._numbers: dict[Path, int] = {}  # of the state of a file's findings
         self._next = itertools.count(1)
         self._task: asyncio.Task[None] | None = None
+        self._pool: ProcessPoolExecutor | None = None
         self._changed: set[Path] = set()
         self._news = asyncio.Event()
 
@@ -63,9 +64,12 @@ class WorkspaceCheck:
                 self._start(self._changed, _QUIET)
 
     def end(self) -> None:
-        """Stop."""
-        if self._task is not None:
-            self._task.cancel()
+        """Stop. The event loop may be gone by now."""
+        if self._task is not None and not self._task.done():
+            with contextlib.suppress(RuntimeError):
+                self._task.cancel()
+        if self._pool is not None:
+            _stop(self._pool)
 
     def of(self, path: Path) -> tuple[Finding, ...]:
         """The findings of a file, as far as they are known."""
@@ -137,7 +141,7 @@ class WorkspaceCheck:
         batches = [jobs[start : start + _BATCH] for start in range(0, total, _BATCH)]
         spawn = multiprocessing.get_context("spawn")  # this process has threads
         workers = max(1, min(len(batches), (os.cpu_count() or 2) - 1))
-        pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=_settle)
+        pool = self._pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=_settle)
         done = 0
         try:
             async with self._progress(total) as progress:
@@ -150,11 +154,7 @@ class WorkspaceCheck:
                             done += 1
                     progress(done)
         finally:
-            processes = list((getattr(pool, "_processes", None) or {}).values())
-            pool.shutdown(wait=False, cancel_futures=True)
-            if done < total:
-                for process in processes:
-                    process.terminate()
+            _stop(pool)
 
     def _take(self, path: Path, findings: tuple[Finding, ...]) -> None:
         if path in self._findings and self._findings[path] == findings:
@@ -192,6 +192,14 @@ class WorkspaceCheck:
             yield progress
         finally:
             bar.end(token, lsp.WorkDoneProgressEnd(f"{total} files"))
+
+
+def _stop(pool: ProcessPoolExecutor) -> None:
+    """End a pool at once: what its processes have in hand is not wanted any more."""
+    processes = list((getattr(pool, "_processes", None) or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in processes:
+        process.terminate()
 
 
 def _settle() -> None:
