@@ -9,6 +9,7 @@ from typing import TextIO
 
 from rich.text import Text
 
+from torchmemlint.report.allocator import outside_tensors
 from torchmemlint.report.places import shown_place
 from torchmemlint.report.rich_text import rows, write_texts
 from torchmemlint.report.sparkline import sparkline
@@ -102,6 +103,7 @@ class _Words:
 class _Writer:
     def __init__(self, report: TraceReport, root: Path) -> None:
         self._report = report
+        self._root = root
         self._words = _Words(root)
 
     def parts(self) -> Iterator[Text]:
@@ -158,6 +160,8 @@ class _Writer:
             )
             for line in run.lines[:_LINES]
         )
+        if run.allocator is not None:
+            yield Text(f"No tensor's: {outside_tensors(run.allocator, self._root)}")
 
     def _summary(self) -> str:
         report = self._report

@@ -10,6 +10,7 @@ from typing import TextIO
 from rich.text import Text
 
 from torchmemlint.measured import Verdict
+from torchmemlint.report.allocator import outside_tensors
 from torchmemlint.report.places import shown_place
 from torchmemlint.report.rich_text import rows, write_texts
 from torchmemlint.report.sparkline import sparkline
@@ -69,6 +70,8 @@ class _Writer:
     def _as_it_is(self) -> Iterator[tuple[str, str]]:
         report, run = self._report, self._report.before
         yield "peak", _peak(run.peak, run.peak_reserved)
+        if run.allocator is not None:
+            yield "no tensor's", outside_tensors(run.allocator, self._root)
         steepest = run.steepest
         if steepest is None:
             yield "growth", "none from step to step"

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import abc
 import contextlib
+from array import array
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 
+from torchmemlint.runtime import internals
+from torchmemlint.runtime.allocator_history import AllocatorUse, allocator_use
 from torchmemlint.runtime.ledger import Ledger
 from torchmemlint.runtime.tracker import StorageTracker
 
@@ -19,6 +23,8 @@ HOST = "cpu"
 NAMES = ("auto", "cuda", "cpu", "simulated")
 BLOCK = 512
 """What CUDA's caching allocator rounds up to (`kMinBlockSize` of c10/cuda/CUDACachingAllocator)."""
+ENTRIES = 200_000
+"""Of the allocator's history that are kept, the last ones: one takes up to some KB."""
 
 
 class Backend(abc.ABC):
@@ -52,6 +58,10 @@ class Backend(abc.ABC):
     def block_size(self, device: str) -> int:
         """The bytes of which the allocator's blocks are multiples; 1 where there is no such allocator."""
         return 1
+
+    def allocator_use(self, device: str) -> AllocatorUse | None:
+        """What the allocator of a device told of itself; None where there is none, or nobody asked."""
+        return None
 
     @property
     def card_name(self) -> str:
@@ -87,10 +97,12 @@ class Cuda(Backend):
 
     name = "cuda"
 
-    def __init__(self) -> None:
+    def __init__(self, *, history: bool = False) -> None:
         if not torch.cuda.is_available():
             raise RuntimeError("no CUDA device is available; use the backend `simulated` or `cpu`")
         self.tracker = StorageTracker()
+        self._with_history = history
+        self._snapshot: dict[str, Any] | None = None
         self._before: dict[str, tuple[int, int]] = {}
         self._peaks: dict[str, tuple[int, int]] = {}
 
@@ -102,6 +114,8 @@ class Cuda(Backend):
             torch.cuda.synchronize(number)
             torch.cuda.reset_peak_memory_stats(number)
             self._before[device] = torch.cuda.memory_allocated(number), torch.cuda.memory_reserved(number)
+        if self._with_history and internals.record_history(ENTRIES):
+            self.tracker.addresses = array("Q")
         try:
             with self.tracker:
                 yield
@@ -109,6 +123,23 @@ class Cuda(Backend):
             for device, number in devices.items():
                 torch.cuda.synchronize(number)
                 self._peaks[device] = torch.cuda.max_memory_allocated(number), torch.cuda.max_memory_reserved(number)
+            self._end_history()
+
+    def _end_history(self) -> None:
+        if self.tracker.addresses is not None and self._snapshot is None:
+            self._snapshot = internals.end_history()
+
+    def allocator_use(self, device: str) -> AllocatorUse | None:
+        """By the allocator's snapshot and history, against the addresses of the storages that the tracker saw."""
+        self._end_history()
+        addresses, ledger = self.tracker.addresses, self.ledger
+        if self._snapshot is None or addresses is None or device not in self._before:
+            return None
+        owned = (
+            (address, ledger.nbytes(index)) for index, address in enumerate(addresses) if ledger.device(index) == device
+        )
+        number = torch.device(device).index or 0
+        return allocator_use(self._snapshot, number, owned, self.tracker.sites.is_users_file, ENTRIES)
 
     def _now(self, device: str) -> tuple[int, int]:
         if device in self._peaks:
@@ -139,9 +170,10 @@ class Cuda(Backend):
         return f"cuda ({self.card_name}, torch {torch.__version__})"
 
 
-def choose(name: str = "auto", *, fake: bool = False, card: str | None = None) -> Backend:
+def choose(name: str = "auto", *, fake: bool = False, card: str | None = None, history: bool = False) -> Backend:
     """The backend of a name; `auto` is `cuda` where there is a GPU, else `simulated`.
 
+    With `history`, a real GPU's allocator writes down what it does, in place of what the program may have it write.
     `fake` (compute shapes only) and `card` are for `simulated`, which they ask for where the name is `auto`. Raises
     RuntimeError for `cuda` without a GPU, ValueError for a name that is none or what does not go together.
     """
@@ -156,4 +188,4 @@ def choose(name: str = "auto", *, fake: bool = False, card: str | None = None) -
         return Simulated(card or cards.DEFAULT, fake=fake)
     if fake or card is not None:
         raise ValueError(f"the backend {name} measures what is there; only `simulated` takes a card or is fake")
-    return Cuda() if name == "cuda" else Cpu()
+    return Cuda(history=history) if name == "cuda" else Cpu()

@@ -241,19 +241,26 @@ def is_custom_node(node: Any) -> bool:
     return isinstance(node, _C._FunctionBase)
 
 
-def record_history(enabled: bool) -> bool:
-    """Switch the CUDA allocator's own history on or off; False where this torch has none."""
+def record_history(most_entries: int) -> bool:
+    """Have the CUDA allocator write down what it does, with the Python lines; False where this torch cannot."""
     switch = getattr(torch.cuda.memory, "_record_memory_history", None)
     if switch is None:
         return False
-    switch(enabled="all" if enabled else None)
+    try:
+        switch(enabled="all", context="alloc", stacks="python", max_entries=most_entries)
+    except (RuntimeError, TypeError):
+        return False
     return True
 
 
-def allocator_snapshot() -> dict[str, Any] | None:
-    """The CUDA allocator's segments and history, None where this torch gives none."""
-    snapshot = getattr(torch.cuda.memory, "_snapshot", None)
-    return snapshot() if snapshot is not None else None
+def end_history() -> dict[str, Any] | None:
+    """The allocator's segments and what it wrote down, which it does no more; None where this torch gives none."""
+    try:
+        snapshot: dict[str, Any] = torch.cuda.memory._snapshot()
+        torch.cuda.memory._record_memory_history(enabled=None)
+    except (AttributeError, RuntimeError, TypeError):
+        return None
+    return snapshot
 
 
 @contextlib.contextmanager

@@ -99,6 +99,7 @@ class _Outcome:
             "device": device,
             "peak": memory.peak,
             "peak_reserved": memory.peak_reserved,
+            "allocator": backend.allocator_use(device),
             "live_at_end": memory.live,
             "step_peaks": tuple(peaks_within(ledger, spans, device, self._block)),
             "step_live": tuple(ledger.live_at(steps, device, self._block)),

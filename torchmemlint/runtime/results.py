@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from torchmemlint.measured import SIMULATED
+from torchmemlint.runtime.allocator_history import AllocatorUse
 from torchmemlint.runtime.curve import NO_CURVE, Curve
 from torchmemlint.runtime.demands import NO_DEMANDS, Demands
 from torchmemlint.runtime.growth import NO_GROWTH, Growth
@@ -119,6 +120,7 @@ class RunResult:
     left_out: Mapping[str, int] = field(default_factory=dict)  # what was replaced, and how often
     analysis: Mapping[str, Any] = field(default_factory=dict)
     demands: Demands = NO_DEMANDS
+    allocator: AllocatorUse | None = None  # of a real GPU
 
     @property
     def simulated(self) -> bool:
@@ -159,6 +161,7 @@ class RunResult:
         known["loops"] = tuple(LoopResult(**one) for one in known["loops"])
         known["lines"] = tuple(LineBytes(**one) for one in known["lines"])
         known["curve"] = Curve.from_json(known["curve"])
+        known["allocator"] = AllocatorUse.from_json(known["allocator"])
         known["demands"] = Demands.from_json(known["demands"])
         known["growing_lines"] = tuple(
             LineGrowth(**{**one, "growth": Growth(**one["growth"])}) for one in known["growing_lines"]

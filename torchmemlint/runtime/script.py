@@ -222,7 +222,7 @@ class Run:
 
 def _backend(order: Order) -> backends.Backend:
     options: dict[str, Any] = {"fake": True} if order.fake else {}
-    return backends.choose(order.backend, **options)
+    return backends.choose(order.backend, history=True, **options)
 
 
 def _module_code(main: ModuleType, program: Program) -> Any:

@@ -8,6 +8,7 @@ temporaries inside one operation (a test compares it with the allocator's own re
 from __future__ import annotations
 
 import weakref
+from array import array
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -94,6 +95,7 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         self.execution: Execution = execution if execution is not None else Directly()
         self.listener = listener
         self.operations = 0
+        self.addresses: array[int] | None = None  # by record; where a history of the allocator is read
         self.parameters: weakref.WeakValueDictionary[int, torch.Tensor] = weakref.WeakValueDictionary()
         self._index_of: dict[int, int] = {}
         self._references: dict[int, weakref.ref[Any]] = {}
@@ -230,6 +232,8 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         if self.listener is not None:  # asked first, because it may have no memory left
             self.listener.allocated(len(self.ledger), nbytes, device)
         index = self.ledger.allocate(nbytes, device, site, str(operation), in_backward)
+        if self.addresses is not None:
+            self.addresses.append(storage.data_ptr())
         if loading or given:  # what the program is handed ready-made: a loader's batch, a tensor from before
             self.ledger.claim(index, Kind.INPUT)
         self._index_of[key] = index
