@@ -126,17 +126,19 @@ async function executable(path: string, source: Source, machine: Machine, attemp
   if (!(await machine.isFile(path))) {
     return refuse("does not exist");
   }
-  const [about, usage] = await Promise.all([machine.run(path, ["--version"]), machine.run(path, ["server", "--help"])]);
-  const version = /^torchmemlint (\S+)/m.exec(about.stdout)?.[1];
-  if (about.status !== 0 || version === undefined) {
-    return refuse(`is not torchmemlint: \`--version\` ${told(about)}`);
-  }
-  if (usage.status !== 0) {
-    return refuse(`is torchmemlint ${version} without its language server: ${told(usage)}`);
-  }
-  // An older one takes the word for a path to check, and shows the help of that command.
-  if (!/torchmemlint server\b/.test(usage.stdout)) {
-    return refuse(`is torchmemlint ${version}, which is too old to have a language server`);
+  const answer = await machine.run(path, ["server", "--version"]);
+  const version = answer.status === 0 ? /^torchmemlint (\S+) \(pygls \S+\)/m.exec(answer.stdout)?.[1] : undefined;
+  if (version === undefined) {
+    const about = await machine.run(path, ["--version"]);
+    const without = /^torchmemlint (\S+)/m.exec(about.stdout)?.[1];
+    if (about.status !== 0 || without === undefined) {
+      return refuse(`is not torchmemlint: \`--version\` ${told(about)}`);
+    }
+    return refuse(
+      answer.stderr.includes("pygls")
+        ? `is torchmemlint ${without} without its language server: ${told(answer)}`
+        : `is torchmemlint ${without}, which is too old to have a language server`,
+    );
   }
   return { source, command: path, args: ["server"], version, location: path };
 }

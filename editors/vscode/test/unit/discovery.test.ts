@@ -15,14 +15,10 @@ import {
   which,
 } from "../../src/discovery";
 
-const USAGE = "Usage: torchmemlint server [OPTIONS]\n";
-
 /** A program that answers as torchmemlint does. */
-function torchmemlint(version = "0.1.0", server: Partial<Outcome> = { stdout: USAGE }): Program {
-  return (args) =>
-    args[0] === "--version"
-      ? { status: 0, stdout: `torchmemlint ${version}\n`, stderr: "" }
-      : { status: 0, stdout: "", stderr: "", ...server };
+function torchmemlint(version = "0.1.0", server: Partial<Outcome> = {}): Program {
+  const answer = { status: 0, stdout: `torchmemlint ${version} (pygls 2.1.1)\n`, stderr: "", ...server };
+  return (args) => (args[0] === "--version" ? { status: 0, stdout: `torchmemlint ${version}\n`, stderr: "" } : answer);
 }
 
 /** An interpreter that answers as the probe does. */
@@ -184,8 +180,8 @@ void test("an environment says why it was not taken", async () => {
 
 void test("an executable that has no server is not taken", async () => {
   const here = machine({
-    "/old": torchmemlint("0.0.1", { stdout: "Usage: torchmemlint check [OPTIONS] PATHS\n" }),
-    "/bare": torchmemlint("0.1.0", { status: 2, stderr: "Error: pip install 'torchmemlint[lsp]'" }),
+    "/old": torchmemlint("0.0.1", { status: 2, stdout: "", stderr: "Error: No such option: --version" }),
+    "/bare": torchmemlint("0.1.0", { status: 2, stdout: "", stderr: "Error: needs pygls: pip install 'torchmemlint[lsp]'" }),
     "/other": () => ({ status: 0, stdout: "ruff 0.8\n", stderr: "" }),
   });
   const { server, attempts } = await findServer(wishes({ bundle: null, path: ["/old", "/bare", "/other"] }), here);
@@ -193,7 +189,7 @@ void test("an executable that has no server is not taken", async () => {
   const outcomes = attempts.slice(0, 3).map(({ outcome }) => outcome);
   assert.deepEqual(outcomes, [
     "is torchmemlint 0.0.1, which is too old to have a language server",
-    "is torchmemlint 0.1.0 without its language server: ended with 2: Error: pip install 'torchmemlint[lsp]'",
+    "is torchmemlint 0.1.0 without its language server: ended with 2: Error: needs pygls: pip install 'torchmemlint[lsp]'",
     "is not torchmemlint: `--version` ended with 0: ruff 0.8",
   ]);
 });
