@@ -24,7 +24,10 @@ if (flags.has("--tests")) {
       .filter((name) => name.endsWith(".test.ts"))
       .map((name) => path.join("test", folder, name)),
   );
-  await esbuild.build({ ...shared, entryPoints: tests, outbase: ".", outdir: "out", sourcemap: "inline" });
+  // Tests wait for things at their top level, which only ES modules can; what they bundle may still ask for `require`.
+  const banner = { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' };
+  const outExtension = { ".js": ".mjs" };
+  await esbuild.build({ ...shared, format: "esm", banner, outExtension, entryPoints: tests, outbase: ".", outdir: "out" });
 } else {
   const options = {
     ...shared,

@@ -58,7 +58,12 @@ export function makeClient(server: Server, channels: Channels, explain: (page: P
 }
 
 function middleware(explain: (page: Page) => Promise<void>): Middleware {
+  let explaining = 0;
   return {
+    window: {
+      // The server opens a rule's page as a file, for clients that have no preview to show it in.
+      showDocument: (params, token, next) => (explaining > 0 ? { success: true } : next(params, token)),
+    },
     workspace: {
       // The server asks for `torchmemlint`, folder by folder; it gets paths without `${...}` and nothing it has no use for.
       configuration: async (params, token, next) => {
@@ -70,11 +75,19 @@ function middleware(explain: (page: Page) => Promise<void>): Middleware {
       didChangeConfiguration: () => Promise.resolve(),
     },
     executeCommand: async (command, args, next) => {
-      const answer: unknown = await next(command, args);
-      if (command === COMMANDS.explain && isPage(answer)) {
-        await explain(answer);
+      if (command !== COMMANDS.explain) {
+        return next(command, args) as unknown;
       }
-      return answer;
+      explaining += 1;
+      try {
+        const answer: unknown = await next(command, args);
+        if (isPage(answer)) {
+          await explain(answer);
+        }
+        return answer;
+      } finally {
+        explaining -= 1;
+      }
     },
   };
 }

@@ -7,7 +7,7 @@
 // problems, hovers over one, opens the quick fixes, applies one, explains a rule, fixes all, breaks and mends the settings.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -199,8 +199,8 @@ async function scenario(page) {
   await page.keyboard.press("Control+KeyB"); // more room: the side bar is closed
   await window.squiggles("error").first().waitFor({ timeout: 60000 });
   await window.squiggles("warning").first().waitFor();
-  await window.statusSays(/torchmemlint.*/);
-  console.log(`    status bar: ${await window.status().getAttribute("aria-label")}`);
+  await window.statusSays(/error +1 .*warning +2 .*info +1/);
+  console.log(`    status bar: ${(await window.status().getAttribute("aria-label"))?.split("\n")[0]}`);
 
   step("the list of problems names their codes, with links");
   await window.command("Problems: Focus on Problems View");
@@ -243,6 +243,7 @@ async function scenario(page) {
   await window.choose("Explain TML101");
   const preview = page.frameLocator("iframe.webview.ready").frameLocator("iframe#active-frame");
   await preview.getByRole("heading", { name: "graph-accumulation (TML101)" }).waitFor({ timeout: 30000 });
+  assert.equal(await page.locator(".tab", { hasText: "TML101.md" }).count(), 1, "the page is opened twice");
   await page.waitForTimeout(500);
   await window.shoot("vscode-explain");
   await window.open("train.py");
@@ -308,14 +309,25 @@ async function scenario(page) {
   await page.waitForTimeout(300);
   await window.shoot("vscode-debug");
 
-  step("where there is none, the message offers ways out");
+  step("useBundled takes the copy that came with the extension, or says that there is none");
   await window.set({ "torchmemlint.importStrategy": "useBundled" });
+  if (existsSync(path.join(installed(), "bundled", "libs", "bundle.json"))) {
+    await window.statusSays(/bundled with the extension/);
+    await window.squiggles("warning").first().waitFor({ timeout: 30000 });
+    return;
+  }
   const notification = page.locator(".notification-toast", { hasText: "No torchmemlint was found" });
   await notification.first().waitFor({ timeout: 30000 });
   for (const button of ["Install", "Settings", "Show log"]) {
     await notification.getByRole("button", { name: button, exact: true }).first().waitFor();
   }
   await window.shoot("vscode-missing");
+}
+
+/** The folder that the extension was unpacked into. */
+function installed() {
+  const extensions = path.join(work, "extensions");
+  return path.join(extensions, readdirSync(extensions).find((name) => name.startsWith("torchmemlint.")));
 }
 
 async function main() {
