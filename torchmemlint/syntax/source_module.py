@@ -91,7 +91,7 @@ class Piece:
     def statement_span(self, inside: Span) -> Span:
         """The innermost statement around a span; of a compound statement only its header."""
         best: Span | None = None
-        for node in self._parsed().ranges:
+        for _, _, node in self._parsed().ranges.values():
             if not isinstance(node, cst.BaseSmallStatement | cst.BaseCompoundStatement):
                 continue
             span = self.span(node)
@@ -126,9 +126,9 @@ class Piece:
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where `node` stands in the file; computed for the whole piece on first use."""
-        start, end = self._parsed().ranges[node]
+        (row, column), (last_row, last_column), _ = self._parsed().ranges[id(node)]
         shift = self.first_row - 1
-        return Span(Position(start.line + shift, start.column + 1), Position(end.line + shift, end.column + 1))
+        return Span(Position(row + shift, column + 1), Position(last_row + shift, last_column + 1))
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
