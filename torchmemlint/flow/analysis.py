@@ -81,18 +81,22 @@ def analyse(
         callee = program.find_function(name)
         if callee is not None:
             it.records[callee] = CallRecord({Mode.ON})
-    for _ in range(MAX_PASSES):
+    for number in range(MAX_PASSES):
         before = it.knowledge(states=relevant.states)
         it.start_pass()
         _walk_module(it, relevant.functions)
         inheritance.construct(it, relevant.functions)
         walked: set[Function] = set()
-        for function in _callers_first(relevant.functions):
+        order = _callers_first(relevant.functions)
+        if it.called_last is not None:
+            order.sort(key=lambda f: f is not it.called_last)  # what constructors are given, it says
+        for function in order:
             _walk_function(it, function)
             walked.add(function)
         _walk_nested(it, walked)
-        if it.knowledge(states=relevant.states) == before:
-            break
+        ahead = number == 0 and it.called_last is not None and order[1:2] and order[1].name == "__init__"
+        if it.knowledge(states=relevant.states) == before and not ahead:
+            break  # unless it was walked ahead of constructors, whose objects it works on
     facts = it.facts
     facts.finish(it)
     facts.callers = it.callers
@@ -219,7 +223,7 @@ def _walk_function(it: Interpreter, function: Function) -> None:
             heap[slot] = replace(value, carried=value.carried | {Carry(frame.loops[0], slot)})
     it.state = State({}, heap, mode)
     it.steps_before += it.steps
-    it.steps = 0
+    it.steps = it.steps_beyond = 0
     _bind_parameters(it, function, self_value)
     it.active.append(function)
     try:

@@ -41,6 +41,7 @@ def _construct(it: Interpreter, cls: ClassInfo, constructor: Function) -> None:
     parameters = constructor.node.params
     names = [p.name.value for p in (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)]
     it.frame = frame
+    it.steps_beyond = 0
     it.state = State({name: Unknown(path=name) for name in names}, Heap(it.lasting_heap.copy()), it.module_mode)
     it.state.vars[frame.self_name] = made
     it.active.append(constructor)

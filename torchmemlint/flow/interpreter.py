@@ -112,6 +112,10 @@ class Frame:
     attempt: Attempt | None = None  # the `try` body and the `except` clause being walked: see flow.failures
     handler: Handler | None = None
 
+    def is_abroad(self, main: Program) -> bool:
+        """Was it come to from the file that is analysed, and stands in another?"""
+        return bool(self.path) and self.function is not None and self.function.program is not main
+
 
 @dataclass(slots=True)
 class CallRecord:
@@ -189,6 +193,7 @@ class Interpreter:
         self.follows_imports = True  # are the other files of the project looked into (but for base classes)?
         self.steps = 0
         self.steps_abroad = 0  # in functions of other files
+        self.steps_beyond = 0  # in those that the running function comes to by way of others of this file
         self.kept_whole: dict[Origin, int] = {}  # a container put into another one, by its identity
         self.computed = 0  # forward and backward passes so far, in whatever gradient mode
         self.steps_before = 0  # of the functions walked so far
@@ -287,8 +292,8 @@ class Interpreter:
 
     def _wants_foreign(self, function: Function) -> bool:
         """In other files, what meters, helpers and loops do is looked into, and not how layers are made."""
-        abroad = sum(frame.entrance is not None for frame in self.frames) + (self.frame.entrance is not None)
-        if abroad >= MAX_DEPTH_ABROAD or self.steps_abroad > MAX_STEPS_ABROAD:
+        abroad = sum(frame.is_abroad(self.main) for frame in (*self.frames, self.frame))
+        if abroad >= MAX_DEPTH_ABROAD or self.steps_abroad > MAX_STEPS_ABROAD or self.steps_beyond > MAX_STEPS_ABROAD:
             return False
         cls = function.cls
         return cls is None or not cls.is_module or function.name not in ("__init__", "forward")
@@ -304,7 +309,7 @@ class Interpreter:
         self.effects = {}
         self.enclosed = set()
         self.held_calls = []
-        self.steps_abroad = 0
+        self.steps_abroad = self.steps_beyond = 0
         self.returned = {}
         self.outliving = set()
         self.globals = {}

@@ -79,6 +79,8 @@ def _small(it: Interpreter, statement: cst.BaseSmallStatement) -> None:
     it.steps += 1
     if it.frame.entrance is not None:
         it.steps_abroad += 1
+    elif it.frame.is_abroad(it.main):
+        it.steps_beyond += 1
     if it.state.dead:
         return
     it.frame.statement = it.site(statement) if it.recording else None
