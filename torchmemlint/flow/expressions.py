@@ -176,14 +176,11 @@ def unary(it: Interpreter, node: cst.UnaryOperation) -> Value:
 
 def comparison(it: Interpreter, node: cst.Comparison) -> Value:
     """A comparison: its operands are read, its result carries no graph."""
-    if isinstance(node.comparisons[0].operator, cst.Is | cst.IsNot):
+    operators = [type(target.operator) for target in node.comparisons]
+    if operators[0] in _IDENTITY:
         it.looked_at.add(node.left)
-    values = [it.evaluate(node.left)]
-    operators = []
-    for target in node.comparisons:
-        values.append(it.evaluate(target.comparator))
-        operators.append(target.operator)
-    if any(isinstance(o, cst.Is | cst.IsNot | cst.In | cst.NotIn) for o in operators):
+    values = [it.evaluate(node.left), *(it.evaluate(target.comparator) for target in node.comparisons)]
+    if not _LOOKING.isdisjoint(operators):
         return NUMBER
     for value in values:
         it.use(value, Use.READ)
@@ -192,6 +189,10 @@ def comparison(it: Interpreter, node: cst.Comparison) -> Value:
     if any(isinstance(v, Unknown) for v in values):
         return Unknown()
     return NUMBER
+
+
+_IDENTITY = frozenset({cst.Is, cst.IsNot})
+_LOOKING = _IDENTITY | {cst.In, cst.NotIn}  # `isinstance` is slow on these classes where the answer is no
 
 
 def boolean(it: Interpreter, node: cst.BooleanOperation) -> Value:

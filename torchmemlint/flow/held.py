@@ -117,22 +117,29 @@ def _bound_to_trained(it: Interpreter) -> set[str]:
         names.update(name for name in parameters if name in function.outline.called)
         if gradient_modes.trained_by_framework(function):
             names.update(parameters[_PER_BATCH : _PER_BATCH + 1])
-        assigned = list(_assigned(function))
+        assigned = it.assigned_calls.get(function)
+        if assigned is None:
+            assigned = it.assigned_calls[function] = list(_assigned(function))
         for _ in range(2):
-            for target, value in assigned:
-                if any(isinstance(node, cst.Call) and _runs(node, names) for node in inside(value)):
+            for target, called in assigned:
+                if any(_runs(call, names) for call in called):
                     names.add(target)
     return names
 
 
-def _assigned(function: Function) -> Iterator[tuple[str, cst.BaseExpression]]:
+def _assigned(function: Function) -> Iterator[tuple[str, list[cst.Call]]]:
+    """The names that a function assigns to, each with the calls in what it assigns."""
     for node in inside(function.node):
-        match node:
-            case cst.Assign(targets=targets, value=value):
-                for target in targets:
-                    yield from ((name.value, value) for name in inside(target.target) if isinstance(name, cst.Name))
-            case cst.WithItem(item=value, asname=cst.AsName(name=cst.Name(value=name))):
-                yield name, value
+        if type(node) is cst.Assign:
+            calls = _calls(node.value)
+            names = (name for target in node.targets for name in inside(target.target) if type(name) is cst.Name)
+            yield from ((name.value, calls) for name in names)
+        elif type(node) is cst.WithItem and node.asname is not None and isinstance(node.asname.name, cst.Name):
+            yield node.asname.name.value, _calls(node.item)
+
+
+def _calls(node: cst.CSTNode) -> list[cst.Call]:
+    return [below for below in inside(node) if type(below) is cst.Call]
 
 
 def _runs(call: cst.Call, names: set[str]) -> bool:

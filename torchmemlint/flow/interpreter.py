@@ -169,6 +169,7 @@ class Interpreter:
         self.held_assigns: dict[Function, list[cst.Assign]] = {}  # of trainers' constructors
         self.held_calls: list[HeldCall] = []
         self.yielded_anew: set[Origin] = set()  # what loops of generators make for each element
+        self.assigned_calls: dict[Function, list[tuple[str, list[cst.Call]]]] = {}
         self.yield_modes: list[list[Mode]] = []  # modes at the yields of context managers being walked
         self.parser_arguments: dict[int, set[str]] = {}
         self.shrunk: set[int] = set()  # containers that elements are deleted from
@@ -200,6 +201,7 @@ class Interpreter:
         self.order = 0
         self.creations: dict[Site, Arguments] = {}  # what factories were given
         self._sites: dict[int, Site] = {}  # by the node's identity: nodes hash slowly, and sites keep them alive
+        self._externals: dict[tuple[Program, str], Value] = {}
         self._roles: dict[tuple[Function | None, str], str | None] = {}
         self._oids: dict[object, int] = {}
         self.evaluators: dict[type, Callable[[Interpreter, Any], Value]] = {}
@@ -446,9 +448,16 @@ class Interpreter:
 
     def external(self, qualified: str, program: Program | None = None) -> Value:
         """What an imported name stands for: a function or class of the project, else something out of view."""
+        program = program or self.program
+        known = self._externals.get((program, qualified))
+        if known is None:
+            known = self._externals[program, qualified] = self._imported(qualified, program)
+        return known
+
+    def _imported(self, qualified: str, program: Program) -> Value:
         if not self.follows_imports or self.contracts.known_callable(qualified):
             return External(qualified)
-        match (program or self.program).resolve(qualified):
+        match program.resolve(qualified):
             case ClassInfo() as cls:
                 return ClassValue(cls)
             case Function() as function:
@@ -502,6 +511,12 @@ class Interpreter:
 
     def use(self, value: Value, use: Use) -> None:
         """Take down what happens to a value, and to all that a container holds."""
+        kind = type(value)
+        if kind is Unknown or kind is Tensor:
+            if not value.origins:  # type: ignore[attr-defined]
+                return
+        elif kind is not Container:
+            return
         uses = self.facts.uses
         if self.frame.entrance is not None and Use.ARRAY in use:
             use = (use & ~Use.ARRAY) | Use.READ  # which of several ways a library goes is not known
@@ -519,7 +534,7 @@ class Interpreter:
     def deep_origins(self, value: Value, depth: int = 0) -> frozenset[Origin]:
         """Origins of a value and of everything in it."""
         if not isinstance(value, Container):
-            return origins_of(value)
+            return value.origins if isinstance(value, Unknown | Tensor) else _NO_ORIGINS
         if depth >= MAX_ELEMENT_DEPTH:
             return frozenset()
         found: frozenset[Origin] = frozenset()
@@ -678,6 +693,7 @@ def class_of(value: Value) -> ClassInfo | None:
     return value.cls if isinstance(value, ModuleValue | Instance) else None
 
 
+_NO_ORIGINS: frozenset[Origin] = frozenset()
 _LITERALS: dict[str, Value] = {
     "None": Constant(None, True),
     "True": Constant(True, True),

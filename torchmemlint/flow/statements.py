@@ -65,10 +65,10 @@ def execute_body(it: Interpreter, body: cst.BaseSuite | Sequence[cst.CSTNode]) -
     for statement in statements:
         if it.state.dead:
             return
-        if isinstance(statement, cst.SimpleStatementLine):
+        if type(statement) is cst.SimpleStatementLine:
             for small in statement.body:
                 _small(it, small)
-        elif isinstance(statement, cst.BaseSmallStatement):
+        elif not hasattr(statement, "body") and isinstance(statement, cst.BaseSmallStatement):
             _small(it, statement)
         else:
             it.steps += 1
@@ -92,11 +92,12 @@ def _small(it: Interpreter, statement: cst.BaseSmallStatement) -> None:
 
 def assign(it: Interpreter, target: cst.BaseExpression, value: Value, node: cst.BaseExpression | None) -> None:
     """Bind a target of any shape."""
+    if type(target) is cst.Attribute:  # `isinstance` is slow on these classes where the answer is no
+        attributes.assign(it, target, value, node)
+        return
     match target:
         case cst.Name(value=name):
             _assign_name(it, name, value, target, node)
-        case cst.Attribute():
-            attributes.assign(it, target, value, node)
         case cst.Subscript():
             containers.assign_item(it, target, value, node if node is not None else target)
         case cst.Tuple() | cst.List():
@@ -595,6 +596,8 @@ def if_statement(it: Interpreter, node: cst.If) -> None:
 
 def _not_a_tensor(it: Interpreter, test: cst.BaseExpression) -> None:
     """On the other branch of `isinstance(x, torch.Tensor)` or `hasattr(x, "detach")`, x is a number."""
+    if type(test) is not cst.Call:
+        return
     match test:
         case cst.Call(func=func, args=[cst.Arg(value=cst.Name(value=name)), *rest]):
             called = text_of(func).rpartition(".")[2]
