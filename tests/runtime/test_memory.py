@@ -187,6 +187,13 @@ def test_the_timeline_of_a_long_run_is_short_and_keeps_its_peak() -> None:
     assert max(timeline, key=lambda moment: moment.nbytes) == Moment(777 * 2 + 1, 777, {Kind.TEMPORARY: 8000})
 
 
+def test_what_has_no_bytes_is_on_no_accelerator() -> None:
+    with track_memory("cpu") as memory:
+        torch.ones(10_000, device="meta")
+        torch.ones(100)
+    assert (memory.device, memory.peak) == ("cpu", 400)
+
+
 def test_an_unknown_backend_is_refused() -> None:
     with pytest.raises(ValueError, match="rocm"), track_memory("rocm"):
         pass

@@ -198,7 +198,7 @@ def _difference(difference: Difference) -> str:
 
 def _left_out(counts: Mapping[str, int]) -> str:
     words = {
-        "torch.save": "torch.save left your checkpoints alone",
+        "torch.save": "your checkpoints were left alone",
         "torch.compile": "torch.compile ran eagerly: what it fuses is outside of what is measured",
     }
     return "; ".join(f"{words.get(name, name)} ({_times(count)})" for name, count in counts.items())

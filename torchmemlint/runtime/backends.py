@@ -20,6 +20,7 @@ from torchmemlint.runtime.ledger import Ledger
 from torchmemlint.runtime.tracker import StorageTracker
 
 HOST = "cpu"
+_NO_ACCELERATORS = (HOST, "meta")  # what is on `meta` has no bytes
 NAMES = ("auto", "cuda", "cpu", "simulated")
 BLOCK = 512
 """What CUDA's caching allocator rounds up to (`kMinBlockSize` of c10/cuda/CUDACachingAllocator)."""
@@ -39,7 +40,9 @@ class Backend(abc.ABC):
 
     def device(self) -> str:
         """The device that a report is about: the accelerator if the program used one, else the host."""
-        used = [device for device in self.ledger.devices if device != HOST and self.ledger.peaks.get(device)]
+        used = [
+            device for device in self.ledger.devices if device not in _NO_ACCELERATORS and self.ledger.peaks.get(device)
+        ]
         return max(used, key=lambda device: self.ledger.peaks[device]) if used else HOST
 
     @property

@@ -199,11 +199,16 @@ class _Child:
 
 
 def _tidy(made: Path) -> None:
-    """Remove the checkpoints that a run made anew (see `aside.py`)."""
-    if made.exists():
-        for path in made.read_text(encoding="utf-8").split("\0"):
-            if path:
-                Path(path).unlink(missing_ok=True)
+    """Remove the checkpoints that a run made anew, and the folders for them if nothing else is in them (`aside.py`)."""
+    if not made.exists():
+        return
+    paths = set(filter(None, made.read_text(encoding="utf-8").split("\0")))
+    for path in sorted(paths, key=len, reverse=True):
+        with contextlib.suppress(OSError):
+            if path.endswith(os.sep):
+                Path(path).rmdir()
+            else:
+                Path(path).unlink()
 
 
 def _tail(path: Path) -> str:

@@ -28,6 +28,7 @@ from torchmemlint.runtime import backends, internals
 from torchmemlint.runtime.aside import Aside
 from torchmemlint.runtime.demands import Observer
 from torchmemlint.runtime.evidence import Watch
+from torchmemlint.runtime.frameworks import Frameworks
 from torchmemlint.runtime.host import heap_bytes
 from torchmemlint.runtime.instrument import Instrumented
 from torchmemlint.runtime.ledger import Ledger
@@ -157,6 +158,7 @@ class Run:
         self.loops.when_swallowed = self._leave_at_once
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.aside.standing_in())
+            stack.enter_context(Frameworks(self.aside))
             stack.enter_context(self.instrumented)
             if self.order.program.torchrun:
                 stack.enter_context(only_rank())
