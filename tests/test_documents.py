@@ -68,7 +68,7 @@ def test_every_rule_and_every_option_is_there() -> None:
         assert f"### `{option.key}`" in text_of("docs/configuration.md")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "docs/editors.md"])  # which configures editors
 def test_configuration_examples_are_valid(name: str) -> None:
     for block in re.findall(r"^```toml\n(.*?)^```", text_of(name), re.MULTILINE | re.DOTALL):
         table = tomllib.loads(block)["tool"]["torchmemlint"]

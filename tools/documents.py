@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import io
 import json
 import os
@@ -200,7 +201,27 @@ def costs() -> str:
     return "\n" + "\n".join(lines) + "\n\n"
 
 
+def file(path: str) -> str:
+    """A file of the repository, as it is."""
+    text = (ROOT / path).read_text(encoding="utf-8").strip()
+    return f"```{FENCES[Path(path).suffix]}\n{text}\n```\n"
+
+
+FENCES = {".lua": "lua", ".el": "elisp", ".toml": "toml", ".json": "json", ".sublime-settings": "json"}
+
+# The configurations of editors, which are files that tests use.
+EDITORS = {
+    "neovim": "editors/neovim/lsp/torchmemlint.lua",
+    "older-neovim": "editors/neovim/torchmemlint.lua",
+    "helix": "editors/helix/languages.toml",
+    "emacs": "editors/emacs/torchmemlint.el",
+    "zed": "editors/zed/settings.json",
+    "pycharm": "editors/pycharm/template.json",
+    "sublime": "editors/sublime/LSP.sublime-settings",
+}
+
 MAKERS: dict[str, Callable[[], str]] = {
+    **{name: functools.partial(file, path) for name, path in EDITORS.items()},
     "example": lambda: shown(EXAMPLE),
     "rules": rules,
     "options": options,

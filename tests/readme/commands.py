@@ -26,7 +26,7 @@ _BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _IGNORED = shutil.ignore_patterns(
-    ".git", "__pycache__", "*.egg-info", ".*_cache", ".venv", ".hypothesis", "build", "dist"
+    ".git", "__pycache__", "*.egg-info", ".*_cache", ".venv", ".hypothesis", "build", "dist", "node_modules"
 )
 
 

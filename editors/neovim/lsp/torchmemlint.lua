@@ -1,4 +1,4 @@
--- Neovim 0.11 and newer: put this file into ~/.config/nvim/lsp/, and into init.lua
+-- Neovim 0.11 and newer: put this file into ~/.config/nvim/lsp/, and this line into init.lua:
 --
 --     vim.lsp.enable("torchmemlint")
 return {

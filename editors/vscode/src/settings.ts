@@ -10,6 +10,7 @@ export interface Settings {
   select: string[];
   extendSelect: string[];
   ignore: string[];
+  showSyntaxErrors: boolean;
   workspaceDiagnostics: "open" | "all";
   importStrategy: "fromEnvironment" | "useBundled";
   path: string[];
@@ -39,6 +40,18 @@ export type Reader = (key: string) => unknown;
 /** Those that decide which program runs, and how: a change of them starts it anew. All others are told to it. */
 const RESTARTING = ["path", "interpreter", "importStrategy", "logLevel"] as const;
 
+const TOLD = [
+  "enable",
+  "run",
+  "fixAll",
+  "configuration",
+  "select",
+  "extendSelect",
+  "ignore",
+  "showSyntaxErrors",
+  "workspaceDiagnostics",
+] as const;
+
 export function readSettings(read: Reader, variables: Variables): Settings {
   const path = (text: string) => substitute(text, variables);
   const configuration = read("configuration");
@@ -50,6 +63,7 @@ export function readSettings(read: Reader, variables: Variables): Settings {
     select: texts(read("select")),
     extendSelect: texts(read("extendSelect")),
     ignore: texts(read("ignore")),
+    showSyntaxErrors: flag(read("showSyntaxErrors"), true),
     workspaceDiagnostics: oneOf(read("workspaceDiagnostics"), ["open", "all"]),
     importStrategy: oneOf(read("importStrategy"), ["fromEnvironment", "useBundled"]),
     path: texts(read("path")).map(path),
@@ -59,8 +73,8 @@ export function readSettings(read: Reader, variables: Variables): Settings {
 }
 
 export function serverSettings(settings: Settings): ServerSettings {
-  const { enable, run, fixAll, configuration, select, extendSelect, ignore, workspaceDiagnostics, logLevel } = settings;
-  return { enable, run, fixAll, configuration, select, extendSelect, ignore, workspaceDiagnostics, logLevel };
+  const { path: _path, interpreter: _interpreter, importStrategy: _importStrategy, ...told } = settings;
+  return told;
 }
 
 export function initializationOptions(
@@ -84,8 +98,7 @@ export function reaction(affects: (setting: string) => boolean): "restart" | "te
     return "restart";
   }
   // The client itself follows `trace.server`; a change of it alone is of no concern to the server.
-  const told = ["enable", "run", "fixAll", "configuration", "select", "extendSelect", "ignore", "workspaceDiagnostics"];
-  return told.some((key) => affects(`${SECTION}.${key}`)) ? "tell" : "nothing";
+  return TOLD.some((key) => affects(`${SECTION}.${key}`)) ? "tell" : "nothing";
 }
 
 /** Replace `~` and `${...}`. What is not known stays as it is, so that the message about it can be understood. */

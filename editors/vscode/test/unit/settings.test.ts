@@ -91,6 +91,7 @@ void test("the server is told the settings of each folder, and nothing about whe
     "logLevel",
     "run",
     "select",
+    "showSyntaxErrors",
     "workspaceDiagnostics",
   ]);
   assert.deepEqual(options.workspaces, [{ workspace: "file:///a", ...serverSettings(folder) }]);
