@@ -245,6 +245,33 @@ class Base:
     assert codes(tmp_path, "runner.py") == ["TML201"]
 
 
+CHOSEN = """
+import torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self, net: nn.Module):
+        self.net = net
+        self.values = self._plain
+
+    def plan(self, states):
+        WITH
+            return self.values(states)
+
+    def _plain(self, states):
+        self.net.eval()
+        return self.net(states).detach()
+"""
+
+
+@pytest.mark.parametrize(("around", "found"), [(OFF, False), (ON, True)])
+def test_a_method_that_is_called_under_another_name(around: str, found: bool, tmp_path: Path) -> None:
+    write(tmp_path, {"agent.py": CHOSEN.replace("WITH", around)})
+
+    assert bool(check(tmp_path, "agent.py")) is found
+
+
 def test_all_callers_count(tmp_path: Path) -> None:
     """One call with gradients on is enough; so is none at all."""
     write(tmp_path, {"pkg/__init__.py": "", "pkg/evaluate.py": VALIDATE})

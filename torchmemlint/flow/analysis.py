@@ -335,7 +335,8 @@ def _bind_parameters(it: Interpreter, function: Function, self_value: Value | No
         if isinstance(star, cst.Param):
             it.state.vars[star.name.value] = Unknown(made=it.origin(star), path=star.name.value)
     if hooked:
-        _bind_hook(it, parameters, function, self_value is not None)
+        taken = [p for p in (*params.posonly_params, *params.params) if p.default is None]
+        _bind_hook(it, taken, function, self_value is not None)
 
 
 def _bind_hook(it: Interpreter, parameters: list[cst.Param], function: Function, is_method: bool) -> None:

@@ -16,6 +16,7 @@ class Work:
     callee: str  # source text of what is called
     target: str  # what its result is assigned to, "return" where it is returned
     computes: bool  # it runs a module, or a backward
+    guarded: bool  # with gradients off
 
 
 @dataclass(eq=False, slots=True)

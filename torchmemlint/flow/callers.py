@@ -85,7 +85,7 @@ class Callers:
             for site in _mentions(program, function):
                 match self._is_call(site, function):
                     case True:
-                        certain.append(site)
+                        certain += _by_another_name(site) or [site]
                     case None if site.called:
                         possible.append(site)
         if function.cls is not None and self._is_only_definition(function):
@@ -173,6 +173,21 @@ def _mentions(program: Program, function: Function) -> Iterator[CallSite]:
     names = {local for local, imported in program.imported.items() if imported.rpartition(".")[2] == function.name}
     for name in sorted({function.name, *names}):
         yield from call_sites.find(program, name)
+
+
+def _by_another_name(site: CallSite) -> list[CallSite]:
+    """`self.advance = self._advance_slowly`: the calls of `self.advance` in the file."""
+    if site.called or site.syntax is None or site.function is None or site.function.cls is None:
+        return []
+    names = [
+        target.attr
+        for node in ast.walk(site.syntax)
+        if isinstance(node, ast.Assign) and node.value is site.node
+        for target in node.targets
+        if isinstance(target, ast.Attribute) and dotted(target.value) == "self"
+    ]
+    others = [other for name in names for other in call_sites.find(site.program, name)]
+    return [other for other in others if other.called and dotted(other.node).startswith("self.")]
 
 
 def _is_called_by_name(function: Function) -> bool:

@@ -18,7 +18,18 @@ from torchmemlint.flow.attempts import Attempt, Handler, Work
 from torchmemlint.flow.facts import FailureHeld
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import Function, expression_name
-from torchmemlint.flow.values import Constant, Container, External, FunctionValue, Known, Method, Tensor, Unknown, Value
+from torchmemlint.flow.values import (
+    Constant,
+    Container,
+    External,
+    FunctionValue,
+    Known,
+    Method,
+    Mode,
+    Tensor,
+    Unknown,
+    Value,
+)
 from torchmemlint.knowledge import failures as knowledge
 from torchmemlint.knowledge import operations
 from torchmemlint.syntax.source_module import Site
@@ -59,10 +70,14 @@ def handling(it: Interpreter, node: cst.ExceptHandler | cst.ExceptStarHandler, a
     if isinstance(name, cst.Name):
         it.state.vars[name.value] = Known(_ROLE, it.oid("exception", node), made=site)
     it.frame.handler = handler if it.recording and attempt.calls else outer
+    mode = it.state.mode
+    if mode is Mode.ON and any(work.computes and work.guarded for work in attempt.calls):
+        it.state.mode = Mode.UNKNOWN  # what fails without gradients may differentiate something itself
     try:
         yield
     finally:
         it.frame.handler = outer
+        it.state.mode = mode if it.state.mode is Mode.UNKNOWN else it.state.mode
         if not handler.cleared and not handler.excluded:
             it.facts.failures += handler.stored
 
@@ -83,7 +98,7 @@ def called(it: Interpreter, node: cst.Call, callee: Value, arguments: Arguments,
     """A call in the body of a `try`, or in a handler."""
     if not it.recording:
         return
-    work = Work(it.site(node), text_of(node.func), _target(it), computes)
+    work = Work(it.site(node), text_of(node.func), _target(it), computes, it.state.mode is Mode.OFF)
     attempt = it.frame.attempt
     while attempt is not None:
         attempt.calls.append(work)

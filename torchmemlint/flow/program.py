@@ -57,6 +57,16 @@ class Function:
         owner = self.parent.qualname + "." if self.parent else self.cls.name + "." if self.cls else ""
         return owner + self.name
 
+    @property
+    def is_abstract(self) -> bool:
+        """Does it only raise `NotImplementedError`, for classes that derive from its own to replace?"""
+        body = self.syntax.body if self.syntax is not None else []
+        documented = bool(body) and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+        match body[1:] if documented else body:
+            case [ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name)))]:
+                return name == "NotImplementedError"
+        return False
+
     def decorator_texts(self) -> list[str]:
         """Dotted names of the decorators, calls included ("torch.no_grad")."""
         if self.syntax is not None:
