@@ -423,7 +423,7 @@ class Program:
 def _shows_layers(cls: ClassInfo, depth: int) -> bool:
     for ancestor in cls.ancestors():
         program = ancestor.program
-        for path in ancestor.outline.called:
+        for path in sorted(ancestor.outline.called):  # the same files are read in each run
             if _is_layer(program, path) or any(_is_layer(program, inner) for inner in _called_by(program, path)):
                 return True
             qualified = program.qualify(path)

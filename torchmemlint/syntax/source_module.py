@@ -91,8 +91,11 @@ class Piece:
     def statement_span(self, inside: Span) -> Span:
         """The innermost statement around a span; of a compound statement only its header."""
         best: Span | None = None
-        for _, _, node in self._parsed().ranges.values():
-            if not isinstance(node, cst.BaseSmallStatement | cst.BaseCompoundStatement):
+        ranges = self._parsed().ranges
+        first, last = inside.start.row - self.first_row + 1, inside.end.row - self.first_row + 1
+        for node in self._parsed().statements:
+            (row, _), (last_row, _), _ = ranges[id(node)]
+            if row > first or last_row < last:
                 continue
             span = self.span(node)
             if not span.contains(inside):

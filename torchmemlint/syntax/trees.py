@@ -22,6 +22,7 @@ class Tree:
 
     module: cst.Module
     _ranges: CodeRanges | None = field(default=None, repr=False)
+    _statements: list[cst.CSTNode] | None = field(default=None, repr=False)
 
     @property
     def ranges(self) -> CodeRanges:
@@ -29,6 +30,14 @@ class Tree:
         if self._ranges is None:
             self._ranges = code_ranges(self.module)
         return self._ranges
+
+    @property
+    def statements(self) -> list[cst.CSTNode]:
+        """All statements, those within others before these."""
+        if self._statements is None:
+            nodes = (node for _, _, node in self.ranges.values())
+            self._statements = [n for n in nodes if isinstance(n, cst.BaseSmallStatement | cst.BaseCompoundStatement)]
+        return self._statements
 
 
 class Trees:
