@@ -19,6 +19,10 @@ export default tseslint.config(
     },
   },
   {
+    files: ["test/browser/python/*.js"],
+    languageOptions: { sourceType: "commonjs", globals: { require: "readonly", exports: "writable" } },
+  },
+  {
     files: ["**/*.mjs"],
     languageOptions: {
       globals: { console: "readonly", process: "readonly", URL: "readonly", setTimeout: "readonly", Buffer: "readonly", document: "readonly", fetch: "readonly" },

@@ -13,6 +13,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
+import { createVSIX } from "@vscode/vsce";
 import { install } from "./install.mjs";
 
 const { values } = parseArgs({
@@ -78,6 +79,31 @@ async function started(address) {
     }
   }
   throw new Error("code-server did not start");
+}
+
+/** A notebook whose second cell sums losses with their graphs. */
+function notebook() {
+  const cell = (source) => ({ cell_type: "code", execution_count: null, metadata: {}, outputs: [], source });
+  return JSON.stringify({
+    nbformat: 4,
+    nbformat_minor: 5,
+    metadata: { language_info: { name: "python" } },
+    cells: [
+      cell("import torch\nfrom torch import nn\nmodel = nn.Linear(2, 2)\ntotal = 0.0"),
+      cell("for x, y in loader:\n    loss = nn.functional.mse_loss(model(x), y)\n    loss.backward()\n    total += loss\nprint(total)"),
+    ],
+  });
+}
+
+/** The interpreter beside `torchmemlint`, unless PYTHON names one, if it has torchmemlint. */
+function interpreter(executable) {
+  const python = process.env.PYTHON ?? path.join(path.dirname(executable), "python");
+  try {
+    execFileSync(python, ["-c", "import torchmemlint.server.app"], { stdio: "ignore", cwd: work });
+    return python;
+  } catch {
+    return null;
+  }
 }
 
 function makeVsix() {
@@ -191,7 +217,7 @@ async function fileHas(text, present = true) {
   assert.fail(`${program} ${present ? "has not got" : "still has"} ${text}`);
 }
 
-async function scenario(page) {
+async function scenario(page, python) {
   const window = new Window(page);
 
   step("a file is opened; the problems are underlined");
@@ -300,6 +326,24 @@ async function scenario(page) {
   await window.set({});
   await window.squiggles("warning").first().waitFor({ timeout: 30000 });
 
+  step("the cells of a notebook");
+  await window.open("train.ipynb");
+  await page.locator(".notebookOverlay .squiggly-warning").first().waitFor({ timeout: 30000 });
+  await page.waitForTimeout(300);
+  await window.shoot("vscode-notebook");
+  await window.open("train.py");
+
+  if (python === null) {
+    console.log("    no interpreter with torchmemlint: PYTHON names one");
+  } else {
+    step("the interpreter that is chosen in the Python extension goes before the PATH");
+    await window.set({ "python.defaultInterpreterPath": python });
+    await window.statusSays(/from the Python environment/);
+    await window.squiggles("warning").first().waitFor({ timeout: 30000 });
+    await window.set({});
+    await window.statusSays(/from the PATH/);
+  }
+
   step("an executable that is none is said, and the next place taken");
   await window.set({ "torchmemlint.path": ["/bin/false"] });
   await window.squiggles("warning").first().waitFor({ timeout: 30000 });
@@ -336,9 +380,13 @@ async function main() {
   const browserPath = process.env.CHROMIUM ?? execFileSync("which", ["chromium"], { encoding: "utf8" }).trim();
   assert.ok(existsSync(vsix), vsix);
   cpSync(path.join(extension, "..", "example"), project, { recursive: true });
+  writeFileSync(path.join(project, "train.ipynb"), notebook());
   settings({});
 
-  step("the extension is installed");
+  step("the extension is installed, and a stand-in for the Python extension");
+  const stand = path.join(work, "python.vsix");
+  await createVSIX({ cwd: path.join(here, "python"), packagePath: stand, allowMissingRepository: true, skipLicense: true });
+  execFileSync(process.execPath, entry("--install-extension", stand, ...where()), { stdio: "pipe" });
   execFileSync(process.execPath, entry("--install-extension", vsix, ...where()), { stdio: "pipe" });
   const port = await freePort();
   // VS Code takes its PATH from what a login shell says.
@@ -356,7 +404,7 @@ async function main() {
     await page.goto(`http://127.0.0.1:${port}/?folder=${project}`);
     await page.locator(".monaco-workbench").waitFor({ timeout: 60000 });
     await page.locator(".explorer-folders-view .monaco-list-row", { hasText: "train.py" }).first().waitFor({ timeout: 60000 });
-    await scenario(page);
+    await scenario(page, interpreter(executable));
     console.log(`All ${number} steps. Screenshots: ${images}`);
   } catch (error) {
     await page.screenshot({ path: path.join(images, "failure.png") });
