@@ -170,17 +170,16 @@ class LocalNames:
             self._note(node)
 
     def _note(self, node: cst.CSTNode) -> None:
-        match node:
-            case cst.Assign(targets=targets, value=value):
-                for target in targets:
-                    self._written.update(id(name) for name in _names(target.target))
-                    for name in _bound(target.target):
-                        self._assigned.setdefault(name, []).append(value)
-            case cst.For(target=target):
-                self._written.update(id(name) for name in _names(target))
-            case cst.Name(value=name):
-                if not self._is_label(node):
-                    self._loads.setdefault(name, []).append(node)
+        if type(node) is cst.Name:  # `isinstance` is slow on these classes where the answer is no
+            if not self._is_label(node):
+                self._loads.setdefault(node.value, []).append(node)
+        elif type(node) is cst.Assign:
+            for target in node.targets:
+                self._written.update(id(name) for name in _names(target.target))
+                for name in _bound(target.target):
+                    self._assigned.setdefault(name, []).append(node.value)
+        elif type(node) is cst.For:
+            self._written.update(id(name) for name in _names(node.target))
 
     def _is_label(self, node: cst.Name) -> bool:
         """An attribute's or keyword's name, or what is assigned to."""

@@ -61,7 +61,7 @@ _MAX_ROUNDS_DEPTH = 4  # deeper loops are walked once
 def execute_body(it: Interpreter, body: cst.BaseSuite | Sequence[cst.CSTNode]) -> None:
     """Walk the statements of a suite until one ends the way."""
     it.pulse()
-    statements = body.body if isinstance(body, cst.BaseSuite) else body
+    statements = body.body if type(body) is cst.IndentedBlock or isinstance(body, cst.BaseSuite) else body
     for statement in statements:
         if it.state.dead:
             return
@@ -329,7 +329,7 @@ def _fold(
     added: Value | None = None,
 ) -> Value:
     """The target's new value; a fact when it still holds the graph that it had in an earlier iteration."""
-    if isinstance(target, cst.Tuple | cst.List):
+    if type(target) is cst.Tuple or type(target) is cst.List:
         return _fold_parts(it, node, target, value, value_node)
     if augmented and added is not None and isinstance(target, cst.Attribute) and it.recording:
         it.outliving |= it.identities(added)

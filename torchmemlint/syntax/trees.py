@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import warnings
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import libcst as cst
@@ -35,9 +36,13 @@ class Tree:
     def statements(self) -> list[cst.CSTNode]:
         """All statements, those within others before these."""
         if self._statements is None:
-            nodes = (node for _, _, node in self.ranges.values())
-            self._statements = [n for n in nodes if isinstance(n, cst.BaseSmallStatement | cst.BaseCompoundStatement)]
+            self._statements = [node for _, _, node in self.ranges.values() if _is_statement(type(node))]
         return self._statements
+
+
+@cache  # `isinstance` is slow on these classes where the answer is no
+def _is_statement(kind: type[cst.CSTNode]) -> bool:
+    return issubclass(kind, cst.BaseSmallStatement | cst.BaseCompoundStatement)
 
 
 class Trees:
