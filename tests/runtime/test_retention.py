@@ -197,6 +197,25 @@ def test_checkpoints_are_not_computed_again() -> None:
     assert found["scores"].nbytes >= 4 * 64 + 5 * 4
 
 
+def test_what_a_method_belongs_to() -> None:
+    class Recorder:
+        def __init__(self) -> None:
+            self.outputs: list[torch.Tensor] = []
+
+        def hook(self, module: nn.Module, inputs: object, output: torch.Tensor) -> None:
+            self.outputs.append(output)
+
+    def program(step: Callable[[], None]) -> None:
+        callbacks = [Recorder().hook]
+        for _ in range(6):
+            callbacks[0](nn.Identity(), (), torch.ones(64))
+            step()
+
+    holder = holders_of(program)["callbacks[0].__self__.outputs"]  # as the source could write it
+    assert (holder.kind, holder.nbytes) == ("attribute", 5 * 256)
+    assert text_of(holder) == "self.outputs.append(output)"
+
+
 def test_what_a_graph_held_is_known_when_it_is_gone() -> None:
     def evaluate() -> float:
         weight = nn.Parameter(torch.ones(64, 64))

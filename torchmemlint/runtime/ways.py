@@ -152,7 +152,9 @@ def _step(way: Way, parent: Any, child: Any) -> Way:
                     return _element(way, str(number)) if fields is None else _attribute(way, parent, fields[number])
         case set() | frozenset():
             return _element(way, "…")
-        case types.CellType() | types.MethodType() | types.FunctionType():
+        case types.MethodType():
+            return replace(way, text=f"{way.text}.__self__") if child is parent.__self__ else way
+        case types.CellType() | types.FunctionType():
             return way
         case types.GeneratorType() | types.CoroutineType() | types.AsyncGeneratorType():
             frame = getattr(parent, "gi_frame", None) or getattr(parent, "cr_frame", None)
