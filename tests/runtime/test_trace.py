@@ -3,37 +3,13 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 pytest.importorskip("torch")
+from tests.runtime.schemas import TRACE, validate
 from torchmemlint.cli.main import main
-
-SCHEMAS = [
-    json.loads((files(package) / name).read_text(encoding="utf-8"))
-    for package, name in (
-        ("torchmemlint.report", "schema.json"),
-        ("torchmemlint.runtime", "schema.json"),
-        ("torchmemlint.runtime", "trace_schema.json"),
-    )
-]
-
-
-def validate(report: Any) -> None:
-    """Hold a report against its schema, where there is what does it (not in the environments of older torch)."""
-    try:
-        import jsonschema
-        import referencing
-    except ImportError:
-        return
-    resources = [(schema["$id"], referencing.Resource.from_contents(schema)) for schema in SCHEMAS]
-    registry = referencing.Registry().with_resources(resources)
-    jsonschema.Draft202012Validator.check_schema(SCHEMAS[-1])
-    jsonschema.Draft202012Validator(SCHEMAS[-1], registry=registry).validate(report)
-
 
 LEAKING = """
 import torch
@@ -87,7 +63,7 @@ def test_what_grows_is_told(
     written = ["trace", "--isolated", "--backend", "simulated", "--output-format", "json", "-o", "report.json"]
     assert main([*written, "train.py"]) == 1
     report = json.loads((tmp_path / "report.json").read_text())
-    validate(report)
+    validate(report, TRACE)
     assert report["growing"]
     assert report["run"]["backend"] == "simulated"
     inputs, losses = report["leaks"]
