@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from editors.setting import EDITORS, ROOT
+from torchmemlint import __version__
 from torchmemlint.server.settings import ClientSettings, read_settings
 
-tomllib = pytest.importorskip("tomllib")
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+REGISTRY = "https://registry.npmjs.org/"
 COMMAND = ["torchmemlint", "server"]
 PAGE = (ROOT / "docs" / "editors.md").read_text()
 
@@ -92,3 +97,24 @@ def test_the_pictures_are_there() -> None:
     for document in (ROOT / "README.md", ROOT / "docs" / "editors.md"):
         for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", document.read_text()):
             assert (document.parent / picture).is_file(), picture
+
+
+def test_the_extension_is_of_one_piece_with_the_linter() -> None:
+    manifest = json.loads((EDITORS / "vscode" / "package.json").read_text())
+    assert manifest["version"] == __version__
+    assert (EDITORS / "vscode" / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+    lock = json.loads((EDITORS / "vscode" / "package-lock.json").read_text())
+    assert lock["version"] == __version__
+    for name, package in lock["packages"].items():
+        assert package.get("resolved", REGISTRY).startswith(REGISTRY), name
+
+
+def test_every_command_of_the_extension_is_registered_and_told() -> None:
+    manifest = json.loads((EDITORS / "vscode" / "package.json").read_text())
+    code = (EDITORS / "vscode" / "src" / "commands.ts").read_text()
+    page = (EDITORS / "vscode" / "README.md").read_text()
+    for command in manifest["contributes"]["commands"]:
+        assert f'"{command["command"]}":' in code
+        assert f"| {command['category']}: {command['title']} |" in page
+    for setting in manifest["contributes"]["configuration"]["properties"]:
+        assert f"| `{setting}` |" in page

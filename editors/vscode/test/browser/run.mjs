@@ -95,9 +95,9 @@ function notebook() {
   });
 }
 
-/** The interpreter beside `torchmemlint`, unless PYTHON names one, if it has torchmemlint. */
+/** The interpreter beside `torchmemlint`, unless TORCHMEMLINT_PYTHON names one, if it has torchmemlint. */
 function interpreter(executable) {
-  const python = process.env.PYTHON ?? path.join(path.dirname(executable), "python");
+  const python = process.env.TORCHMEMLINT_PYTHON ?? path.join(path.dirname(executable), "python");
   try {
     execFileSync(python, ["-c", "import torchmemlint.server.app"], { stdio: "ignore", cwd: work });
     return python;
@@ -334,7 +334,7 @@ async function scenario(page, python) {
   await window.open("train.py");
 
   if (python === null) {
-    console.log("    no interpreter with torchmemlint: PYTHON names one");
+    console.log("    no interpreter with torchmemlint: TORCHMEMLINT_PYTHON names one");
   } else {
     step("the interpreter that is chosen in the Python extension goes before the PATH");
     await window.set({ "python.defaultInterpreterPath": python });

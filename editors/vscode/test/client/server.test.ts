@@ -336,9 +336,9 @@ void suite("the real server", { skip: none, timeout: 60_000 }, () => {
   });
 });
 
-/** The interpreter that the executable stands beside, or the one that `PYTHON` names. */
-const interpreter = process.env.PYTHON ?? path.join(path.dirname(found?.command ?? ""), "python");
-const probed = await findServer(wishes({ path: [], interpreters: [{ path: interpreter, from: "PYTHON" }] }), {
+/** The interpreter that the executable stands beside, or the one that `TORCHMEMLINT_PYTHON` names. */
+const interpreter = process.env.TORCHMEMLINT_PYTHON ?? path.join(path.dirname(found?.command ?? ""), "python");
+const probed = await findServer(wishes({ path: [], interpreters: [{ path: interpreter, from: "TORCHMEMLINT_PYTHON" }] }), {
   ...thisMachine(),
   env: { ...process.env, PATH: "" },
 });
