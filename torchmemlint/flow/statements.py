@@ -282,10 +282,11 @@ def _rebind_item(it: Interpreter, target: cst.Subscript, new: Value) -> None:
         it.element_keys.setdefault(owner.oid, set()).add(key)
         it.state.heap[(owner.oid, key)] = new
         it.written((owner.oid, key))
-    elif isinstance(owner, Tensor):
+        return
+    path = containers.path_with_key(target, _key_value(it, target))
+    if isinstance(owner, Tensor) and (owner.exact or not path):
         containers.in_place_item(it, target, owner, new)
     else:
-        path = containers.path_with_key(target, _key_value(it, target))
         if path:
             it.state.vars[path] = new
         it.use(new, Use.STORED)
