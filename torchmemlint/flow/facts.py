@@ -551,6 +551,7 @@ class FileFacts:
     entry_makers: set[Origin] = field(default_factory=set)  # calls of which a backward runs through entries
     shrunk: set[int] = field(default_factory=set)  # containers that elements are deleted from
     live_parameters: set[Origin] = field(default_factory=set)  # function parameters that callers give a graph to
+    handed_in: dict[Function, set[Origin]] = field(default_factory=dict)  # what arguments are made from
     given_inside: dict[Function, set[Origin]] = field(default_factory=dict)  # graphs in containers that callers give
     leaves: set[Origin] = field(default_factory=set)  # parameters and inputs that gradients are wanted for
     cached: list[CachedResult] = field(default_factory=list)

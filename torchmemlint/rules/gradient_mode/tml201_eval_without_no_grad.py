@@ -235,10 +235,10 @@ def _within(call: ModuleCall) -> bool:
 
 def _kept(facts: FileFacts, call: ModuleCall) -> Link | None:
     for collection in facts.collections:
-        if call.origin in collection.value.origins:
+        if call.origin in collection.value.origins and collection.loop in call.scope.loops:
             return (collection.site, f"the result goes into `{collection.container}` in every iteration")
     for fold in facts.folds:
-        if call.origin in fold.value.origins:
+        if call.origin in fold.value.origins and fold.loop in call.scope.loops:
             return (fold.site, f"the result is added to `{fold.target}` in every iteration")
     return None
 

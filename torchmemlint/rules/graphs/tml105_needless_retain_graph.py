@@ -97,6 +97,9 @@ def is_last(facts: FileFacts, backward: Backward) -> bool:
     )
     if not made or (given and not loops and _others_anywhere(facts, backward)):
         return False  # what callers hand in may be differentiated by the other backward
+    function = backward.scope.function
+    if loops and function is not None and not facts.handed_in.get(function, set()).isdisjoint(made):
+        return False  # handed in once, differentiated in every iteration
     if any(origin.index == KEPT for origin in backward.origins - facts.leaves):
         return False
     if isinstance(value, Tensor) and (value.carried or not value.carries_graph):
