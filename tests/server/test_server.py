@@ -127,6 +127,7 @@ async def test_pages(editor) -> None:
         lsp.ExecuteCommandParams("torchmemlint.server.explain", ["TML101"])
     )
     assert "## Why it costs memory" in explained["markdown"]
+    assert (explained["code"], explained["name"]) == ("TML101", "graph-accumulation")
     (page,) = editor.client.shown_documents
     assert page.uri.endswith("/TML101.md")
     about = await editor.client.workspace_execute_command_async(lsp.ExecuteCommandParams("torchmemlint.server.debug"))

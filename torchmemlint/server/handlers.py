@@ -209,7 +209,8 @@ def register(server: Server) -> None:
         if text is None:
             return None
         await server.show_page(code.upper(), text)
-        return {"code": code, "markdown": text}
+        rule = pages.rule_of(code)
+        return {"code": rule.code, "name": rule.name, "markdown": text} if rule is not None else None
 
     @server.command("torchmemlint.server.debug")
     async def debug() -> str:

@@ -10,16 +10,22 @@ from lsprotocol import types as lsp
 from torchmemlint.findings import Finding
 from torchmemlint.report.places import rule_url
 from torchmemlint.rules import docs, registry
+from torchmemlint.rules.base import Rule
 from torchmemlint.server import comments
 
 MAX_PAGES = 2  # shown at one place
 TRIGGERS = ["[", ",", " "]
 
 
+def rule_of(reference: str) -> Rule | None:
+    """The rule of a code or name."""
+    return registry.by_code().get(reference.upper()) or registry.by_name().get(reference.lower())
+
+
 @lru_cache(maxsize=128)
 def page(code: str) -> str | None:
     """The page of a rule in Markdown, None where there is no such rule."""
-    rule = registry.by_code().get(code.upper()) or registry.by_name().get(code.lower())
+    rule = rule_of(code)
     if rule is None:
         return None
     return f"{docs.to_markdown(docs.page(rule))}\n[{rule.code} in the documentation]({rule_url(rule.code)})\n"
