@@ -87,3 +87,20 @@ def test_a_forgotten_job_is_not_done(worker) -> None:
         assert done == []
 
     run(scenario())
+
+
+def test_there_is_a_rest_after_work() -> None:
+    rests = []
+    tired = Worker(rest=lambda: rests.append(1))
+
+    async def scenario() -> None:
+        await tired.submit("a", 0, lambda pulse: None)
+        while not rests:
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(1.5)
+        assert rests == [1]
+
+    try:
+        run(scenario())
+    finally:
+        tired.end()

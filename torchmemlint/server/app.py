@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import platform
 import sys
@@ -364,6 +365,7 @@ def serve() -> None:
     """Serve one client over standard input and output, until it leaves."""
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     server = Server()
+    gc.disable()  # the session collects when there is time
     try:
         server.start_io()
     finally:

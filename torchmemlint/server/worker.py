@@ -20,6 +20,7 @@ Pulse = Callable[[], None]  # raises `Stopped` where the job is no longer wanted
 
 _STACK = 256 * 1024 * 1024  # bytes of address space: parsers are recursive, and threads get little on some systems
 _SWITCH = 0.001  # seconds: how long the analysis may keep the interpreter from whoever answers the client
+_QUIET = 1.0  # seconds without work before there is time to tidy up
 
 
 class Stopped(Exception):  # noqa: N818 (nothing is wrong)
@@ -41,9 +42,13 @@ class _Job(Generic[T]):
 
 
 class Worker:
-    """Runs jobs one after the other, those of the lowest priority number first."""
+    """Runs jobs one after the other, those of the lowest priority number first.
 
-    def __init__(self) -> None:
+    `rest` is called when nothing has come for a while after work.
+    """
+
+    def __init__(self, rest: Callable[[], None] = lambda: None) -> None:
+        self._rest = rest
         self._wake = threading.Condition()
         self._queue: list[_Job[Any]] = []
         self._running: _Job[Any] | None = None
@@ -96,12 +101,16 @@ class Worker:
             self._running.future.cancel()
 
     def _live(self) -> None:
+        rested = True
         while True:
             with self._wake:
                 while not self._queue and not self._ended:
-                    self._wake.wait()
+                    if not self._wake.wait(None if rested else _QUIET) and not rested:
+                        self._rest()
+                        rested = True
                 if self._ended:
                     return
+                rested = False
                 job = self._running = heapq.heappop(self._queue)
             if job.future.cancelled():
                 continue
