@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+import libcst as cst
 import pytest
 
 from torchmemlint.engine.checking import check_text
 from torchmemlint.source.decoding import UnreadableFile
-from torchmemlint.syntax.source_module import MAX_NESTING
+from torchmemlint.syntax.source_module import MAX_NESTING, SourceModule
 
 HEADERS = {
     "    with torch.no_grad:\n        x = 1\n": (2, 2),
@@ -39,3 +41,20 @@ def test_what_is_nested_too_deeply_is_refused(text: str) -> None:
 def test_a_long_chain_of_statements_is_not_deep() -> None:
     text = "import torch\n\n\ndef train(model, x):\n" + "    x = model(x)\n" * 500
     assert check_text(text, Path("a.py"), frozenset(("TML101",))) == []
+
+
+def test_of_a_half_written_file_only_the_definition_around_the_fault_is_tried_again(monkeypatch) -> None:
+    tried: list[str] = []
+    real = cst.parse_module
+    monkeypatch.setattr(cst, "parse_module", lambda text: tried.append(text) or real(text))
+    text = "import torch\n\n\ndef f():\n    pass\n\n\n@g\ndef h(x):\n    return (x\n\n\nclass A:\n    pass\n"
+    with pytest.raises(UnreadableFile):
+        SourceModule(text, Path("a.py"))
+    assert tried == ["@g\ndef h(x):\n    return (x\n\n\n"]
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="reads the syntax itself")
+def test_syntax_newer_than_the_running_python_is_read_by_libcst() -> None:
+    text = "import torch\n\n\nclass A:\n    pass\n\n\ndef first[T](x: list[T]) -> T:\n    return x[0]\n\n\ny = 1\n"
+    (piece,) = SourceModule(text, Path("a.py")).pieces
+    assert len(piece.module.body) == 4

@@ -22,6 +22,7 @@ from torchmemlint.syntax.trees import PARSING, Tree, Trees
 
 MAX_NESTING = 300  # levels of statements and expressions in each other; people write less than 50
 _MAX_BRACKETS = 200  # as many as Python itself takes
+_DEFINITION = re.compile(r"(?:async\s+def|def|class)\s")
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -201,12 +202,25 @@ def _split_by_libcst(text: str, path: Path, reason: Exception) -> list[Piece]:
     if not isinstance(reason, SyntaxError) or _brackets(text) > _MAX_BRACKETS:
         raise _unreadable(reason) from reason  # libcst's parser would end the process
     try:
+        # A whole file takes libcst long, and most texts that Python cannot read are half written, or Python 2.
+        cst.parse_module(_around(text, reason.lineno or 1))
         module = cst.parse_module(text)
     except Exception as error:
         raise _unreadable(reason) from error
     piece = Piece(text, 1, "code", "", None, path)
     piece._tree = Tree(module)
     return [piece]
+
+
+def _around(text: str, row: int) -> str:
+    """The definition at the top level that a row lies in, or what stands there between two of them."""
+    lines = _lines(text)
+    row = min(row, len(lines))
+    first = next((n for n in range(row, 0, -1) if _DEFINITION.match(lines[n - 1])), 1)
+    while first > 1 and lines[first - 2].startswith("@"):
+        first -= 1
+    after = (n for n in range(row + 1, len(lines) + 1) if _DEFINITION.match(lines[n - 1]) or lines[n - 1][:1] == "@")
+    return "".join(lines[first - 1 : next(after, len(lines) + 1) - 1])
 
 
 def _brackets(text: str) -> int:
