@@ -197,3 +197,13 @@ def test_what_has_no_bytes_is_on_no_accelerator() -> None:
 def test_an_unknown_backend_is_refused() -> None:
     with pytest.raises(ValueError, match="rocm"), track_memory("rocm"):
         pass
+
+
+def test_graphs_from_before_are_left_as_they_are() -> None:
+    layer = torch.nn.Linear(64, 64)
+    earlier = checkpoint(lambda x: layer(x).relu().sum(), torch.ones(8, 64, requires_grad=True), use_reentrant=False)
+    with track_memory() as m:
+        x = torch.ones(100)
+    assert (m.peak, m.live) == (400, 400)
+    assert earlier.requires_grad
+    del x

@@ -58,8 +58,12 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
         return self._hooked
 
     def settle(self) -> None:
-        """Claim what can only be told by looking: the gradients that parameters hold, and graphs without a backward."""
-        self.claim_saved(one for one in gc.get_objects() if issubclass(type(one), torch.Tensor))
+        """Claim what can only be told by looking: the gradients that parameters hold, and graphs without a backward.
+
+        Graphs from before are left alone: asking a checkpointed one for what it saved would compute it.
+        """
+        tensors = (one for one in gc.get_objects() if issubclass(type(one), torch.Tensor))
+        self.claim_saved(one for one in tensors if self._tracker.index_of(one) is not None)
         for parameter in list(self._tracker.parameters.values()):
             if parameter.grad is not None:
                 self._tracker.claim(parameter.grad, Kind.GRADIENT)
