@@ -145,3 +145,31 @@ def test_a_leaf_is_a_sign_and_a_setting_of_a_parameter_is_none() -> None:
     leaf = "import torch\n\ndef start(n):\n    x = torch.zeros(n, requires_grad=True)\n    x += 1\n    return x\n"
     assert walked(leaf) == {"start"}
     assert walked(leaf.replace("torch.zeros", "torch.nn.Parameter").replace("    x += 1\n", "")) == set()
+
+
+DATA = """
+import torch
+from torch.utils.data import Dataset
+
+class Scans(Dataset):
+    def __init__(self, files):
+        self.files = files
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        return self.read(index)
+
+    def read(self, index):
+        return torch.tensor(self.files[index])
+"""
+
+
+def test_a_data_set_on_the_host_is_not_walked() -> None:
+    assert walked(DATA) == set()
+
+
+def test_items_put_on_a_device_are_a_sign() -> None:
+    text = DATA.replace("[index])", "[index]).cuda()")
+    assert walked(text) == {"Scans.__init__", "Scans.__getitem__", "Scans.read"}

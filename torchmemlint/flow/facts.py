@@ -286,6 +286,8 @@ class Loader:
     iterable: bool  # the data set is an iterable one of the project
     qualified: str = "torch.utils.data.DataLoader"
     tests: tuple[tuple[str, bool], ...] = ()  # conditions of the `if` statements around it, False: it is in the else
+    on_accelerator: frozenset[str] = frozenset()  # attributes by which the data set's items name an accelerator
+    placed: Placed | None = None  # in a lambda that collates its batches: a tensor that comes to lie on an accelerator
 
     def get(self, name: str) -> Value | None:
         """The argument of this name."""
@@ -314,6 +316,17 @@ class Transfer:
     loader: Site | None  # the loader whose batch (or part of it, as it came) is moved
     simple: bool  # `.to(device)` / `.cuda()` alone, so that an argument can be added
     whole: bool = False  # all of the batch is moved at once: its class may be the collate function's own
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A tensor that comes to lie on an accelerator: it is moved there, or created there."""
+
+    site: Site
+    scope: Scope
+    text: str
+    tests: tuple[tuple[cst.BaseExpression, bool], ...]  # `if` conditions around, False in their else branches
+    attribute: str = ""  # "device" where `self.device` says where, which is an accelerator for some objects only
 
 
 @dataclass(frozen=True, slots=True)
@@ -513,6 +526,7 @@ class FileFacts:
     loaders: list[Loader] = field(default_factory=list)
     loader_iterations: list[LoaderIteration] = field(default_factory=list)
     transfers: list[Transfer] = field(default_factory=list)
+    placed: list[Placed] = field(default_factory=list)
     activations: list[Activation] = field(default_factory=list)
     in_places: list[InPlace] = field(default_factory=list)
     hazards: list[Hazard] = field(default_factory=list)
@@ -618,6 +632,7 @@ _LISTS = (
     "loaders",
     "loader_iterations",
     "transfers",
+    "placed",
     "activations",
     "in_places",
     "hazards",

@@ -122,6 +122,8 @@ def _slice(program: Program, units: list[Unit], driven: bool, handing: Set[Piece
             alone.add(unit)
         if not program.is_test and (telling.serves(unit) or telling.creates_to_move(unit)):
             alone.add(unit)
+        sampling = telling.samples(unit) if not program.is_test else ()
+        alone.update(one for one in units if one.function in sampling)
         if signs.activates(unit) or signs.overwrites(unit):
             overwriting.add(unit)
         trained = driven and (_is_told(unit, program) or (unit in training and signs.grows(unit)))

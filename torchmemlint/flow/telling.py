@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from torchmemlint.flow.program import Program
+from torchmemlint.flow import datasets
+from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.signs import Unit
 from torchmemlint.knowledge import checkpoints, operations, services
 from torchmemlint.syntax.outline import dotted
@@ -24,6 +25,16 @@ def loads(unit: Unit, program: Program) -> bool:
 def serves(unit: Unit) -> bool:
     """Is the allocator's cache emptied, or debugging switched on?"""
     return not _SERVING.isdisjoint(unit.outline.calls)
+
+
+def samples(unit: Unit) -> set[Function]:
+    """The functions of the file by which a data set makes its items, where one of these puts tensors on devices."""
+    if unit.name not in datasets.SAMPLING or unit.cls is None:
+        return set()
+    reached = set(datasets.reached(unit.function))
+    if not any("device" in f.outline.names or not f.outline.calls.isdisjoint(_MOVING) for f in reached):
+        return set()
+    return reached if datasets.is_map_style(unit.cls) else set()
 
 
 def creates_to_move(unit: Unit) -> bool:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import libcst as cst
 
 from torchmemlint.flow import attributes, containers, creation, gathered, micro_batches, overwriting, statements
-from torchmemlint.flow.arguments import Arguments, flag
-from torchmemlint.flow.facts import Activation, Transfer, Use
+from torchmemlint.flow.arguments import Argument, Arguments, flag
+from torchmemlint.flow.facts import Activation, Placed, Transfer, Use
 from torchmemlint.flow.graphs import proven, tensor_from, through
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.values import (
@@ -18,6 +18,7 @@ from torchmemlint.flow.values import (
     Device,
     External,
     Graph,
+    Instance,
     Kind,
     Known,
     Mode,
@@ -115,6 +116,8 @@ def moved(it: Interpreter, node: cst.Call, owner: Value, name: str, arguments: A
                 isinstance(owner, Known) and owner.qualified == "whole",
             )
         )
+    if isinstance(owner, Known | Tensor | Unknown):
+        _placed(it, node, device, arguments.find("device", "0"))
     if isinstance(owner, Known):
         return replace(owner, qualified="computed") if batch else owner
     if isinstance(owner, Tensor):
@@ -132,6 +135,23 @@ def moved(it: Interpreter, node: cst.Call, owner: Value, name: str, arguments: A
         kind=owner.kind if name in ("cpu", "cuda") else Kind.UNKNOWN if owner.kind is Kind.DISCRETE else owner.kind,
         parameter_of=owner.parameter_of,
     )
+
+
+def _placed(it: Interpreter, node: cst.Call, device: Device, given: Argument | None) -> None:
+    """A tensor comes to lie on a device: a fact, where that is an accelerator or an attribute of the object's."""
+    if not it.recording or device is Device.HOST:
+        return
+    attribute = _own_attribute(it, given.node) if given is not None and device is Device.UNKNOWN else ""
+    if attribute or device is Device.ACCELERATOR:
+        it.facts.placed.append(Placed(it.site(node), it.scope, text_of(node), it.frame.tests, attribute))
+
+
+def _own_attribute(it: Interpreter, node: cst.BaseExpression) -> str:
+    """ "device" of `self.device` in a method of an object that is no module, else ""."""
+    match node:
+        case cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=name)) if owner == it.frame.self_name:
+            return name if isinstance(it.frame.self_value, Instance) else ""
+    return ""
 
 
 def device_of(it: Interpreter, name: str, arguments: Arguments, node: cst.Call) -> Device:
@@ -303,6 +323,8 @@ def factory(it: Interpreter, node: cst.Call, name: str, arguments: Arguments, de
     made = it.site(node)
     given = arguments.get("device")
     where = device_of_value(given) if given is not None else device
+    if given is not None:
+        _placed(it, node, where, arguments.find("device"))
     kind = Kind.DISCRETE if name in torch_api.DISCRETE_FACTORIES else Kind.FLOAT
     dtype = arguments.get("dtype")
     if isinstance(dtype, External):

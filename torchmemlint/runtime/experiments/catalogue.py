@@ -54,6 +54,14 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment("TML402", "a loader that does not pin", Effect.TIME, loading.unpinned, _LOADING, note=_GPU_ONLY),
     Experiment("TML403", "a copy that waits", Effect.TIME, loading.blocking_transfer, _LOADING, note=_GPU_ONLY),
     Experiment("TML404", "workers started for each epoch", Effect.TIME, loading.respawned_workers, _LOADING),
+    Experiment(
+        "TML406",
+        "samples put on the device one by one",
+        Effect.PEAK,
+        loading.samples_on_device,
+        _LOADING,
+        note="without workers; the context that each worker takes on the device is not modelled",
+    ),
     Experiment("TML501", "a mask made on the host", Effect.HOST_PEAK, allocation.host_then_device, Size()),
     Experiment("TML502", "the cache emptied for each step", Effect.SEGMENTS, allocation.emptied_cache, _LARGE),
     Experiment(

@@ -1,4 +1,4 @@
-"""Data loading: TML401 to TML404. What these rules are about is time, and for two of them only a GPU shows it."""
+"""Data loading: TML401 to TML404, whose subject is time (for two of them only a GPU shows it), and TML406."""
 
 from __future__ import annotations
 
@@ -28,6 +28,18 @@ class Prepared(Dataset[tuple[torch.Tensor, int]]):
         for _ in range(4):
             raw = raw.sin().cumsum(0)
         return raw[0], index % CLASSES
+
+
+class Placed(Prepared):
+    """The same, with the features on a device already."""
+
+    def __init__(self, bench: Bench, batches: int, device: torch.device) -> None:
+        super().__init__(bench, batches)
+        self.device = device
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        features, label = super().__getitem__(index)
+        return features.to(self.device), label
 
 
 def _train(bench: Bench, loader: DataLoader[tuple[torch.Tensor, int]], model: nn.Module, *, waits: bool = True) -> None:
@@ -78,3 +90,15 @@ def respawned_workers(bench: Bench) -> object:
         for batch, _target in loader:
             model(batch.to(bench.device)).mean().backward()
     return model
+
+
+def samples_on_device(bench: Bench) -> object:
+    """Samples put on the device one by one, where the batch is made of them; or the batch in one copy."""
+    where = torch.device("cpu") if bench.good else bench.device
+    loader = DataLoader(Placed(bench, bench.size.steps, where), batch_size=bench.size.batch)
+    batches = iter(loader)
+    largest = torch.zeros((), device=bench.device)
+    for _ in bench.turns(len(loader)):
+        features, _target = next(batches)
+        largest = torch.maximum(largest, features.to(bench.device).amax())
+    return largest
