@@ -78,9 +78,10 @@ def without_expectations(text: str) -> str:
 
 
 def codes_for(path: Path) -> frozenset[str]:
-    """The rules that a fixture is checked with: those of its own family, and of the families checked with it."""
-    digits = next(group for group in CHECKED_TOGETHER if path.parent.name[3] in group)
-    return frozenset(rule.code for rule in RULES if rule.code[3] in digits)
+    """The rules that a fixture is checked with: its own, and of its family and those checked with it what is on."""
+    own = path.parent.name[:6]
+    digits = next(group for group in CHECKED_TOGETHER if own[3] in group)
+    return frozenset(rule.code for rule in RULES if rule.code == own or (rule.on and rule.code[3] in digits))
 
 
 def check(path: Path, text: str) -> list[Finding]:

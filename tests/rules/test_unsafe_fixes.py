@@ -38,10 +38,30 @@ PERSISTENT = {
         "DataLoader(Flowers(), batch_size=32, num_workers=4, persistent_workers=True)",
     ),
 }
+DETACHED = {
+    "TML205-tensor-data-attribute/bad_clipped.py": (
+        "            with torch.no_grad():\n                p.clamp_(-bound, bound)",
+        "            with torch.no_grad():\n                p *= 0.999",
+        "    with torch.no_grad():\n        for p in critic.parameters():\n            p.mul_(0.5)",
+    ),
+    "TML205-tensor-data-attribute/bad_copied.py": (
+        "{loss.detach().item():.3f}",
+        "            with torch.no_grad():\n                slow.copy_(rate * fast.data + (1 - rate) * slow.data)",
+        "vector_norm(p.detach())",
+    ),
+    "TML205-tensor-data-attribute/bad_initialised.py": (
+        "    with torch.no_grad():\n        layer.weight.normal_(0, 0.02)",
+        "    nn.init.zeros_(layer.bias)",
+        "        with torch.no_grad():\n            self.scale.uniform_(-1, 1)",
+        "        with torch.no_grad():\n            self.centres[0] = 0",
+    ),
+}
 
 
 @pytest.mark.parametrize(
-    ("name", "written"), (FROZEN | PERSISTENT).items(), ids=lambda part: part if isinstance(part, str) else ""
+    ("name", "written"),
+    (FROZEN | PERSISTENT | DETACHED).items(),
+    ids=lambda part: part if isinstance(part, str) else "",
 )
 def test_it_is_made_when_unsafe_fixes_are_asked_for(name: str, written: tuple[str, ...]) -> None:
     path = FIXTURES / name

@@ -82,6 +82,8 @@ def _of_tensor(it: Interpreter, node: cst.Attribute, owner: Tensor, name: str, c
     if name in torch_api.METADATA_ATTRIBUTES:
         return NUMBER
     if name == "data":
+        if owner.exact and owner.certain:
+            it.facts.data_owners[it.site(node)] = owner, it.state.mode
         return cut(it, node, owner, ".data")
     if name == "grad":
         return Tensor(Graph.NONE, producer="grad", made=it.site(node))

@@ -557,6 +557,7 @@ class FileFacts:
     spent: dict[Origin, list[tuple[Site, Loops]]] = field(default_factory=dict)  # backwards that free the graph
     renewed: dict[LoopMark, set[Origin]] = field(default_factory=dict)  # what a generator makes for each iteration
     given_to_backward: dict[Site, CallSite] = field(default_factory=dict)  # what is returned -> a caller differentiates
+    data_owners: dict[Site, tuple[Tensor, Mode]] = field(default_factory=dict)  # `x.data` -> x
 
     effects: dict[Function | None, set[str]] = field(default_factory=dict)
     training_again: dict[tuple[Function | None, int], list[Site]] = field(default_factory=dict)  # `module.train()`

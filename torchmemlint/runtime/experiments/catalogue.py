@@ -84,6 +84,7 @@ WITHOUT: dict[str, str] = {
     "TML000": "about files, not about memory",
     "TML001": "about comments, not about memory",
     "TML002": "about comments, not about memory",
+    "TML205": "about gradients that are wrong without a word",
     "TML302": "about results that are wrong or a backward that raises",
     "TML507": "about figures that are misnamed",
 }
