@@ -2,6 +2,7 @@
 
     python tools/impact.py                        # on the host, and on simulated CUDA
     python tools/impact.py --backend cuda         # on a machine with a GPU
+    python tools/impact.py --missing              # only the experiments that have no figures yet
     python tools/documents.py                     # put the table into docs/impact.md
 
 A backend's figures replace those of its last run; the others stay, with their machine and date.
@@ -23,6 +24,7 @@ WITHOUT_GPU = ("cpu", "simulated")
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--backend", action="append", choices=[*WITHOUT_GPU, "cuda"], help="may be given again")
+    parser.add_argument("--missing", action="store_true", help="keep the figures that there are, and their date")
     choices = parser.parse_args()
     import torch
 
@@ -32,10 +34,16 @@ def main() -> int:
     torch.set_num_threads(1)
     kept = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     for backend in choices.backend or WITHOUT_GPU:
+        before = {one["title"]: one for one in kept[backend]["outcomes"]} if choices.missing else {}
         outcomes = []
         for experiment in catalogue.of_backend(backend):
-            outcomes.append(measure(experiment, backend).to_json())
-            print(f"{backend}: {experiment.code} {experiment.title}", file=sys.stderr)
+            if experiment.title not in before:
+                before[experiment.title] = measure(experiment, backend).to_json()
+                print(f"{backend}: {experiment.code} {experiment.title}", file=sys.stderr)
+            outcomes.append(before[experiment.title])
+        if choices.missing:
+            kept[backend]["outcomes"] = outcomes
+            continue
         kept[backend] = {
             "backend": outcomes[0]["backend"],
             "torch": torch.__version__,

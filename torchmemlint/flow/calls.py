@@ -21,6 +21,7 @@ from torchmemlint.flow import (
     overwriting,
     tensors,
     training,
+    zeroing,
 )
 from torchmemlint.flow.arguments import Argument, Arguments, evaluate_arguments
 from torchmemlint.flow.facts import Use, WeakCall
@@ -114,6 +115,8 @@ BUILTINS = library.BUILTINS
 def method(it: Interpreter, node: cst.Call, callee: Method, arguments: Arguments) -> Value:
     """A method of a value that the project does not define."""
     name = callee.name
+    if name in zeroing.NAMES:
+        zeroing.met(it, node, callee, arguments)
     promised = contracted.method(it, node, callee, arguments)
     if promised is not None:
         return promised

@@ -500,6 +500,22 @@ class ServiceCall:
         return next((given[name] for name in names if name in given), None)
 
 
+@dataclass(frozen=True, slots=True)
+class GradientsZeroed:
+    """Gradients set to zero in place: they stay allocated."""
+
+    site: Site
+    scope: Scope
+    callee: str  # source text of what is called
+    parameter: str  # the loop's variable, or "zero_grad"
+    shown: str  # what shows that the loop runs over parameters; "" for zero_grad
+    updates: bool  # the loop makes the optimizer's step itself
+    root: Function | None  # the function in whose analysis it was seen
+    order: int  # position in the order of evaluation of `root`
+    tests: tuple[tuple[cst.BaseExpression, bool], ...]  # `if` conditions around, callers' included
+    statement: cst.CSTNode | None  # the simple statement that it stands in, where that was noted
+
+
 @dataclass(slots=True)
 class FileFacts:
     """Everything known about one file."""
@@ -539,6 +555,7 @@ class FileFacts:
     device_results: dict[Site, DeviceResults] = field(default_factory=dict)
     initial: set[Site] = field(default_factory=set)  # values that parameters are made from
     services: dict[tuple[Site, Loops], ServiceCall] = field(default_factory=dict)
+    gradients_zeroed: dict[tuple[Site, Function | None], GradientsZeroed] = field(default_factory=dict)
     checkpoint_loads: list[CheckpointLoad] = field(default_factory=list)
     loaded: set[Origin] = field(default_factory=set)  # what was read from files
     saved_files: set[tuple[Function | None, str]] = field(default_factory=set)  # source texts of paths, by function

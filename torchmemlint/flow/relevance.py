@@ -15,7 +15,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 
-from torchmemlint.flow import idle, signs, telling
+from torchmemlint.flow import idle, signs, telling, zeroing
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.signs import Unit
 from torchmemlint.knowledge import failures
@@ -120,7 +120,7 @@ def _slice(program: Program, units: list[Unit], driven: bool, handing: Set[Piece
     for unit in units:
         if failing and signs.handles_failures(unit):
             alone.add(unit)
-        if not program.is_test and (telling.serves(unit) or telling.creates_to_move(unit)):
+        if not program.is_test and (telling.serves(unit) or telling.creates_to_move(unit) or zeroing.is_met(unit)):
             alone.add(unit)
         sampling = telling.samples(unit) if not program.is_test else ()
         alone.update(one for one in units if one.function in sampling)

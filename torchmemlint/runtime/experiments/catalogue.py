@@ -68,6 +68,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "TML504", "a checkpoint loaded to the device", Effect.PEAK, allocation.loaded_where_it_was_saved, _CHECKPOINT
     ),
     Experiment("TML508", "features collected on the device", Effect.GROWTH, allocation.collected_results, Size()),
+    Experiment("TML601", "gradients zeroed in place", Effect.PEAK, training_step.zeroed_gradients, Size()),
     Experiment("TML605", "anomaly detection left on", Effect.TIME, training_step.anomaly_detection, Size()),
     Experiment(
         "TML701",

@@ -1,0 +1,44 @@
+"""Unsafe fixes of the rules on allocation and the training step: the fixtures' own tests do not apply them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchmemlint.engine.checking import check_text
+from torchmemlint.findings import Finding
+from torchmemlint.fixes.apply import fix_text
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+WRITTEN = {
+    "TML601-gradients-zeroed-in-place/bad_explicit.py": (
+        "        optimizer.zero_grad(set_to_none=True)",
+        "            optimizer.zero_grad(True)",
+        "self.generator.zero_grad(set_to_none=True)",
+        "solver.zero_grad(set_to_none=True)",
+    ),
+    "TML601-gradients-zeroed-in-place/bad_by_hand.py": (
+        "parameter.grad = None",
+        "weight.grad = None",
+        "p.grad = None",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_it_is_made_when_unsafe_fixes_are_asked_for(name: str) -> None:
+    path = FIXTURES / name
+    text = path.read_text()
+
+    def check(text: str) -> list[Finding]:
+        return check_text(text, path, frozenset({name[:6]}))
+
+    findings = check(text)
+    assert not fix_text(text, findings, check, unsafe=False).applied
+
+    result = fix_text(text, findings, check, unsafe=True)
+
+    assert len(result.applied) == len(WRITTEN[name])
+    assert all(part in result.text and part not in text for part in WRITTEN[name])
+    assert check(result.text) == []
