@@ -23,8 +23,8 @@ def loads(unit: Unit, program: Program) -> bool:
 
 
 def serves(unit: Unit) -> bool:
-    """Is the allocator's cache emptied, or debugging switched on?"""
-    return not _SERVING.isdisjoint(unit.outline.calls)
+    """Is the allocator's cache emptied, garbage collected, or debugging switched on?"""
+    return not _SERVING.isdisjoint(unit.outline.calls) or not services.COLLECT.isdisjoint(unit.outline.called)
 
 
 def samples(unit: Unit) -> set[Function]:

@@ -16,6 +16,9 @@ EMPTY_CACHE = frozenset(
         "torch.accelerator.memory.empty_cache",
     }
 )
+COLLECT = frozenset({"gc.collect"})
+# Who turns the collector off, or takes objects out of its sight, runs it when it suits.
+COLLECTOR_CHOSEN = frozenset({"gc.disable", "gc.freeze", "gc.set_threshold"})
 # Who asks for these measures memory, and wants to start from an empty cache.
 MEASURING = frozenset(
     f"torch.{backend}.{name}"
@@ -32,5 +35,5 @@ ANOMALY_CONTEXT = frozenset({"torch.autograd.detect_anomaly", "torch.autograd.an
 RECORDING = frozenset({"torch.cuda.memory._record_memory_history", "torch.cuda._record_memory_history"})
 RECORDED = frozenset({"torch.cuda.memory._dump_snapshot", "torch.cuda.memory._snapshot", "torch.cuda.memory_snapshot"})
 
-NOTED = EMPTY_CACHE | MEASURING | ANOMALY_SWITCH | ANOMALY_CONTEXT | RECORDING | RECORDED
+NOTED = EMPTY_CACHE | COLLECT | COLLECTOR_CHOSEN | MEASURING | ANOMALY_SWITCH | ANOMALY_CONTEXT | RECORDING | RECORDED
 REPORTED = EMPTY_CACHE | ANOMALY_SWITCH | ANOMALY_CONTEXT | RECORDING

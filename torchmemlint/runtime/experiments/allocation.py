@@ -1,7 +1,8 @@
-"""Allocation: TML501, TML502, TML504, TML508."""
+"""Allocation: TML501–TML504, TML508."""
 
 from __future__ import annotations
 
+import gc
 import tempfile
 from pathlib import Path
 
@@ -32,6 +33,19 @@ def emptied_cache(bench: Bench) -> object:
         optimizer.step()
         if not bench.good and bench.device.type == "cuda":
             torch.cuda.empty_cache()
+    return optimizer
+
+
+def collected_garbage(bench: Bench) -> object:
+    """`gc.collect()` after each step of a training."""
+    model = perceptron(bench)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in bench.turns():
+        optimizer.zero_grad()
+        model(examples(bench)).square().mean().backward()
+        optimizer.step()
+        if not bench.good:
+            gc.collect()
     return optimizer
 
 

@@ -64,6 +64,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     Experiment("TML501", "a mask made on the host", Effect.HOST_PEAK, allocation.host_then_device, Size()),
     Experiment("TML502", "the cache emptied for each step", Effect.SEGMENTS, allocation.emptied_cache, _LARGE),
+    Experiment("TML503", "garbage collected for each step", Effect.TIME, allocation.collected_garbage, Size()),
     Experiment(
         "TML504", "a checkpoint loaded to the device", Effect.PEAK, allocation.loaded_where_it_was_saved, _CHECKPOINT
     ),
