@@ -1,4 +1,4 @@
-"""Allocation: TML501–TML504, TML508."""
+"""Allocation: TML501, TML502, TML503, TML504, TML508."""
 
 from __future__ import annotations
 
