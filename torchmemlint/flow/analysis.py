@@ -12,6 +12,7 @@ from torchmemlint.flow import (
     annotated,
     calls,
     closing,
+    formulas,
     gradient_modes,
     inheritance,
     lightning,
@@ -68,6 +69,7 @@ def analyse(
     it.evaluators = EVALUATORS
     it.executors = EXECUTORS
     it.evaluated = overwriting.made
+    it.noted = formulas.note
     it.body_executor = statements.execute_body
     if pulse is not None:
         it.pulse = pulse
@@ -226,10 +228,12 @@ def _walk_function(it: Interpreter, function: Function) -> None:
     it.steps = it.steps_beyond = 0
     _bind_parameters(it, function, self_value)
     it.active.append(function)
+    it.formula = formulas.begun(it, function)
     try:
         statements.execute_body(it, function.node.body)
     finally:
         it.active.pop()
+        it.formula = None
     _leave(it, function, frame)
 
 

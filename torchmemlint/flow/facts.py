@@ -33,6 +33,7 @@ from torchmemlint.syntax.source_module import Site, SourceModule
 if TYPE_CHECKING:
     from torchmemlint.flow.call_sites import CallSite
     from torchmemlint.flow.callers import Callers
+    from torchmemlint.flow.formulas import Formula
     from torchmemlint.flow.interpreter import Interpreter
     from torchmemlint.flow.program import ClassInfo, Function, Program
 
@@ -562,6 +563,7 @@ class FileFacts:
     copied_at: dict[Origin, Site] = field(default_factory=dict)  # loaded value -> where it is copied from
     module_shown: dict[Origin, Step] = field(default_factory=dict)  # loaded value -> what shows that it is a module
     step_outputs: list[StepOutput] = field(default_factory=list)
+    formulas: dict[Function, Formula] = field(default_factory=dict)  # of functions that may write out too much
     trainers: list[TrainerBuilt] = field(default_factory=list)
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
     uses: dict[Origin, Use] = field(default_factory=dict)

@@ -15,7 +15,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 
-from torchmemlint.flow import idle, signs, telling, zeroing
+from torchmemlint.flow import idle, signs, telling, written_out, zeroing
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.signs import Unit
 from torchmemlint.knowledge import failures
@@ -124,6 +124,8 @@ def _slice(program: Program, units: list[Unit], driven: bool, handing: Set[Piece
             alone.add(unit)
         sampling = telling.samples(unit) if not program.is_test else ()
         alone.update(one for one in units if one.function in sampling)
+        if not program.is_test and written_out.shows(unit.outline, unit.cls):
+            alone.add(unit)
         if signs.activates(unit) or signs.overwrites(unit):
             overwriting.add(unit)
         trained = driven and (_is_told(unit, program) or (unit in training and signs.grows(unit)))

@@ -9,6 +9,7 @@ from torchmemlint.runtime.experiments import (
     gradient_mode,
     graphs,
     loading,
+    materialisation,
     training_step,
 )
 from torchmemlint.runtime.experiments.base import Experiment, Size
@@ -50,6 +51,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         _IMAGES,
         note="in training the peak lies where the ReLU's copy is gone already",
     ),
+    Experiment("TML309", "the logarithm of a softmax", Effect.PEAK, materialisation.log_of_softmax, Size()),
     Experiment("TML401", "a loader without workers", Effect.TIME, loading.without_workers, _LOADING),
     Experiment("TML402", "a loader that does not pin", Effect.TIME, loading.unpinned, _LOADING, note=_GPU_ONLY),
     Experiment("TML403", "a copy that waits", Effect.TIME, loading.blocking_transfer, _LOADING, note=_GPU_ONLY),

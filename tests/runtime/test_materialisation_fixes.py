@@ -1,0 +1,98 @@
+"""What rules about written-out tensors say to use instead, computed: results and gradients agree to rounding."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from torchmemlint.engine.checking import check_text
+from torchmemlint.findings import Finding
+from torchmemlint.fixes.apply import fix_text
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+LABELS = torch.tensor([0, 2, 1, 2, 0, 1])
+
+Given = tuple[object, ...]
+PLAYS: dict[str, dict[str, Callable[[Tensor], Given]]] = {
+    "TML309-unfused-log-softmax/bad_one_expression.py": {
+        "phoneme_loss": lambda scores: (scores, LABELS),
+        "move_loss": lambda scores: (lambda board: board * 2, scores, functional.one_hot(LABELS, 3)),
+        "student_loss": lambda scores: (scores, torch.full((6, 3), 1 / 3), 2.0),
+    },
+}
+"""The functions of fixtures that a fix changes, with what they are given."""
+
+
+def fixed(name: str) -> str:
+    """The fixture's text after all its fixes."""
+    path = FIXTURES / name
+
+    def check(text: str) -> list[Finding]:
+        return check_text(text, path, frozenset({name[:6]}))
+
+    text = path.read_text()
+    findings = check(text)
+    assert not fix_text(text, findings, check, unsafe=False).applied
+    result = fix_text(text, findings, check, unsafe=True)
+    assert len(result.applied) == len([f for f in findings if f.fix is not None and f.fix.edits])
+    assert not [f for f in check(result.text) if f.fix is not None and f.fix.edits]
+    return result.text
+
+
+def loaded(text: str) -> types.ModuleType:
+    module = types.ModuleType("fixture_under_proof")
+    exec(compile(text, module.__name__, "exec", dont_inherit=True), vars(module))
+    return module
+
+
+@pytest.mark.parametrize("name", PLAYS)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_an_unsafe_fix_keeps_results_and_gradients_to_rounding(name: str, seed: int) -> None:
+    before, after = loaded((FIXTURES / name).read_text()), loaded(fixed(name))
+    for function, given in PLAYS[name].items():
+        outcomes = []
+        for program in (before, after):
+            torch.manual_seed(seed)
+            scores = torch.randn(6, 3, requires_grad=True)
+            result = getattr(program, function)(*given(scores))
+            result.sum().backward()
+            outcomes.append((result.detach(), scores.grad))
+        torch.testing.assert_close(outcomes[1], outcomes[0])
+
+
+def test_each_changed_function_is_computed() -> None:
+    for name, functions in PLAYS.items():
+        changed = fixed(name)
+        for function in functions:
+            assert _source(changed, function) != _source((FIXTURES / name).read_text(), function)
+
+
+def _source(text: str, function: str) -> str:
+    return text.partition(f"def {function}(")[2].partition("\ndef ")[0]
+
+
+@pytest.mark.parametrize(
+    ("unfused", "fused"),
+    [
+        (lambda x: torch.log(torch.softmax(x, 1)), lambda x: torch.log_softmax(x, 1)),
+        (lambda x: torch.log(torch.softmax(x, 1) + 1e-8), lambda x: torch.log_softmax(x, 1)),
+        (lambda x: torch.softmax(x, 1).clamp(min=1e-8).log(), lambda x: torch.log_softmax(x, 1)),
+        (lambda x: torch.log(torch.sigmoid(x) + 1e-9), functional.logsigmoid),
+        (lambda x: torch.log(1 - torch.sigmoid(x)), lambda x: functional.logsigmoid(-x)),
+    ],
+)
+def test_what_the_page_of_tml309_says_to_be_equal(
+    unfused: Callable[[Tensor], Tensor], fused: Callable[[Tensor], Tensor]
+) -> None:
+    torch.manual_seed(0)
+    scores = torch.randn(64, 10, requires_grad=True)
+    results = [function(scores) for function in (unfused, fused)]
+    gradients = [torch.autograd.grad(result.square().sum(), scores)[0] for result in results]
+    torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-4)

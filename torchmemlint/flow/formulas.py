@@ -1,0 +1,258 @@
+"""What a function computes, operation by operation: for rules about results that need not be written out in memory.
+
+A value is told from others by the place that made it. While a function that shows a sign of such a rule is walked
+(`flow.written_out`), the value of every expression in it is noted; what takes what is worked out when a rule asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchmemlint.flow import written_out
+from torchmemlint.flow.values import Mode, Tensor, Unknown, Value
+from torchmemlint.knowledge import torch_api
+from torchmemlint.syntax.outline import dotted_text
+from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.walking import children
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.interpreter import Interpreter
+    from torchmemlint.flow.program import Function
+
+_LOOKS = torch_api.METADATA_ATTRIBUTES | torch_api.METADATA
+_LAYER = "torch.nn."
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """The value that an expression had when the walk last came by."""
+
+    node: cst.BaseExpression
+    value: Tensor | Unknown
+    mode: Mode
+
+    @property
+    def made(self) -> Site | None:
+        """The place that made the value; None where it is one of several."""
+        made = self.value.made
+        return made if isinstance(made, Site) or made is None else made.site
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation:
+    """An operation with the tensors that it takes."""
+
+    site: Site
+    name: str  # "softmax" of functions, methods and layers alike; "Subtract"; "getitem"
+    operands: tuple[cst.BaseExpression, ...]  # without keywords; of a layer: of the call
+    keywords: tuple[tuple[str, cst.BaseExpression], ...]
+    mode: Mode
+    layer: Tensor | None = None  # what a layer of torch.nn has made
+    qualified: str = ""  # of a function or layer
+
+    @property
+    def node(self) -> cst.BaseExpression:
+        """The expression."""
+        assert isinstance(self.site.node, cst.BaseExpression)
+        return self.site.node
+
+    def __eq__(self, other: object) -> bool:
+        """Is it the same place?"""
+        return isinstance(other, Operation) and other.site.node is self.site.node
+
+    def __hash__(self) -> int:
+        return id(self.site.node)
+
+    def argument(self, name: str, position: int) -> cst.BaseExpression | None:
+        """The argument of this name or, among the operands, at this position."""
+        for keyword, node in self.keywords:
+            if keyword == name:
+                return node
+        return self.operands[position] if position < len(self.operands) else None
+
+    def keyword(self, name: str) -> cst.BaseExpression | None:
+        """The argument given by this keyword."""
+        return self.argument(name, len(self.operands))
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """A place where a value is taken: by which operation (None: by something else), and as which operand."""
+
+    node: cst.BaseExpression
+    operation: Operation | None
+    index: int = 0  # among the operands; -1: by keyword
+
+
+@dataclass(eq=False)
+class Formula:
+    """The expressions of one function with their values."""
+
+    function: Function
+    noted: dict[int, Noted] = field(default_factory=dict)
+
+    def operations(self) -> Iterator[Operation]:
+        """All operations, as the walk first came to them."""
+        for noted in list(self.noted.values()):
+            operation = self.of(noted.node)
+            if operation is not None and operation.site.node is noted.node:
+                yield operation
+
+    def of(self, node: cst.CSTNode | None) -> Operation | None:
+        """The operation in this function that made the value of an expression; None where that is not known."""
+        noted = self.noted.get(id(node))
+        if noted is None:
+            return None
+        if isinstance(noted.value, Unknown) and isinstance(noted.node, _OPERATIONS):
+            return self._read(noted)  # of what is unknown, `x * 2` may have the identity of `x`
+        made = self.noted.get(id(noted.made.node)) if noted.made is not None else None
+        return self._read(made) if made is not None else None
+
+    def value(self, node: cst.CSTNode | None) -> Tensor | Unknown | None:
+        """The value that was noted of an expression."""
+        noted = self.noted.get(id(node))
+        return noted.value if noted is not None else None
+
+    def takings(self, operation: Operation) -> list[Taking]:
+        """All places where an operation's result is taken, but for looks at its shape and the like."""
+        made = operation.node
+        found: list[Taking] = []
+        name = self._bound_name(made)
+        if name is None:
+            found += self._taken(made)
+        for node in self._names.get(name, []) if name is not None else ():
+            noted = self.noted.get(id(node))
+            if noted is None or noted.made is None:
+                found.append(Taking(node, None))  # not walked, or one of several values
+            elif noted.made.node is made:
+                found += self._taken(node)
+        for noted in self.noted.values():
+            if noted.node is made or noted.made is None or noted.made.node is not made:
+                continue
+            if isinstance(noted.node, cst.Attribute | cst.Subscript) or (
+                isinstance(noted.node, cst.Name) and noted.node.value != name
+            ):
+                found += self._taken(noted.node)  # under another name
+        return found
+
+    def _taken(self, node: cst.BaseExpression) -> list[Taking]:
+        around = self._parents.get(id(node))
+        if isinstance(around, cst.Attribute) and around.attr.value in _LOOKS:
+            return []
+        if isinstance(around, cst.Assign) and all(isinstance(t.target, cst.Name) for t in around.targets):
+            return []  # the names are followed
+        above = around
+        if isinstance(above, cst.Arg | cst.Attribute):
+            above = self._parents.get(id(around))
+        operation = self.of(above) if isinstance(above, _OPERATIONS) else None
+        if operation is None or operation.site.node is not above:
+            return [Taking(node, None)]
+        if node in operation.operands:
+            return [Taking(node, operation, operation.operands.index(node))]
+        if any(node is given for _, given in operation.keywords):
+            return [Taking(node, operation, -1)]
+        return [Taking(node, None)]
+
+    def _bound_name(self, node: cst.BaseExpression) -> str | None:
+        """The one name that a statement binds to an expression's value."""
+        around = self._parents.get(id(node))
+        match around:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]):
+                return name
+            case cst.AnnAssign(target=cst.Name(value=name)):
+                return name
+        return None
+
+    @cached_property
+    def _names(self) -> dict[str, list[cst.Name]]:
+        """The places that read each name."""
+        found: dict[str, list[cst.Name]] = {}
+        for below, around in self._inside:
+            if isinstance(below, cst.Name) and not _is_no_reading(below, around):
+                found.setdefault(below.value, []).append(below)
+        return found
+
+    @cached_property
+    def _parents(self) -> dict[int, cst.CSTNode]:
+        """What stands directly around each node; subscripts and the like are no node of their own here."""
+        return {id(below): around for below, around in self._inside}
+
+    @cached_property
+    def _inside(self) -> list[tuple[cst.CSTNode, cst.CSTNode]]:
+        found: list[tuple[cst.CSTNode, cst.CSTNode]] = []
+        pending: list[cst.CSTNode] = [self.function.node.body]
+        while pending:
+            around = pending.pop()
+            for below in children(around):
+                found.append((below, around))
+                pending.append(below)
+        return found
+
+    def _read(self, noted: Noted) -> Operation | None:
+        """An expression as an operation."""
+        node = noted.node
+        site = Site(self.function.piece, node)
+        match node:
+            case cst.BinaryOperation(left=left, operator=operator, right=right):
+                return Operation(site, type(operator).__name__, (left, right), (), noted.mode)
+            case cst.UnaryOperation(operator=operator, expression=operand):
+                return Operation(site, type(operator).__name__, (operand,), (), noted.mode)
+            case cst.Subscript(value=owner):
+                return Operation(site, "getitem", (owner,), (), noted.mode)
+            case cst.Call():
+                return self._read_call(site, node, noted)
+        return None
+
+    def _read_call(self, site: Site, node: cst.Call, noted: Noted) -> Operation | None:
+        if any(argument.star for argument in node.args):
+            return None
+        given = tuple(argument.value for argument in node.args if argument.keyword is None)
+        keywords = tuple((a.keyword.value, a.value) for a in node.args if a.keyword is not None)
+        value, made = noted.value, noted.made
+        own = made is not None and made.node is node
+        if own and isinstance(value, Tensor) and value.producer.startswith(_LAYER):
+            name = value.producer.rpartition(".")[2]
+            return Operation(site, _FUNCTIONAL.get(name, name), given, keywords, noted.mode, value, value.producer)
+        qualified = self.function.program.qualify(dotted_text(node.func))
+        if qualified.startswith("torch."):
+            return Operation(site, qualified.rpartition(".")[2], given, keywords, noted.mode, None, qualified)
+        if isinstance(node.func, cst.Attribute) and id(node.func.value) in self.noted:
+            return Operation(site, node.func.attr.value, (node.func.value, *given), keywords, noted.mode)
+        return None
+
+
+_OPERATIONS = (cst.BinaryOperation, cst.UnaryOperation, cst.Subscript, cst.Call)
+_FUNCTIONAL = {"Softmax": "softmax", "Softmax2d": "softmax", "Sigmoid": "sigmoid", "CrossEntropyLoss": "cross_entropy"}
+
+
+def _is_no_reading(name: cst.Name, around: cst.CSTNode) -> bool:
+    """Is it a target, a keyword, an attribute's name?"""
+    match around:
+        case cst.AssignTarget() | cst.AnnAssign() | cst.Param() | cst.FunctionDef() | cst.ImportAlias():
+            return True
+        case cst.Attribute(attr=attr):
+            return attr is name
+        case cst.Arg(keyword=keyword):
+            return keyword is name
+        case cst.NamedExpr(target=target):
+            return target is name
+    return False
+
+
+def note(it: Interpreter, node: cst.BaseExpression, value: Value) -> None:
+    """Take down the value of an expression."""
+    if it.formula is not None and isinstance(value, Tensor | Unknown):
+        it.formula.noted[id(node)] = Noted(node, value, it.state.mode)
+
+
+def begun(it: Interpreter, function: Function) -> Formula | None:
+    """The formula that a walk of a function fills; None where no rule would ask for it."""
+    if function.program.is_test or not written_out.shows(function.outline, function.cls):
+        return None
+    formula = it.facts.formulas[function] = Formula(function)
+    return formula

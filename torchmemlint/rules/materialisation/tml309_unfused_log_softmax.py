@@ -1,0 +1,173 @@
+"""TML309 unfused-log-softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.formulas import Formula, Operation
+from torchmemlint.flow.values import Mode, Tensor
+from torchmemlint.rules.arguments import replacing
+from torchmemlint.rules.base import Rule
+from torchmemlint.rules.findings import Link, report
+from torchmemlint.syntax.text import code_of, shortened, text_of
+
+_LOGS = frozenset({"log", "log_"})
+_BOUNDING = frozenset({"clamp", "clamp_", "clamp_min", "clip"})
+
+
+@dataclass(frozen=True, slots=True)
+class Unfused:
+    """The logarithm of a softmax or sigmoid that nothing else takes."""
+
+    log: Operation
+    inner: Operation
+    steps: tuple[Operation, ...]  # between the two, outermost first: `+ 1e-8`, `1 - p`, a clamp
+
+    @property
+    def fused(self) -> str:
+        """The name of the operation that computes both at once."""
+        return "log_softmax" if self.inner.name == "softmax" else "logsigmoid"
+
+
+class UnfusedLogSoftmax(Rule):
+    """A softmax or sigmoid is computed only to take its logarithm.
+
+    ## What it does
+    Reports the logarithm of a softmax, also with a small number added or a clamp between the two, and that of a sigmoid
+    where something lies between (`log(sigmoid(x) + eps)`, `log(1 - sigmoid(x))`), in whatever spelling: functions,
+    methods, `nn.Softmax`, one expression or several statements.
+
+    ## Why it costs memory
+    The probabilities are a tensor as large as the logits, and backward keeps them next to their logarithm, which the
+    loss keeps anyway; a number added or a clamp keeps a third one. `log_softmax` keeps its result alone. What it costs
+    beside memory is accuracy: a probability that rounds to zero has a logarithm of minus infinity, which is what the
+    small number is there for. `log(sigmoid(x))` with nothing between keeps one tensor just as `logsigmoid` does, and
+    is not reported.
+
+    ## Example
+    ```python
+    loss = F.nll_loss(torch.log(torch.softmax(logits, dim=-1) + 1e-8), target)
+    ```
+
+    ## Use instead
+    ```python
+    loss = F.nll_loss(torch.log_softmax(logits, dim=-1), target)
+    ```
+
+    ## Fix safety
+    Unsafe: results agree to rounding, except where a probability was zero, whose logarithm is now finite. It is made
+    where the logarithm and the softmax stand in one expression. With a number added, a clamp or a complement between
+    them it is shown and not made, since values below the bound change; `log(1 - sigmoid(x))` is `logsigmoid(-x)`.
+
+    ## When it stays silent
+    The probabilities are used elsewhere, too (returned, summed with their logarithm for an entropy, kept); the softmax
+    was made elsewhere, or is one of a module's own parameters, a gate of a few numbers; more than a constant, a clamp
+    or a complement lies between. An advice where gradients are off, here or in all callers: the second tensor is there
+    for a moment only.
+
+    ## References
+    - [torch.nn.functional.log_softmax](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html)
+    - [torch.nn.functional.logsigmoid](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.logsigmoid.html)
+    """
+
+    code = "TML309"
+    name = "unfused-log-softmax"
+    severity = Severity.WARNING
+    fix = Applicability.UNSAFE
+    why = "the probabilities are kept for backward beside their logarithm"
+
+    def check(self, facts: FileFacts) -> Iterator[Finding]:
+        """Yield logarithms of probabilities that nobody else asks for."""
+        for formula in facts.formulas.values():
+            for log in formula.operations():
+                found = _unfused(formula, log) if log.name in _LOGS else None
+                if found is not None:
+                    off = log.mode is Mode.OFF or facts.enters_without_gradients(formula.function)
+                    yield self._report(facts, found, off)
+
+    def _report(self, facts: FileFacts, found: Unfused, off: bool) -> Finding:
+        inner = found.inner
+        links: list[Link] = [(inner.site, f"`{inner.name}` makes probabilities that only the logarithm takes")]
+        links += [(step.site, "another tensor of the same size") for step in reversed(found.steps)]
+        links.append((found.log.site, f"their logarithm: `{found.fused}` computes it from the logits"))
+        shown = shortened(text_of(found.log.site.node), 50)
+        kept = (2 if found.inner.name == "softmax" else 1) + bool(found.steps)
+        message = f"`{shown}` keeps {kept} tensors of its size for backward: `{found.fused}` keeps one"
+        if off:
+            message = f"`{shown}` makes {len(found.steps) + 2} tensors of its size: `{found.fused}` makes one"
+        return report(
+            self,
+            facts,
+            found.log.site,
+            message,
+            severity=Severity.ADVICE if off else None,
+            evidence=links,
+            fix=_fix(found),
+        )
+
+
+def _unfused(formula: Formula, log: Operation) -> Unfused | None:
+    """The chain from a logarithm down to a softmax or sigmoid, each link taken by the next alone."""
+    steps: list[Operation] = []
+    taken = log
+    while taken.operands:
+        node = _operand(taken) if taken is not log else taken.operands[0]
+        below = formula.of(node)
+        if node is None or below is None or [t.operation for t in formula.takings(below)] != [taken]:
+            return None
+        if below.name in ("softmax", "sigmoid"):
+            alone = below.name == "sigmoid" and not steps
+            if alone or not below.operands or _is_parameter(formula, below.operands[0]):
+                return None
+            return Unfused(log, below, tuple(steps))
+        if _operand(below) is None or len(steps) > 2:
+            return None
+        steps.append(below)
+        taken = below
+    return None
+
+
+def _is_parameter(formula: Formula, node: cst.BaseExpression) -> bool:
+    """A gate or weight of a module's own: as small as it was made, whatever the batch."""
+    value = formula.value(node)
+    return isinstance(value, Tensor) and value.producer == "parameter"
+
+
+def _operand(step: Operation) -> cst.BaseExpression | None:
+    """What a step between the two takes, where it only bounds the probabilities or turns them over."""
+    match step:
+        case Operation(name="Add", operands=(left, right)):
+            return left if _is_small(right) else right if _is_small(left) else None
+        case Operation(name="Subtract", operands=(cst.Integer(value="1") | cst.Float(value="1.0" | "1."), right)):
+            return right
+        case Operation(name=name, operands=(first, *_)) if name in _BOUNDING:
+            return first
+    return None
+
+
+def _is_small(node: cst.BaseExpression) -> bool:
+    """Is it a number against a logarithm of zero: a literal below 0.01, or a name that says so?"""
+    if isinstance(node, cst.Float):
+        return abs(float(node.value)) < 0.01
+    match node:
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
+            return "eps" in name.lower() or "tiny" in name.lower()
+        case cst.BinaryOperation(operator=cst.Power(), left=cst.Integer(), right=cst.UnaryOperation()):
+            return True  # 10 ** -8
+    return False
+
+
+def _fix(found: Unfused) -> Fix:
+    inner, outer = found.inner.site.node, found.log.site.node
+    title = f"Use `{found.fused}`"
+    plain = not found.steps and found.log.operands[0] is inner and inner is not outer
+    if plain and found.inner.layer is None and isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute):
+        function = inner.func.with_changes(attr=cst.Name(found.fused))
+        text = code_of(inner.with_changes(func=function))
+        return Fix(title, Applicability.UNSAFE, replacing(found.log.site, outer, text))
+    return Fix(title, Applicability.HINT)
