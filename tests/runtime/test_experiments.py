@@ -19,6 +19,7 @@ from torchmemlint.runtime.experiments import table
 from torchmemlint.runtime.experiments.base import Experiment, Size, measure
 from torchmemlint.runtime.experiments.catalogue import EXPERIMENTS, WITHOUT, of_backend, of_rule
 from torchmemlint.runtime.experiments.outcome import Effect, Figures, Outcome
+from torchmemlint.runtime.host import private_bytes
 
 SMALL = Size(width=64, depth=4, batch=32, steps=8)
 COUNTED = [one for one in EXPERIMENTS if one.effect in (Effect.GROWTH, Effect.PEAK)]
@@ -57,6 +58,14 @@ def test_what_only_a_device_shows(code: str) -> None:
     assert outcome.saved > 0
     assert outcome.backend.startswith("simulated")
     assert outcome.bad.seconds_per_step is None  # a simulation's time says nothing about a GPU's
+
+
+def test_workers_copy_what_they_read() -> None:
+    if private_bytes() is None:
+        pytest.skip("the system does not tell what a process has to itself")
+    outcome = measure(of_rule("TML405")[0], "cpu", Size(batch=5_000, steps=8))
+    assert outcome.saved is not None
+    assert outcome.saved > 40_000 * 100  # a dict, a text and a number for each, copied by the worker that reads it
 
 
 def test_a_running_loss_holds_exactly_its_graph() -> None:

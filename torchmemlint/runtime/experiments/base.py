@@ -52,6 +52,7 @@ class Bench:
     memory: MemoryUse | None = None
     heap: list[float] | None = None
     segments: int | None = None
+    worker_bytes: int | None = None
 
     def turns(self, steps: int | None = None) -> Iterator[int]:
         """The steps of the program's loop; each is timed, and marked where memory is measured."""
@@ -93,6 +94,7 @@ def _variant(experiment: Experiment, backend: str, *, good: bool) -> tuple[str, 
         host_growth_per_step=_host_growth(experiment, good, name) if experiment.effect is Effect.HOST_GROWTH else None,
         segments_per_step=bench.segments / max(1, experiment.size.steps) if bench.segments is not None else None,
         seconds_per_step=statistics.median(timed.seconds[1:]) if timed is not None and timed.seconds[1:] else None,
+        worker_bytes=bench.worker_bytes,
     )
     return memory.backend.describe(), figures
 

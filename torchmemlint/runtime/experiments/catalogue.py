@@ -16,6 +16,7 @@ from torchmemlint.runtime.experiments.base import Experiment, Size
 from torchmemlint.runtime.experiments.outcome import Effect
 
 _LOADING = Size(width=128, depth=2, batch=32, steps=8)
+_LISTING = Size(batch=10_000, steps=16)
 _IMAGES = Size(depth=6, batch=16, steps=8)
 _CHECKPOINT = Size(width=512, depth=4, steps=4)
 _LARGE = Size(width=512, depth=12, batch=1024, steps=4)  # activations of 2 MiB, in many of the large segments
@@ -56,6 +57,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment("TML402", "a loader that does not pin", Effect.TIME, loading.unpinned, _LOADING, note=_GPU_ONLY),
     Experiment("TML403", "a copy that waits", Effect.TIME, loading.blocking_transfer, _LOADING, note=_GPU_ONLY),
     Experiment("TML404", "workers started for each epoch", Effect.TIME, loading.respawned_workers, _LOADING),
+    Experiment("TML405", "a dict for each sample", Effect.WORKERS, loading.python_objects, _LISTING),
     Experiment(
         "TML406",
         "samples put on the device one by one",
@@ -100,6 +102,7 @@ def of_rule(code: str) -> list[Experiment]:
 
 
 def of_backend(backend: str) -> list[Experiment]:
-    """The experiments that a backend can tell about: a simulation has no time of its own, the host no driver."""
-    left_out = {"simulated": Effect.TIME, "cpu": Effect.SEGMENTS}.get(backend)
-    return [experiment for experiment in EXPERIMENTS if experiment.effect is not left_out]
+    """The experiments that a backend can tell about: a simulation has no time and no processes of its own,
+    the host no driver."""
+    left_out = {"simulated": (Effect.TIME, Effect.WORKERS), "cpu": (Effect.SEGMENTS,)}.get(backend, ())
+    return [experiment for experiment in EXPERIMENTS if experiment.effect not in left_out]

@@ -1,14 +1,17 @@
-"""Data loading: TML401 to TML404, whose subject is time (for two of them only a GPU shows it), and TML406."""
+"""Data loading: TML401 to TML404, whose subject is time (for two of them only a GPU shows it), TML405 and TML406."""
 
 from __future__ import annotations
+
+from multiprocessing import get_all_start_methods
 
 import torch
 from torch import nn
 from torch.nn import functional
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, get_worker_info
 
 from torchmemlint.runtime.experiments.base import Bench
 from torchmemlint.runtime.experiments.models import CLASSES, perceptron
+from torchmemlint.runtime.host import private_bytes
 
 WORKERS = 2
 
@@ -40,6 +43,37 @@ class Placed(Prepared):
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
         features, label = super().__getitem__(index)
         return features.to(self.device), label
+
+
+class Listed(Dataset[tuple[int, int]]):
+    """Examples that a listing describes: as a dict for each, or packed into tensors and one long text."""
+
+    def __init__(self, bench: Bench, count: int) -> None:
+        rows = [(f"train/speaker{n % 100:03d}/clip{n:07d}.wav", n * 16_000, n % 5) for n in range(count)]
+        self.count = count
+        self.samples: list[dict[str, str | int]] = []
+        if bench.good:
+            self.width = len(rows[0][0])
+            self.text = "".join(path for path, _, _ in rows)
+            self.numbers = torch.tensor([row[1:] for row in rows])
+        else:
+            self.samples = [{"path": path, "offset": offset, "label": label} for path, offset, label in rows]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> tuple[int, int]:
+        if self.samples:
+            sample = self.samples[index]
+            return len(str(sample["path"])), int(sample["offset"])
+        path = self.text[index * self.width : (index + 1) * self.width]
+        return len(path), int(self.numbers[index, 0])
+
+
+def _with_worker(samples: list[tuple[int, int]]) -> tuple[torch.Tensor, int, int | None]:
+    """A batch, with the worker that made it and the memory that this one has to itself."""
+    info = get_worker_info()
+    return torch.tensor(samples), info.id if info is not None else -1, private_bytes()
 
 
 def _train(bench: Bench, loader: DataLoader[tuple[torch.Tensor, int]], model: nn.Module, *, waits: bool = True) -> None:
@@ -102,3 +136,23 @@ def samples_on_device(bench: Bench) -> object:
         features, _target = next(batches)
         largest = torch.maximum(largest, features.to(bench.device).amax())
     return largest
+
+
+def python_objects(bench: Bench) -> object:
+    """An epoch over many small examples, in workers that are forked from the process that has listed them."""
+    data = Listed(bench, bench.size.batch * bench.size.steps)
+    loader = DataLoader(
+        data,
+        batch_size=bench.size.batch,
+        num_workers=WORKERS,
+        collate_fn=_with_worker,
+        multiprocessing_context="fork" if "fork" in get_all_start_methods() else None,
+    )
+    own: dict[int, int] = {}
+    batches = iter(loader)
+    for _ in bench.turns(len(loader)):
+        _batch, worker, held = next(batches)
+        if held is not None:
+            own[worker] = held
+    bench.worker_bytes = sum(own.values()) if own else None
+    return data

@@ -20,14 +20,16 @@ class Effect(enum.Enum):
     """The host's heap grows with each step."""
     TIME = "time"
     """A step takes longer."""
+    WORKERS = "worker memory"
+    """The worker processes of a loader hold more memory of their own."""
     SEGMENTS = "driver calls"
     """The allocator asks the driver for memory more often in each step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What one variant took: bytes, bytes per step, segments asked of the driver per step, and the median seconds of a
-    step (without the tracker)."""
+    """What one variant took: bytes, bytes per step, segments asked of the driver per step, the median seconds of a
+    step (without the tracker), and the bytes that no other process shares with a loader's workers, all together."""
 
     peak: int
     peak_reserved: int | None
@@ -36,6 +38,7 @@ class Figures:
     host_growth_per_step: float | None
     segments_per_step: float | None
     seconds_per_step: float | None
+    worker_bytes: int | None = None
 
     def of(self, effect: Effect) -> float | None:
         """The figure for an effect; None where it was not measured."""
@@ -50,6 +53,8 @@ class Figures:
                 return self.host_growth_per_step
             case Effect.TIME:
                 return self.seconds_per_step
+            case Effect.WORKERS:
+                return self.worker_bytes
             case Effect.SEGMENTS:
                 return self.segments_per_step
 
