@@ -68,3 +68,16 @@ def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         below = pending.pop()
         yield below
         pending += reversed(children(below))
+
+
+def parents(root: cst.CSTNode) -> dict[int, cst.CSTNode]:
+    """What each node below the root stands in, by the identity of the node."""
+    return {id(child): node for node in inside(root) for child in children(node)}
+
+
+def around(node: cst.CSTNode, above: dict[int, cst.CSTNode]) -> Iterator[cst.CSTNode]:
+    """What a node stands in, from the inside out."""
+    parent = above.get(id(node))
+    while parent is not None:
+        yield parent
+        parent = above.get(id(parent))

@@ -20,6 +20,8 @@ _LISTING = Size(batch=10_000, steps=16)
 _IMAGES = Size(depth=6, batch=16, steps=8)
 _CHECKPOINT = Size(width=512, depth=4, steps=4)
 _LARGE = Size(width=512, depth=12, batch=1024, steps=4)  # activations of 2 MiB, in many of the large segments
+_SMALL_OPERATIONS = Size(width=16, depth=64, batch=4)
+_WEIGHTS = Size(width=512, batch=32)
 _GPU_ONLY = "only a GPU shows it: on the host there is no copy to wait for"
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -43,6 +45,14 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment("TML201", "evaluation with gradients on", Effect.PEAK, gradient_mode.evaluation, Size()),
     Experiment("TML202", "no_grad() as a statement", Effect.PEAK, gradient_mode.statement_without_effect, Size()),
     Experiment("TML203", "a teacher's graph, dropped", Effect.PEAK, gradient_mode.detached_teacher, Size()),
+    Experiment(
+        "TML204",
+        "evaluation under no_grad",
+        Effect.TIME,
+        gradient_mode.strict_evaluation,
+        _SMALL_OPERATIONS,
+        note="no bytes: what inference mode leaves out is work on the host for each operation",
+    ),
     Experiment("TML301", "LeakyReLU out of place", Effect.PEAK, activations.leaky_activation, _IMAGES),
     Experiment(
         "TML301",
@@ -74,6 +84,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     Experiment("TML508", "features collected on the device", Effect.GROWTH, allocation.collected_results, Size()),
     Experiment("TML601", "gradients zeroed in place", Effect.PEAK, training_step.zeroed_gradients, Size()),
+    Experiment("TML602", "a result kept into the next pass", Effect.PEAK, training_step.kept_result, Size()),
+    Experiment("TML603", "a training in float32", Effect.PEAK, training_step.full_precision, Size()),
+    Experiment("TML604", "the state of AdamW", Effect.PEAK, training_step.optimizer_state, _WEIGHTS),
     Experiment("TML605", "anomaly detection left on", Effect.TIME, training_step.anomaly_detection, Size()),
     Experiment(
         "TML701",

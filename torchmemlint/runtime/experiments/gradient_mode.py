@@ -1,4 +1,4 @@
-"""Gradient mode: TML201 to TML203."""
+"""Gradient mode: TML201 to TML204."""
 
 from __future__ import annotations
 
@@ -51,3 +51,13 @@ def detached_teacher(bench: Bench) -> object:
         loss.backward()
         optimizer.step()
     return optimizer
+
+
+def strict_evaluation(bench: Bench) -> object:
+    """An evaluation of many small operations under `no_grad`, or in inference mode."""
+    model = perceptron(bench).eval()
+    right = 0
+    for _ in bench.turns():
+        with torch.inference_mode() if bench.good else torch.no_grad():
+            right += int((model(examples(bench)).argmax(1) == labels(bench)).sum())
+    return right

@@ -1,4 +1,4 @@
-"""The training step: TML601, TML605."""
+"""The training step: TML601 to TML605."""
 
 from __future__ import annotations
 
@@ -30,4 +30,43 @@ def anomaly_detection(bench: Bench) -> object:
             optimizer.zero_grad()
             model(examples(bench)).square().mean().backward()
             optimizer.step()
+    return optimizer
+
+
+def kept_result(bench: Bench) -> object:
+    """A pass without gradients whose results are as large as its activations, each bound until the next is there."""
+    model = perceptron(bench)[:-1].eval()
+    total = 0.0
+    with torch.no_grad():
+        for _ in bench.turns():
+            found = model(examples(bench))
+            total += float(found.mean())
+            if bench.good:
+                del found
+    return total
+
+
+def full_precision(bench: Bench) -> object:
+    """A training in float32, or under autocast in bfloat16."""
+    model = perceptron(bench)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in bench.turns():
+        optimizer.zero_grad()
+        with torch.autocast(bench.device.type, dtype=torch.bfloat16, enabled=bench.good):
+            loss = model(examples(bench)).float().square().mean()
+        loss.backward()
+        optimizer.step()
+    return optimizer
+
+
+def optimizer_state(bench: Bench) -> object:
+    """A training with AdamW, or with SGD and momentum."""
+    model = perceptron(bench)
+    kind = torch.optim.SGD if bench.good else torch.optim.AdamW
+    settings = {"lr": 0.01, "momentum": 0.9} if bench.good else {"lr": 0.01}
+    optimizer = kind(model.parameters(), **settings)
+    for _ in bench.turns():
+        optimizer.zero_grad()
+        model(examples(bench)).square().mean().backward()
+        optimizer.step()
     return optimizer
