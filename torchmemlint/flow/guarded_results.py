@@ -85,6 +85,9 @@ def _keeps_to_itself(facts: FileFacts, block: cst.CSTNode, whole: cst.CSTNode, c
     nodes = list(inside(block))
     if any(isinstance(node, _SILENT) for node in nodes):
         return False
+    passes = {id(call.site.node) for call in calls}
+    if any(isinstance(node, cst.Expr) and id(node.value) in passes for node in nodes):
+        return False  # it is run for what it leaves behind: in hooks, buffers or the module itself
     flow = _Block(facts, block, calls)
     return not any(flow.lets_out(node) for node in nodes) and not flow.used_after(whole)
 

@@ -50,7 +50,8 @@ class NoGradInsteadOfInferenceMode(Rule):
 
     ## When it stays silent
     A tensor is returned, yielded, stored, handed to code that is not understood (metrics among it) or used outside of
-    the block; something is changed in place; the block defines functions; gradients are off for another reason; tests.
+    the block; something is changed in place; a forward pass is run for what it leaves behind (hooks, statistics), and
+    its result dropped; the block defines functions; gradients are off for another reason; tests.
 
     ## References
     - [torch.inference_mode](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad_mode.inference_mode.html)
