@@ -62,9 +62,9 @@ def full_precision(bench: Bench) -> object:
 def optimizer_state(bench: Bench) -> object:
     """A training with AdamW, or with SGD and momentum."""
     model = perceptron(bench)
-    kind = torch.optim.SGD if bench.good else torch.optim.AdamW
-    settings = {"lr": 0.01, "momentum": 0.9} if bench.good else {"lr": 0.01}
-    optimizer = kind(model.parameters(), **settings)
+    optimizer: torch.optim.Optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    if bench.good:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     for _ in bench.turns():
         optimizer.zero_grad()
         model(examples(bench)).square().mean().backward()
