@@ -134,6 +134,19 @@ class Piece:
         shift = self.first_row - 1
         return Span(Position(row + shift, column + 1), Position(last_row + shift, last_column + 1))
 
+    def site_of(self, node: ast.expr | ast.stmt, rows: Sequence[str]) -> Site | None:
+        """The place of a node of the standard parser's tree; `rows` are the file's. None where libcst has no such."""
+
+        def place(row: int, column: int) -> tuple[int, int]:
+            return row - self.first_row + 1, len(rows[row - 1].encode()[:column].decode())
+
+        start = place(node.lineno, node.col_offset)
+        end = place(node.end_lineno or node.lineno, node.end_col_offset or 0)
+        for first, last, found in self._parsed().ranges.values():
+            if first == start and last == end and isinstance(found, cst.BaseExpression | cst.BaseSmallStatement):
+                return Site(self, found)
+        return None
+
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Site:

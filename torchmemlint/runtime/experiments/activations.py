@@ -1,4 +1,4 @@
-"""Activations: TML301."""
+"""Activations: TML301, TML304."""
 
 from __future__ import annotations
 
@@ -29,3 +29,35 @@ def leaky_activation(bench: Bench) -> object:
 def rectified_activation(bench: Bench) -> object:
     """The same with ReLU, whose input autograd does not keep."""
     return _classifier(bench, nn.ReLU)
+
+
+class _Attention(nn.Module):
+    """Self-attention with eight heads, its weights made or not."""
+
+    def __init__(self, width: int, fused: bool) -> None:
+        super().__init__()
+        self.fused = fused
+        self.inward = nn.Linear(width, 3 * width)
+        self.outward = nn.Linear(width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        query, key, value = self.inward(x).unflatten(-1, (3, 8, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+        if self.fused:
+            out = functional.scaled_dot_product_attention(query, key, value)
+        else:
+            scores = query @ key.transpose(-2, -1) * query.size(-1) ** -0.5
+            out = scores.softmax(-1) @ value
+        mixed: torch.Tensor = self.outward(out.transpose(1, 2).flatten(2))
+        return mixed
+
+
+def written_out_attention(bench: Bench) -> object:
+    """Layers of self-attention over 256 positions, trained."""
+    width, rows = bench.size.width, max(1, bench.size.batch // 8)
+    model = nn.Sequential(*(_Attention(width, bench.good) for _ in range(bench.size.depth))).to(bench.device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in bench.turns():
+        optimizer.zero_grad()
+        model(torch.randn(rows, 256, width, device=bench.device)).square().mean().backward()
+        optimizer.step()
+    return optimizer

@@ -15,6 +15,7 @@ from torchmemlint.runtime.experiments import (
 from torchmemlint.runtime.experiments.base import Experiment, Size
 from torchmemlint.runtime.experiments.outcome import Effect
 
+_SEQUENCES = Size(width=128, depth=4, batch=32, steps=4)
 _LOADING = Size(width=128, depth=2, batch=32, steps=8)
 _LISTING = Size(batch=10_000, steps=16)
 _IMAGES = Size(depth=6, batch=16, steps=8)
@@ -63,6 +64,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         note="in training the peak lies where the ReLU's copy is gone already",
     ),
     Experiment("TML309", "the logarithm of a softmax", Effect.PEAK, materialisation.log_of_softmax, Size()),
+    Experiment("TML304", "attention written out", Effect.PEAK, activations.written_out_attention, _SEQUENCES),
     Experiment("TML401", "a loader without workers", Effect.TIME, loading.without_workers, _LOADING),
     Experiment("TML402", "a loader that does not pin", Effect.TIME, loading.unpinned, _LOADING, note=_GPU_ONLY),
     Experiment("TML403", "a copy that waits", Effect.TIME, loading.blocking_transfer, _LOADING, note=_GPU_ONLY),

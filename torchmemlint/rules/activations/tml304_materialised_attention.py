@@ -1,0 +1,127 @@
+"""TML304 materialised-attention."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.attention import search
+from torchmemlint.flow.attention.stages import Attention, Kind
+from torchmemlint.flow.facts import FileFacts
+from torchmemlint.knowledge import versions
+from torchmemlint.rules.activations import fused_edits
+from torchmemlint.rules.base import Rule
+from torchmemlint.rules.findings import Link, is_test, report
+from torchmemlint.rules.loading.loaders import tests_live_here
+from torchmemlint.syntax.source_module import Piece
+
+_FUSED_SINCE = (2, 0)  # F.scaled_dot_product_attention; a function in C++, which the data of releases lacks
+_SCALE_SINCE = (2, 1)  # its argument `scale`
+
+
+class MaterialisedAttention(Rule):
+    """An attention makes the matrix of its weights, where the fused function would not.
+
+    ## What it does
+    Reports attention that is written out: a softmax over the last axis of queries times keys, which meets the values in
+    a second product and is used for nothing else. The products may be `@`, `matmul`, `bmm`, `baddbmm` or `einsum`; in
+    between may be a scale, additive or filling masks, a dropout, casts and reshapes, over as many lines of the function
+    as it takes.
+
+    ## Why it costs memory
+    The scores hold one number for each pair of a query and a key in each head: for 16 heads and 4096 positions that is
+    a GiB per example in 32 bits, and in training the scores after the softmax, the dropout and its mask are kept for
+    backward as well. `F.scaled_dot_product_attention` computes the same in blocks, and keeps one number per query. What
+    the whole saves grows with the square of the length.
+
+    ## Example
+    ```python
+    attn = (q @ k.transpose(-2, -1)) / math.sqrt(q.size(-1))
+    attn = self.drop(attn.softmax(dim=-1))
+    x = attn @ v
+    ```
+
+    ## Use instead
+    ```python
+    x = F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop.p if self.drop.training else 0.0)
+    ```
+
+    ## Fix safety
+    Unsafe: results are the same to rounding, but the fused kernels add up in another order, draw dropout's random
+    numbers in another one, and a row that a mask of `-inf` hides completely gives zeros (NaN before torch 2.5) where it
+    gave NaN; a mask must not have more axes than the scores. A scale is handed on as `scale=` (torch 2.1 and newer)
+    unless it is the default; a dropout counts only while its module trains; a mask that fills with a finite number
+    becomes an additive one, since a boolean one would change rows that are hidden completely (their results stay, but
+    gradients now reach their queries). Tensors of three axes get a fourth, without which torch takes no fused kernel.
+    Where one of the steps has no such counterpart for certain (a mask on scores of another shape, a scale that is a
+    tensor), no fix is offered.
+
+    ## When it stays silent
+    The scores or weights are returned, stored, shown or used a second time; something else than these steps stands
+    between (talking heads, a soft cap, a learned temperature, weights that are scaled or normalised again); what is
+    added to the scores is computed from the queries or keys; the softmax is over another axis; the product runs over
+    positions (channel attention); there is one query only, or the keys are a table of parameters; the file names
+    `scaled_dot_product_attention` or another fused kernel already, or registers hooks; the project supports torch
+    before 2.0 (`target-torch`); files of a test suite.
+
+    ## References
+    - [torch.nn.functional.scaled_dot_product_attention](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html)
+    - [Dao et al. 2022, FlashAttention](https://arxiv.org/abs/2205.14135)
+    """
+
+    code = "TML304"
+    name = "materialised-attention"
+    severity = Severity.WARNING
+    fix = Applicability.UNSAFE
+    why = "the weights of all pairs of positions are in memory, and kept for backward"
+
+    def check(self, facts: FileFacts) -> Iterator[Finding]:
+        """Yield attentions whose weights need not be made."""
+        target = versions.release(facts.target_torch) if facts.target_torch is not None else versions.newest()
+        if target < _FUSED_SINCE or is_test(facts) or tests_live_here(facts.path):
+            return
+        for found in search.find(facts.program):
+            piece = _piece(facts, found)
+            site = piece.site_of(found.product.node, facts.source.rows) if piece is not None else None
+            if piece is None or site is None:
+                continue
+            edits = fused_edits.edits(found, facts.source.rows, with_scale=target >= _SCALE_SINCE)
+            yield report(
+                self,
+                facts,
+                site,
+                "The attention weights are made for one weighted sum: "
+                "`F.scaled_dot_product_attention` computes it without them",
+                evidence=_evidence(found, piece, facts),
+                fix=Fix("Use `F.scaled_dot_product_attention`", Applicability.UNSAFE, edits) if edits else None,
+            )
+
+
+_SAID = {
+    Kind.ADD: "a mask or bias is added to them",
+    Kind.FILL: "a mask fills some of them",
+    Kind.SOFTMAX: "the softmax makes weights of them: a second tensor of that size, which backward needs",
+    Kind.DROPOUT: "the dropout makes a third",
+}
+
+
+def _evidence(found: Attention, piece: Piece, facts: FileFacts) -> list[Link]:
+    said: list[tuple[ast.expr, str]] = [(found.product.node, "one score for each pair of a query and a key")]
+    stages = sorted(found.weights.past(), key=lambda stage: (stage.step.node.lineno, stage.step.node.col_offset))
+    said += [(stage.step.node, _SAID[stage.step.kind]) for stage in stages if stage.step.kind in _SAID]
+    said.append((found.node, "nothing but this sum of values uses them"))
+    places = [(piece.site_of(node, facts.source.rows), text) for node, text in said]
+    return [(site, text) for site, text in places if site is not None]
+
+
+def _piece(facts: FileFacts, found: Attention) -> Piece | None:
+    """The method or top-level statement that the attention stands in."""
+    method = found.cls.methods.get(found.function.name) if found.cls is not None else None
+    if method is not None and method.syntax is found.function:
+        return method.piece
+    row = found.function.lineno
+    for piece in facts.source.pieces:
+        if piece.outline is not None and piece.outline.lineno <= row <= (piece.outline.end_lineno or 0):
+            return piece
+    return None
