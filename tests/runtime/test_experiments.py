@@ -70,6 +70,15 @@ def test_workers_copy_what_they_read() -> None:
     assert outcome.saved > 40_000 * 100  # a dict, a text and a number for each, copied by the worker that reads it
 
 
+def test_each_worker_takes_memory() -> None:
+    if private_bytes() is None:
+        pytest.skip("the system does not tell what a process has to itself")
+    outcome = measure(of_rule("TML407")[0], "cpu")
+    assert outcome.bad.worker_bytes is not None
+    assert outcome.good.worker_bytes is not None
+    assert outcome.bad.worker_bytes > 4 * outcome.good.worker_bytes
+
+
 def test_a_running_loss_holds_exactly_its_graph() -> None:
     outcome = measure(of_rule("TML101")[0], "cpu", SMALL)
     rows, width, depth, classes = SMALL.batch, SMALL.width, SMALL.depth, 10

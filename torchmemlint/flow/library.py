@@ -403,6 +403,11 @@ def _grad(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     return differentiation.gradients(it, node, arguments)
 
 
+def _cpus(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
+    """`os.cpu_count()`: all CPUs of the machine, also those that the process may not use."""
+    return Known("cpus", it.oid(node, it.frame.path), text_of(node), it.site(node))
+
+
 def _exit_stack(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     return Known("exit stack", it.oid(node, it.frame.path), "contextlib.ExitStack", it.site(node))
 
@@ -441,6 +446,10 @@ _HANDLERS: dict[str, Callable[[Interpreter, cst.Call, Arguments], Value]] = {
     "torch.utils.checkpoint.checkpoint": _checkpoint,
     "torch.autograd.grad": _grad,
     "torch.autograd.backward": _grad,
+    "os.cpu_count": _cpus,
+    "multiprocessing.cpu_count": _cpus,
+    "torch.multiprocessing.cpu_count": _cpus,
+    "psutil.cpu_count": _cpus,
     "contextlib.ExitStack": _exit_stack,
     "contextlib.nullcontext": _nullcontext,
     "argparse.ArgumentParser": _argument_parser,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 import libcst as cst
 
 from torchmemlint.flow import tensors
@@ -89,7 +91,7 @@ def add_argument(it: Interpreter, parser: Known, arguments: Arguments) -> None:
     action = arguments.get("action")
     if isinstance(action, Constant) and action.value == "store_true":
         default = Constant(False, True)
-    value = default if isinstance(default, Constant) else NUMBER if default is None else Unknown()
+    value = default if is_setting(default) else NUMBER if default is None else Unknown()
     it.state.heap[(parser.oid, f"argument {name}")] = value
     it.parser_arguments.setdefault(parser.oid, set()).add(name)
 
@@ -99,7 +101,7 @@ def parsed_arguments(it: Interpreter, node: cst.Call, parser: Known, method: str
     oid = it.oid("arguments", parser.oid)
     for name in it.parser_arguments.get(parser.oid, ()):
         value = it.state.heap.get((parser.oid, f"argument {name}"))
-        if isinstance(value, Constant) and value.known:
+        if is_setting(value) and not (isinstance(value, Constant) and not value.known):
             value = Known("default", element=value)
         elif value is not None:
             value = Unknown()
@@ -109,6 +111,11 @@ def parsed_arguments(it: Interpreter, node: cst.Call, parser: Known, method: str
     if method == "parse_known_args":
         return Container(it.oid(node), "tuple", items=(found, Unknown()))
     return found
+
+
+def is_setting(value: Value | None) -> TypeGuard[Constant | Known]:
+    """Is it a constant, or the number of CPUs?"""
+    return isinstance(value, Constant) or (isinstance(value, Known) and value.role == "cpus")
 
 
 def plain(value: Value | None) -> Value | None:

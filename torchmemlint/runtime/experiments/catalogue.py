@@ -18,6 +18,7 @@ from torchmemlint.runtime.experiments.outcome import Effect
 _SEQUENCES = Size(width=128, depth=4, batch=32, steps=4)
 _LOADING = Size(width=128, depth=2, batch=32, steps=8)
 _LISTING = Size(batch=10_000, steps=16)
+_SHORT_LISTING = Size(batch=100, steps=32)
 _IMAGES = Size(depth=6, batch=16, steps=8)
 _CHECKPOINT = Size(width=512, depth=4, steps=4)
 _LARGE = Size(width=512, depth=12, batch=1024, steps=4)  # activations of 2 MiB, in many of the large segments
@@ -78,6 +79,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         _LOADING,
         note="without workers; the context that each worker takes on the device is not modelled",
     ),
+    Experiment("TML407", "sixteen workers instead of two", Effect.WORKERS, loading.many_workers, _SHORT_LISTING),
     Experiment("TML501", "a mask made on the host", Effect.HOST_PEAK, allocation.host_then_device, Size()),
     Experiment("TML502", "the cache emptied for each step", Effect.SEGMENTS, allocation.emptied_cache, _LARGE),
     Experiment("TML503", "garbage collected for each step", Effect.TIME, allocation.collected_garbage, Size()),

@@ -1,4 +1,4 @@
-"""Data loading: TML401 to TML404, whose subject is time (for two of them only a GPU shows it), TML405 and TML406."""
+"""Data loading: TML401 to TML404, whose subject is time (for two of them only a GPU shows it), TML405 to TML407."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from torchmemlint.runtime.experiments.models import CLASSES, perceptron
 from torchmemlint.runtime.host import private_bytes
 
 WORKERS = 2
+MANY = 16
 
 
 class Prepared(Dataset[tuple[torch.Tensor, int]]):
@@ -140,11 +141,20 @@ def samples_on_device(bench: Bench) -> object:
 
 def python_objects(bench: Bench) -> object:
     """An epoch over many small examples, in workers that are forked from the process that has listed them."""
-    data = Listed(bench, bench.size.batch * bench.size.steps)
+    return _epoch_in_workers(bench, Listed(bench, bench.size.batch * bench.size.steps), WORKERS)
+
+
+def many_workers(bench: Bench) -> object:
+    """An epoch over few examples, in few workers or in many."""
+    return _epoch_in_workers(bench, Listed(bench, bench.size.batch * bench.size.steps), WORKERS if bench.good else MANY)
+
+
+def _epoch_in_workers(bench: Bench, data: Listed, workers: int) -> object:
+    """An epoch, with the memory that the workers have to themselves in the end."""
     loader = DataLoader(
         data,
         batch_size=bench.size.batch,
-        num_workers=WORKERS,
+        num_workers=workers,
         collate_fn=_with_worker,
         multiprocessing_context="fork" if "fork" in get_all_start_methods() else None,
     )
