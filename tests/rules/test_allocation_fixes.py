@@ -12,6 +12,13 @@ from torchmemlint.fixes.apply import fix_text
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 WRITTEN = {
+    "TML510-accidental-float64/bad_numpy_default.py": (
+        "torch.from_numpy(np.random.randn(*signal.shape)).float().to(device)",
+        "torch.tensor(mask, dtype=torch.float32).to(device)",
+        'device="cuda", dtype=torch.float32)',
+        "grid.float().cuda(non_blocking=True)",
+    ),
+    "TML510-accidental-float64/bad_cast_there.py": ("torch.from_numpy(padded).float().to(device)",),
     "TML601-gradients-zeroed-in-place/bad_explicit.py": (
         "        optimizer.zero_grad(set_to_none=True)",
         "            optimizer.zero_grad(True)",

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import calls, containers, micro_batches, overwriting
+from torchmemlint.flow import calls, containers, doubles, micro_batches, overwriting
 from torchmemlint.flow.facts import Use
 from torchmemlint.flow.graphs import proven, tensor_from, through
 from torchmemlint.flow.interpreter import Interpreter
@@ -118,6 +118,9 @@ def arithmetic(it: Interpreter, node: cst.CSTNode, left: Value, right: Value, op
         if not (isinstance(left, Tensor) and left.certain) and not (isinstance(right, Tensor) and right.certain):
             result = replace(result, certain=False)
         return proven(it, result, made)
+    for array, other in ((left, right), (right, left)):
+        if isinstance(array, Known) and isinstance(other, Constant) and doubles.is_array(array):
+            return array  # `numpy.random.rand(n) * 0.1`
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _constant_arithmetic(left, right, operator)
     if operator == "Multiply" and (cpus := _multiplied(left, right) or _multiplied(right, left)) is not None:

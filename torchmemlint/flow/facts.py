@@ -517,6 +517,18 @@ class GradientsZeroed:
     statement: cst.CSTNode | None  # the simple statement that it stands in, where that was noted
 
 
+@dataclass(frozen=True, slots=True)
+class DoubleOnDevice:
+    """A tensor of float64 that goes to a device, in numpy's default precision."""
+
+    site: Site  # what moves it, or makes it there
+    scope: Scope
+    array: Site  # where numpy makes it
+    maker: str  # qualified name of the function
+    numbers: int | None  # how many it holds, where that is known
+    taken: Site | None  # the call that makes a tensor of it, where it stands in `site`
+
+
 @dataclass(slots=True)
 class FileFacts:
     """Everything known about one file."""
@@ -556,6 +568,8 @@ class FileFacts:
     device_results: dict[Site, DeviceResults] = field(default_factory=dict)
     initial: set[Site] = field(default_factory=set)  # values that parameters are made from
     services: dict[tuple[Site, Loops], ServiceCall] = field(default_factory=dict)
+    doubles: dict[Site, DoubleOnDevice] = field(default_factory=dict)
+    cast: set[Site] = field(default_factory=set)  # of these moves: what is cast to less as soon as it is there
     gradients_zeroed: dict[tuple[Site, Function | None], GradientsZeroed] = field(default_factory=dict)
     checkpoint_loads: list[CheckpointLoad] = field(default_factory=list)
     loaded: set[Origin] = field(default_factory=set)  # what was read from files

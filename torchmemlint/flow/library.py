@@ -14,6 +14,7 @@ from torchmemlint.flow import (
     containers,
     contracted,
     differentiation,
+    doubles,
     gradient_modes,
     iteration,
     loaders,
@@ -536,6 +537,8 @@ def object_method(it: Interpreter, node: cst.Call, owner: Known, name: str, argu
             return owner
         case contracted.OBJECT, _:
             return unknown_method(it, node, owner, name, "", arguments)
+        case "context", _ if owner.qualified.startswith("numpy."):
+            return doubles.array_method(owner, name) or doubles.drawn(owner, name, it.site(node)) or Unknown()
         case "device" | "context" | "keys", _:
             return Unknown()
     if owner.role in ("iterator", "enumerate", "zip", "items"):

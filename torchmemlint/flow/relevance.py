@@ -15,7 +15,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 
-from torchmemlint.flow import idle, signs, telling, written_out, zeroing
+from torchmemlint.flow import doubles, idle, signs, telling, written_out, zeroing
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.signs import Unit
 from torchmemlint.knowledge import failures
@@ -26,6 +26,8 @@ from torchmemlint.syntax.source_module import Piece
 _TRAINING = frozenset("grad lru_cache cache cached cached_property".split())
 _EVALUATING = frozenset("eval set_grad_enabled from_pretrained from_config from_single_file Variable".split())
 _EVALUATING_TEXT = ".train(False"
+# What shows in a function by itself.
+_TELLING_ALONE = (telling.serves, telling.creates_to_move, zeroing.is_met, doubles.is_met)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ def _slice(program: Program, units: list[Unit], driven: bool, handing: Set[Piece
     for unit in units:
         if failing and signs.handles_failures(unit):
             alone.add(unit)
-        if not program.is_test and (telling.serves(unit) or telling.creates_to_move(unit) or zeroing.is_met(unit)):
+        if not program.is_test and any(tells(unit) for tells in _TELLING_ALONE):
             alone.add(unit)
         sampling = telling.samples(unit) if not program.is_test else ()
         alone.update(one for one in units if one.function in sampling)

@@ -349,6 +349,8 @@ def join(a: Value, b: Value) -> Value:
 
 def _joined_objects(a: Known, b: Known) -> Known:
     """One object or another of one role: what tells them apart is not known."""
+    if a.role == "context":
+        return replace(a, oid=0, made=None, qualified="")
     if a.role == "default":
         return replace(a, element=join(a.element or UNKNOWN, b.element or UNKNOWN))
     if a.role in ("loader", "batch", "dataset", "parts", "device", "training arguments"):

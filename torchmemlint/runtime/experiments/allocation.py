@@ -1,4 +1,4 @@
-"""Allocation: TML501, TML502, TML503, TML504, TML508."""
+"""Allocation: TML501, TML502, TML503, TML504, TML508, TML510."""
 
 from __future__ import annotations
 
@@ -69,3 +69,14 @@ def collected_results(bench: Bench) -> object:
             found = model(examples(bench))
             features.append(found.cpu() if bench.good else found)
     return torch.cat(features).cpu()
+
+
+def noise_in_double(bench: Bench) -> object:
+    """Noise in double precision, as numpy draws it, that makes double precision of the features it is added to."""
+    for _ in bench.turns():
+        features = examples(bench)
+        noise = torch.randn(features.shape, dtype=torch.float64)
+        noise = (noise.float() if bench.good else noise).to(bench.device)
+        for _ in range(bench.size.depth):
+            features = torch.tanh(features + noise)
+    return features

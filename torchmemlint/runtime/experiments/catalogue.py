@@ -87,6 +87,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "TML504", "a checkpoint loaded to the device", Effect.PEAK, allocation.loaded_where_it_was_saved, _CHECKPOINT
     ),
     Experiment("TML508", "features collected on the device", Effect.GROWTH, allocation.collected_results, Size()),
+    Experiment("TML510", "noise in numpy's precision", Effect.PEAK, allocation.noise_in_double, Size()),
     Experiment("TML601", "gradients zeroed in place", Effect.PEAK, training_step.zeroed_gradients, Size()),
     Experiment("TML602", "a result kept into the next pass", Effect.PEAK, training_step.kept_result, Size()),
     Experiment("TML603", "a training in float32", Effect.PEAK, training_step.full_precision, Size()),

@@ -1,0 +1,111 @@
+"""TML510 accidental-float64."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmemlint.flow.doubles import is_asked_for
+from torchmemlint.flow.facts import DoubleOnDevice, FileFacts
+from torchmemlint.rules.arguments import adding
+from torchmemlint.rules.base import Rule
+from torchmemlint.rules.findings import Link, call_method, is_test, report
+from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.text import shortened, text_of
+
+SMALL = 1024  # numbers; less costs next to nothing, whatever their width
+
+
+class AccidentalFloat64(Rule):
+    """numpy's default precision goes to the device: twice the bytes, and everything computed from it.
+
+    ## What it does
+    Reports a tensor that is made by `torch.from_numpy`, `torch.tensor` or `torch.as_tensor` from an array of numpy's
+    default type, float64 (`np.zeros`, `np.random.rand`, `np.linspace` and their like without a dtype), and moved to a
+    device as it is. An advice where it is cast to less right after the move.
+
+    ## Why it costs memory
+    Every number takes eight bytes instead of four on the way to the device and on it. What is computed from such a
+    tensor and one of float32 is float64 as well, so that one mask or noise doubles the activations behind it, and most
+    GPUs compute with it at a fraction of their speed.
+
+    ## Example
+    ```python
+    noise = torch.from_numpy(np.random.randn(batch, length)).to(device)
+    signal = signal + noise
+    ```
+
+    ## Use instead
+    ```python
+    noise = torch.from_numpy(np.random.randn(batch, length)).float().to(device)
+    signal = signal + noise
+    ```
+
+    ## Fix safety
+    Unsafe: numbers are rounded to float32, and so is all that is computed from them. Where double precision is wanted,
+    say so (`dtype=torch.float64`), and the rule is silent.
+
+    ## When it stays silent
+    The file speaks of double precision anywhere (`float64`, `.double()`, `set_default_dtype`): it knows what it does;
+    the array's type is not known (it is read, handed in or computed from other arrays) or given; a single number, which
+    promotes nothing; less than 1024 numbers; the tensor is cast before the move, or by it; where it goes is not known
+    to be a device; tests. `.double()` is never reported: somebody asked for it.
+
+    ## References
+    - [Tensor attributes: type promotion](https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc)
+    - [torch.from_numpy](https://docs.pytorch.org/docs/stable/generated/torch.from_numpy.html)
+    """
+
+    code = "TML510"
+    name = "accidental-float64"
+    severity = Severity.WARNING
+    fix = Applicability.UNSAFE
+    why = "float64 takes twice the bytes of float32, and makes float64 of what is computed with it"
+
+    def check(self, facts: FileFacts) -> Iterator[Finding]:
+        """Yield tensors of numpy's default precision that go to a device."""
+        if is_test(facts) or not facts.doubles or is_asked_for(facts.program):
+            return
+        for double in facts.doubles.values():
+            if double.numbers is not None and double.numbers < SMALL:
+                continue
+            cast = double.site in facts.cast
+            links: list[Link] = [(double.array, f"`{double.maker}` makes float64 unless it is told otherwise")]
+            if double.taken is not None and double.taken != double.site:
+                links.append((double.taken, "the tensor takes over the array's type"))
+            links.append(
+                (double.site, "it goes to the device here, and is cast there" if cast else "it goes to the device here")
+            )
+            yield report(
+                self,
+                facts,
+                double.site,
+                f"`{shortened(text_of(double.site.node), 50)}` brings float64 to the device, numpy's default",
+                severity=Severity.ADVICE if cast else None,
+                evidence=links,
+                fix=_fix(facts, double),
+            )
+
+
+def _fix(facts: FileFacts, double: DoubleOnDevice) -> Fix:
+    edits = _edits(facts, double.taken) if double.taken is not None else _casting(double.site)
+    return Fix("Make it float32 first", Applicability.UNSAFE if edits else Applicability.HINT, edits)
+
+
+def _edits(facts: FileFacts, taken: Site) -> tuple[Edit, ...]:
+    call = taken.node
+    if not isinstance(call, cst.Call):
+        return ()
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value != "from_numpy":
+        return adding(facts, taken, f"dtype={text_of(call.func.value)}.float32")
+    return call_method(taken, "float")
+
+
+def _casting(site: Site) -> tuple[Edit, ...]:
+    """`x.to(device)` becomes `x.float().to(device)`."""
+    match site.node:
+        case cst.Call(func=cst.Attribute(value=receiver)):
+            return call_method(Site(site.piece, receiver, site.serial), "float")
+    return ()
