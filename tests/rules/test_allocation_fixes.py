@@ -15,6 +15,7 @@ WRITTEN = {
     "TML510-accidental-float64/bad_numpy_default.py": (
         "torch.from_numpy(np.random.randn(*signal.shape)).float().to(device)",
         "torch.tensor(mask, dtype=torch.float32).to(device)",
+        "(torch.from_numpy(np.ones((rows, 1000))) - mask).float()",
         'device="cuda", dtype=torch.float32)',
         "grid.float().cuda(non_blocking=True)",
     ),

@@ -20,7 +20,7 @@ from torchmemlint.knowledge import arrays
 from torchmemlint.knowledge.arrays import Maker
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
-from torchmemlint.syntax.text import text_of
+from torchmemlint.syntax.walking import contains
 
 _KEEPING = frozenset(
     "view reshape flatten squeeze unsqueeze transpose permute t expand expand_as clone contiguous repeat roll flip "
@@ -110,7 +110,7 @@ def taken(it: Interpreter, node: cst.Call, name: str, arguments: Arguments, wher
     made = it.site(node)
     it.doubles[made] = array if isinstance(array, Known) else None
     if arguments.find("device") is not None and _is_device(arguments, where, "device"):
-        _note(it, made, made, text_of(node.func))
+        _note(it, made, made)
 
 
 def derived(it: Interpreter, made: Site, name: str, owner: Value) -> None:
@@ -119,6 +119,13 @@ def derived(it: Interpreter, made: Site, name: str, owner: Value) -> None:
         it.doubles[made] = it.doubles[owner.made]
     elif name in ("float", "half", "bfloat16") and isinstance(owner, Tensor) and owner.made in it.facts.doubles:
         it.facts.cast.add(owner.made)  # only after it was moved
+
+
+def combined(it: Interpreter, made: Site, left: Value, right: Value) -> None:
+    """An operator's result is of float64 where one of its operands is a tensor of float64, unless that is a number."""
+    for operand in (left, right):
+        if isinstance(operand, Tensor) and operand.made in it.doubles:
+            it.doubles[made] = it.doubles[operand.made]
 
 
 def moved(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments: Arguments, device: Device) -> None:
@@ -130,7 +137,7 @@ def moved(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments: 
     if (name == "cuda" and not given) or (
         len(given) == 1 and given[0].name in ("0", "device") and _is_device(arguments, device, "device", "0")
     ):
-        _note(it, made, owner.made, text_of(node))
+        _note(it, made, owner.made)
 
 
 def _is_device(arguments: Arguments, device: Device, *names: str) -> bool:
@@ -145,11 +152,11 @@ def _is_device(arguments: Arguments, device: Device, *names: str) -> bool:
     return isinstance(given.value, Unknown | Constant) and dotted_text(given.node).rpartition(".")[2].endswith("device")
 
 
-def _note(it: Interpreter, site: Site, tensor: Site, text: str) -> None:
+def _note(it: Interpreter, site: Site, tensor: Site) -> None:
     array = it.doubles[tensor]
     if not it.recording or array is None or array.made is None:
         return
-    root = _taken_at(tensor.node)
+    root = _taken_at(tensor.node) if contains(site.node, tensor.node) else None
     it.facts.doubles[site] = DoubleOnDevice(
         site, it.scope, array.made, array.qualified, _numbers(array), it.site(root) if root is not None else None
     )

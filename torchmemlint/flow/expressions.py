@@ -107,6 +107,8 @@ def arithmetic(it: Interpreter, node: cst.CSTNode, left: Value, right: Value, op
         made = it.site(node)
         overwriting.operation_called(it, node, operator, [left, right])
         result = tensor_from((left, right), producer=operator, made=made)
+        if it.doubles:
+            doubles.combined(it, made, left, right)
         if result.carried:
             result = replace(result, carried=through(result, Via.ARITHMETIC))
         kinds = {v.kind for v in (left, right) if isinstance(v, Tensor)}
