@@ -86,8 +86,14 @@ def _keeps_to_itself(facts: FileFacts, block: cst.CSTNode, whole: cst.CSTNode, c
     if any(isinstance(node, _SILENT) for node in nodes):
         return False
     passes = {id(call.site.node) for call in calls}
-    if any(isinstance(node, cst.Expr) and id(node.value) in passes for node in nodes):
-        return False  # it is run for what it leaves behind: in hooks, buffers or the module itself
+    read = [node.value for node in nodes if isinstance(node, cst.Name)]
+    for node in nodes:
+        match node:
+            case cst.Expr(value=value) if id(value) in passes:
+                return False  # it is run for what it leaves behind: in hooks, buffers or the module itself
+            case cst.Assign(targets=[target], value=value) if id(value) in passes:
+                if all(read.count(name) == 1 for name in _names(target.target)):
+                    return False
     flow = _Block(facts, block, calls)
     return not any(flow.lets_out(node) for node in nodes) and not flow.used_after(whole)
 
@@ -128,8 +134,12 @@ class _Block:
                 return False
             case cst.Call(func=cst.Name(value=name)) if name in torch_api.READING_BUILTINS:
                 return False
-            case cst.Call() if id(node) in self._modules:
-                return True
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value=method))) if method in torch_api.METADATA:
+                return False
+            case cst.Call(func=cst.Name(value=name)) if name in _ARITHMETIC:
+                pass
+            case cst.Call():
+                return True  # what it runs may be a module
             case cst.Name(value=name):
                 return name in self._tensors
             case cst.Attribute(value=owner, attr=cst.Name(value=name)):
@@ -146,8 +156,7 @@ class _Block:
             case cst.Return(value=cst.BaseExpression() as value):
                 return self._may_be_tensor(value)
             case cst.Assign(targets=targets, value=value):
-                stored = any(not isinstance(target.target, cst.Name | cst.Tuple | cst.List) for target in targets)
-                return stored and self._may_be_tensor(value)
+                return any(_stores(target.target) for target in targets) and self._may_be_tensor(value)
             case cst.AnnAssign(target=target, value=cst.BaseExpression() as value):
                 return not isinstance(target, cst.Name) and self._may_be_tensor(value)
             case cst.AugAssign(target=target, value=value):
@@ -188,6 +197,11 @@ class _Block:
                 case _:
                     pending += children(node)
         return False
+
+
+def _stores(target: cst.CSTNode) -> bool:
+    """Does an assignment to it give the value to an object?"""
+    return any(isinstance(node, cst.Attribute | cst.Subscript) for node in inside(target))
 
 
 def _names(target: cst.CSTNode) -> set[str]:
