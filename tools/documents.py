@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 EXAMPLE = "fixtures/TML101-graph-accumulation/bad_validation_total.py"
 SHORT_EXAMPLE = "fixtures/TML202-no-op-grad-mode/bad_uncalled.py"
+FOLDED_EXAMPLE = (SHORT_EXAMPLE, "fixtures/TML401-loader-without-workers")
 PLACE = re.compile(
     r"(?P<begin><!-- (?P<name>[a-z-]+): written by [\w./]+ -->\n)(?P<text>.*?)(?P<end><!-- end of (?P=name) -->)",
     re.DOTALL,
@@ -229,6 +230,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "operations": operations,
     "frameworks": frameworks,
     "full": lambda: shown(SHORT_EXAMPLE),
+    "folded": lambda: shown(*FOLDED_EXAMPLE),
     "concise": lambda: shown(EXAMPLE, "--output-format", "concise"),
     "json": lambda: shown(SHORT_EXAMPLE, "--output-format", "json"),
     "schema": schema,

@@ -341,3 +341,16 @@ def test_interrupt_is_exit_130(run: Run, project: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("torchmemlint.engine.pool.check_file", interrupted)
     code, out, err = run("a.py")
     assert (code, out, err.strip()) == (130, "", "error: interrupted")
+
+
+def test_advice_is_folded_unless_it_is_asked_for(run: Run, project: Path) -> None:
+    (project / "a.py").write_text("import torch\nLEAK301\n" * 5)
+    folded = run("a.py").out
+    assert "a.py:2  TML301" in folded
+    assert "and 4 more: rows 4, 6, 8, 10" in folded
+    assert "--> a.py" not in folded
+    asked = ["--no-fold"], ["--select", "TML301"], ["--extend-select", "TML301"], ["--fail-on", "advice"]
+    for arguments in asked:
+        out = run("a.py", *arguments).out
+        assert out.count("--> a.py") == 5, arguments
+        assert "a line for each rule and file" not in out

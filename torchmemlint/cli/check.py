@@ -32,6 +32,7 @@ class Output:
     quiet: bool
     verbose: int  # how often `-v` was given
     statistics: bool
+    folds: bool  # advice, and what a rule repeats in a file
     diff: bool
     fix_only: bool
     root: Path
@@ -62,6 +63,9 @@ class Output:
     "--output-file", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to a file."
 )
 @click.option("--statistics", is_flag=True, help="Show a count for each rule instead of the findings.")
+@click.option(
+    "--no-fold", is_flag=True, help="Show all findings in full: also advice, and what a rule repeats in one file."
+)
 @click.option("--exit-zero", "-e", is_flag=True, help="Exit with 0 in spite of findings.")
 @click.option(
     "--fail-on",
@@ -111,6 +115,7 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
         root=resolver.root,
         **{name: options[name] for name in ("output_format", "output_file", "color", "quiet", "verbose")},
         **{name: options[name] for name in ("statistics", "diff", "fix_only")},
+        folds=not _wants_all(options, resolver),
     )
     fixes = options["fix"] or options["fix_only"]
     fixing = Fixing.PREVIEW if options["diff"] else Fixing.WRITE if fixes else Fixing.NONE
@@ -130,6 +135,13 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
             return 0
         report = _check_files(replace(request, files=found), output)
     return _exit_code(report, output, exit_zero=options["exit_zero"])
+
+
+def _wants_all(options: dict[str, Any], resolver: Resolver) -> bool:
+    """Is everything asked for in full: by the option, by rules named for this run, or as advice is to fail it?"""
+    if options["no_fold"] or options["select"] or options["extend_select"]:
+        return True
+    return resolver.settings_for(resolver.root).fail_on.rank == 0
 
 
 def _files(paths: tuple[str, ...], resolver: Resolver, output: Output, *, force_exclude: bool) -> tuple[Path, ...]:
@@ -229,7 +241,7 @@ def _nothing(request: Request) -> RunReport:
 def _show(report: RunReport, output: Output, stream: TextIO, *, color: bool) -> None:
     from torchmemlint.report import write, write_diff
 
-    report = replace(report, show_summary=not output.quiet)
+    report = replace(report, show_summary=not output.quiet, folds=output.folds)
     if output.diff or output.fix_only:
         if output.diff:
             write_diff(report, stream, color=color, root=output.root)

@@ -38,6 +38,7 @@ class RunReport:
     fixes_applied_to_disk: bool = False  # True under --fix, False under --diff and plain checks
     unsafe_fixes: bool = False  # --unsafe-fixes was given: unsafe fixes count as fixable
     show_summary: bool = True  # False under --quiet
+    folds: bool = False  # in the format for reading: advice, and what a rule repeats in a file, in a line each
     failing: int = 0  # remaining findings at or above the severity that fails a run
     errors: tuple[str, ...] = ()  # internal errors, one line each, for the error stream: exit code 2
     context: tuple[ContextFile, ...] = ()  # files that were parsed for context only, in the order of their names

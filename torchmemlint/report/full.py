@@ -7,6 +7,7 @@ from pathlib import Path
 
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Applicability, Evidence, Finding
+from torchmemlint.report import order
 from torchmemlint.report.changes import diff_lines, hunks
 from torchmemlint.report.columns import pad, shorten, show, text_width
 from torchmemlint.report.frame import code_frame, rows_shown
@@ -22,10 +23,14 @@ _TRUST = {
 
 
 def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
-    """The findings, a blank line after each."""
-    for finding in report.findings:
-        yield from finding_lines(finding, report, root, paint)
-        yield ""
+    """The findings, the most costly first, a blank line after each; then the advice that is folded."""
+    for in_full, repeated in order.shown(report):
+        for finding in in_full:
+            yield from finding_lines(finding, report, root, paint)
+            yield ""
+        if repeated:
+            yield from order.repeated_lines(repeated, root, paint, unsafe=report.unsafe_fixes)
+    yield from order.folded_lines(order.folded(report), root, paint)
 
 
 def finding_lines(finding: Finding, report: RunReport, root: Path, paint: Paint) -> Iterator[str]:

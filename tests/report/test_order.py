@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from torchmemlint.findings import Finding, Severity
+from torchmemlint.measured import Measured, Verdict
+from torchmemlint.report import order
+from torchmemlint.report.paint import Paint
+
+from .samples import ROOT, accumulation, evaluation, loader, render, report, span
+
+
+def at(finding: Finding, row: int, **changes: object) -> Finding:
+    return replace(finding, span=span(row, 1, row, 5), statement=span(row, 1, row, 5), **changes)  # type: ignore[arg-type]
+
+
+def told(**figures: float) -> Measured:
+    return Measured(Verdict.CONFIRMED, "cpu", "", "2.13", "2026-01-01", "train.py", **figures)  # type: ignore[arg-type]
+
+
+def in_order(*findings: Finding, folds: bool = True) -> list[tuple[str, int]]:
+    return [
+        (finding.code, finding.span.start.row)
+        for in_full, repeated in order.shown(report(*findings, folds=folds))
+        for finding in (*in_full, *repeated)
+    ]
+
+
+def test_severity_comes_before_place() -> None:
+    advice = at(loader(), 1)
+    assert in_order(evaluation(), accumulation(), advice, folds=False) == [("TML101", 9), ("TML201", 3), ("TML401", 1)]
+
+
+def test_what_costs_more_comes_first() -> None:
+    cheap = at(evaluation(), 1, measured=told(peak=1_000_000))
+    dear = at(evaluation(), 9, measured=told(per_step=5_000.0))
+    unknown = at(evaluation(), 2)
+    assert [row for _, row in in_order(cheap, unknown, dear)] == [9, 1, 2]
+
+
+def test_rules_of_one_severity_are_not_mixed() -> None:
+    other = replace(evaluation(), code="TML105", filename=ROOT / "src/z.py")
+    assert in_order(evaluation(), other) == [("TML105", 3), ("TML201", 3)]
+
+
+def test_advice_is_folded_by_rule_and_file() -> None:
+    many = [at(loader(), row) for row in range(1, 10)]
+    once = at(loader(), 4, filename=ROOT / "src/evaluate.py")
+    told_of = replace(loader(), code="TML402", name="loader-unpinned")
+    text = render(report(once, *many, told_of, folds=True), "full")
+    assert "  src/train.py:1     TML401 loader-without-workers, and 8 more: rows 2, 3, 4, 5, 6, 7, …\n" in text
+    assert "  src/evaluate.py:4  TML401 loader-without-workers\n" in text
+    assert "  src/train.py:6     TML402 loader-unpinned\n" in text
+    assert text.index("src/train.py:1") < text.index("src/evaluate.py:4")  # the most frequent first
+    assert "batches are made in the training process" not in text
+    assert "Found 11 problems (11 advice) in 2 files." in text
+
+
+def test_folded_advice_never_fills_a_screen() -> None:
+    files = [at(loader(), 3, filename=ROOT / f"src/{number:03}.py") for number in range(100)]
+    lines = render(report(*files, folds=True), "full").splitlines()
+    assert len(lines) < 24
+    assert f"  … and {100 - order.LINES} more in {100 - order.LINES} files" in lines
+
+
+def test_advice_that_was_measured_to_cost_something_is_shown() -> None:
+    dear = at(loader(), 6, measured=told(peak=4096))
+    nothing = at(loader(), 7, measured=told())
+    text = render(report(dear, nothing, folds=True), "full")
+    assert "batches are made in the training process" in text
+    assert "  src/train.py:7  TML401" in text
+
+
+def test_what_a_rule_repeats_in_a_file_gets_a_line_each() -> None:
+    found = [at(accumulation(), row, evidence=()) for row in range(1, 11)]
+    text = render(report(*found, folds=True), "full")
+    assert text.count("graph-accumulation (error):") == order.IN_FULL
+    assert "TML101 graph-accumulation, 7 more in this file (--no-fold shows all of them):\n" in text
+    for finding in found[order.IN_FULL :]:
+        assert f"  src/train.py:{finding.span.start.row}:1 [*] {finding.message}\n" in text
+    assert render(report(*found), "full").count("graph-accumulation (error):") == len(found)
+
+
+def test_one_more_is_shown_rather_than_announced() -> None:
+    found = [at(accumulation(), row, evidence=()) for row in range(1, order.IN_FULL + 2)]
+    assert render(report(*found, folds=True), "full") == render(report(*found), "full")
+
+
+def test_other_formats_are_complete_and_in_order() -> None:
+    findings = (evaluation(), *(at(loader(), row) for row in range(1, 8)), accumulation())
+    for output_format in ("concise", "json"):
+        folding, plain = (
+            render(report(*findings, folds=folds), output_format)  # type: ignore[arg-type]
+            for folds in (True, False)
+        )
+        assert folding == plain
+        assert folding.count("TML401") >= 7
+
+
+def test_nothing_to_fold_says_nothing() -> None:
+    assert list(order.folded_lines([], Path(), Paint(False))) == []
+    assert all(finding.severity is not Severity.ADVICE for finding in (accumulation(), evaluation()))
+    assert "Advice" not in render(report(accumulation(), evaluation(), folds=True), "full")

@@ -1,0 +1,115 @@
+"""The order in which the format for reading shows findings: the most costly first, advice folded at the end.
+
+What a rule says again and again of one file is folded as well: after a few findings in full, a line for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from torchmemlint.engine.run import RunReport
+from torchmemlint.findings import Finding, Severity
+from torchmemlint.report.columns import pad, show, text_width
+from torchmemlint.report.paint import Paint
+from torchmemlint.report.places import mark, shown_place
+
+IN_FULL = 3  # findings of one rule in one file
+LINES = 12  # of folded advice; the rest is counted
+_ROWS = 6  # named in one line
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What a rule advises in one file."""
+
+    findings: tuple[Finding, ...]  # in the order of the file
+
+    @property
+    def first(self) -> Finding:
+        """The one that the line leads to."""
+        return self.findings[0]
+
+
+def shown(report: RunReport) -> Iterator[tuple[list[Finding], list[Finding]]]:
+    """The findings by severity, then by what was measured, then by rule and place: those of one rule in one file, in
+    full and in a line each.
+
+    Advice is not among them where the report folds it, unless a run of the program has shown that it costs something.
+    """
+    found = [finding for finding in report.findings if not _is_folded(finding, report)]
+    found.sort(key=lambda finding: (-finding.severity.rank, -_measured(finding), finding.code))  # stable
+    most = IN_FULL if report.folds else len(found)
+    for _, group in groupby(found, key=lambda finding: (finding.code, finding.filename)):
+        same = list(group)
+        # One line would say that there is one more, and not which.
+        yield (same, []) if len(same) <= most + 1 else (same[:most], same[most:])
+
+
+def repeated_lines(findings: Sequence[Finding], root: Path, paint: Paint, *, unsafe: bool) -> Iterator[str]:
+    """What a rule says again of a file, a line for each finding."""
+    first = findings[0]
+    rule = f"{paint.severity(first.severity, first.code)} {paint.strong(first.name)}"
+    yield f"{rule}, {len(findings)} more in this file (--no-fold shows all of them):"
+    for finding in findings:
+        start = finding.span.start
+        place = f"{shown_place(finding.filename, start.row, root)}:{start.column}"
+        sign = paint.fixable(mark(finding, unsafe=unsafe))
+        yield "  " + " ".join(part for part in (place, sign, show(" ".join(finding.message.split())).text) if part)
+    yield ""
+
+
+def folded(report: RunReport) -> list[Folded]:
+    """Advice by rule and file, the most frequent first."""
+    groups: dict[tuple[str, Path], list[Finding]] = {}
+    for finding in report.findings:
+        if _is_folded(finding, report):
+            groups.setdefault((finding.code, finding.filename), []).append(finding)
+    return sorted((Folded(tuple(group)) for group in groups.values()), key=lambda one: -len(one.findings))
+
+
+def folded_lines(groups: Sequence[Folded], root: Path, paint: Paint) -> Iterator[str]:
+    """A line for each rule and file: where it begins, the rule, and the other rows; at most a dozen."""
+    if not groups:
+        return
+    yield f"{paint.severity(Severity.ADVICE, 'Advice')}, a line for each rule and file (--no-fold shows all of it):"
+    head = groups[:LINES]
+    places = [shown_place(one.first.filename, one.first.span.start.row, root) for one in head]
+    width = max(map(text_width, places))
+    for one, place in zip(head, places, strict=True):
+        rule = f"{paint.severity(Severity.ADVICE, one.first.code)} {one.first.name}"
+        yield f"  {paint.strong(pad(place, width))}  {rule}{paint.faint(_others(one))}"
+    rest = groups[LINES:]
+    if rest:
+        number = sum(len(one.findings) for one in rest)
+        files = len({one.first.filename for one in rest})
+        yield f"  … and {number} more in {files} file{'' if files == 1 else 's'}"
+    yield ""
+
+
+def _others(one: Folded) -> str:
+    """`, and 11 more: rows 52, 61, 77, …`."""
+    more = len(one.findings) - 1
+    if not more:
+        return ""
+    rows = list(dict.fromkeys(str(finding.span.start.row) for finding in one.findings[1:]))
+    dots = ", …" if len(rows) > _ROWS else ""
+    return f", and {more} more: row{'' if len(rows) == 1 else 's'} {', '.join(rows[:_ROWS])}{dots}"
+
+
+def _is_folded(finding: Finding, report: RunReport) -> bool:
+    return report.folds and finding.severity is Severity.ADVICE and not _measured(finding)
+
+
+def _measured(finding: Finding) -> float:
+    """The bytes that a run of the program found it to cost, those of every step before those of the peak."""
+    told = finding.measured
+    if told is None:
+        return 0.0
+    per_step = max(told.per_step or 0, told.line_per_step or 0, told.loop_per_step or 0)
+    return per_step * _STEPS + (told.peak or 0)
+
+
+_STEPS = 1000  # what grows by a byte per step outweighs what a run of so many steps adds to the peak
