@@ -1,13 +1,14 @@
-"""Activations: TML301, TML304."""
+"""Activations: TML301, TML304, TML310."""
 
 from __future__ import annotations
 
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 from torchmemlint.runtime.experiments.base import Bench
-from torchmemlint.runtime.experiments.models import convolutional, images, labels
+from torchmemlint.runtime.experiments.models import convolutional, examples, images, labels
 
 
 def _classifier(bench: Bench, activation: type[nn.Module]) -> object:
@@ -59,5 +60,24 @@ def written_out_attention(bench: Bench) -> object:
     for _ in bench.turns():
         optimizer.zero_grad()
         model(torch.randn(rows, 256, width, device=bench.device)).square().mean().backward()
+        optimizer.step()
+    return optimizer
+
+
+def reentrant_checkpoint(bench: Bench) -> object:
+    """Blocks that are recomputed in backward, by the reentrant form or the other one."""
+    width = bench.size.width
+    with bench.device:
+        blocks = nn.ModuleList(
+            nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width), nn.GELU())
+            for _ in range(bench.size.depth)
+        )
+    optimizer = torch.optim.SGD(blocks.parameters(), lr=0.01)
+    for _ in bench.turns():
+        optimizer.zero_grad()
+        features = examples(bench).requires_grad_()
+        for block in blocks:
+            features = checkpoint(block, features, use_reentrant=not bench.good)
+        features.square().mean().backward()
         optimizer.step()
     return optimizer

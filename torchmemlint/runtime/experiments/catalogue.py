@@ -66,6 +66,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     Experiment("TML309", "the logarithm of a softmax", Effect.PEAK, materialisation.log_of_softmax, Size()),
     Experiment("TML304", "attention written out", Effect.PEAK, activations.written_out_attention, _SEQUENCES),
+    Experiment("TML310", "the reentrant form of a checkpoint", Effect.PEAK, activations.reentrant_checkpoint, Size()),
     Experiment("TML401", "a loader without workers", Effect.TIME, loading.without_workers, _LOADING),
     Experiment("TML402", "a loader that does not pin", Effect.TIME, loading.unpinned, _LOADING, note=_GPU_ONLY),
     Experiment("TML403", "a copy that waits", Effect.TIME, loading.blocking_transfer, _LOADING, note=_GPU_ONLY),

@@ -1,0 +1,66 @@
+"""Calls of `torch.utils.checkpoint`, which recompute activations in backward, and the form that they choose."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchmemlint.flow.program import Program
+from torchmemlint.syntax.outline import dotted
+from torchmemlint.syntax.source_module import Piece, Site
+
+_POSITIONS = {  # of `use_reentrant`; None: by keyword only
+    "torch.utils.checkpoint.checkpoint": None,
+    "torch.utils.checkpoint.checkpoint_sequential": 3,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputation:
+    """A call that leaves it to torch's default which form is taken."""
+
+    site: Site
+    qualified: str
+    callee: str  # as the file spells it
+
+
+def undecided(program: Program) -> Iterator[Recomputation]:
+    """The calls that for certain give no `use_reentrant`, in order."""
+    if "checkpoint" not in program.source.text:
+        return
+    for piece in program.source.pieces:
+        if piece.outline is None or "checkpoint" not in piece.text:
+            continue
+        calls = [node for node in program.outline_of(piece).nodes if isinstance(node, ast.Call)]
+        for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
+            callee = dotted(call.func)
+            qualified = program.qualify(callee) if callee else ""
+            if qualified not in _POSITIONS or not _is_undecided(call, _POSITIONS[qualified]):
+                continue
+            if _is_rebound(callee.partition(".")[0], piece, program):
+                continue
+            site = piece.site_of(call, program.source.rows)
+            if site is not None:
+                yield Recomputation(site, qualified, callee)
+
+
+def _is_undecided(call: ast.Call, position: int | None) -> bool:
+    if any(keyword.arg in (None, "use_reentrant") for keyword in call.keywords):
+        return False
+    if position is None:
+        return True
+    return len(call.args) <= position and not any(isinstance(item, ast.Starred) for item in call.args)
+
+
+def _is_rebound(name: str, piece: Piece, program: Program) -> bool:
+    """Is the imported name given another value in the file: `checkpoint = partial(checkpoint, use_reentrant=False)`?"""
+    others = [other.outline for other in program.source.pieces if other.kind == "code" and other is not piece]
+    for tree in (piece.outline, *others):
+        for node in ast.walk(tree) if tree is not None else ():
+            match node:
+                case ast.Name(id=other, ctx=ast.Store()) | ast.arg(arg=other) if other == name:
+                    return True
+                case ast.FunctionDef(name=other) | ast.ClassDef(name=other) if other == name:
+                    return True
+    return False

@@ -1,0 +1,76 @@
+"""TML310 implicit-reentrant-checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow import recomputing
+from torchmemlint.flow.facts import FileFacts
+from torchmemlint.rules.arguments import adding
+from torchmemlint.rules.base import Rule
+from torchmemlint.rules.findings import is_test, report
+from torchmemlint.rules.loading.loaders import tests_live_here
+
+
+class ImplicitReentrantCheckpoint(Rule):
+    """A checkpoint does not say whether it is reentrant, and so is.
+
+    ## What it does
+    Reports calls of `torch.utils.checkpoint.checkpoint` and `checkpoint_sequential` without `use_reentrant`. Torch then
+    takes the reentrant form, and since 2.1 (`checkpoint_sequential`: 2.2) warns that this will become an error.
+
+    ## Why it costs memory
+    A little: the reentrant form runs a backward within the backward for each block, and holds its gradients beside
+    those of the outer one; the other form measured 3 to 6 per cent less at the peak. What counts more is that the
+    reentrant form gives no gradients to the parameters of the block where none of its inputs needs one (the first
+    block, above a frozen embedding), that it takes no keyword arguments for the block, and that `torch.autograd.grad`
+    and most hooks do not work through it.
+
+    ## Example
+    ```python
+    for block in self.blocks:
+        x = checkpoint(block, x)
+    ```
+
+    ## Use instead
+    ```python
+    for block in self.blocks:
+        x = checkpoint(block, x, use_reentrant=False)
+    ```
+
+    ## Fix safety
+    Unsafe: gradients are the same where the reentrant form gives any, but parameters that were silently left out are
+    trained from then on; hooks see the block's own operations; and a block that computes something else the second time
+    raises where it passed unseen.
+
+    ## When it stays silent
+    `use_reentrant` is given, or may be (`**kwargs`, a fourth argument of `checkpoint_sequential`); the name is bound
+    anew in the file (`checkpoint = partial(checkpoint, use_reentrant=False)`); the function comes from somewhere else
+    (timm, DeepSpeed, fairscale); files of a test suite.
+
+    ## References
+    - [torch.utils.checkpoint](https://docs.pytorch.org/docs/stable/checkpoint.html)
+    """
+
+    code = "TML310"
+    name = "implicit-reentrant-checkpoint"
+    severity = Severity.ADVICE
+    fix = Applicability.UNSAFE
+    why = "the reentrant form holds more at its peak, and leaves parameters without gradients where no input needs one"
+
+    def check(self, facts: FileFacts) -> Iterator[Finding]:
+        """Yield checkpoints that leave the choice to torch's default."""
+        if is_test(facts) or tests_live_here(facts.path):
+            return
+        for call in recomputing.undecided(facts.program):
+            yield report(
+                self,
+                facts,
+                call.site,
+                f"`{call.callee}` without `use_reentrant` takes the reentrant form, of which torch warns",
+                evidence=[(call.site, f"`{call.qualified}` is called without `use_reentrant`")],
+                fix=Fix(
+                    "Give `use_reentrant=False`", Applicability.UNSAFE, adding(facts, call.site, "use_reentrant=False")
+                ),
+            )
