@@ -81,6 +81,23 @@ def test_what_is_unknown_has_its_operations_all_the_same() -> None:
     assert difference.name == "Subtract"
 
 
+def test_unknown_values_are_followed_through_names_that_are_bound_once() -> None:
+    found = formula("with torch.no_grad():\n    d = x.unsqueeze(1) - y\n    s = d ** 2\nreturn s.sum(-1)")
+    squared = found.of(operation(found, "s.sum(-1)").operands[0])
+    assert squared is not None
+    assert squared.name == "Power"
+    assert [taking.operation.name for taking in found.takings(squared) if taking.operation] == ["sum"]
+    difference = operation(found, "x.unsqueeze(1) - y")
+    assert [taking.operation.name for taking in found.takings(difference) if taking.operation] == ["Power"]
+
+
+@pytest.mark.parametrize("again", ["d = d ** 2", "d **= 2", "for d in x: pass", "with x as d: pass", "d, y = x"])
+def test_a_name_that_is_bound_twice_is_not_followed(again: str) -> None:
+    found = formula(f"d = x - y\n{again}\nreturn d.sum(-1)")
+    total = found.of(operation(found, "d.sum(-1)").operands[0])
+    assert total is None or total.name == "Subtract"  # the identity that the walk knows, where it knows one
+
+
 def test_nothing_is_noted_without_a_sign() -> None:
     text = f"{HEAD}def f(x):\n    return torch.exp(torch.softmax(x, 0))\n"
     assert analyse(SourceModule(text, Path("layers.py"))).formulas == {}

@@ -96,3 +96,55 @@ def test_what_the_page_of_tml309_says_to_be_equal(
     gradients = [torch.autograd.grad(result.square().sum(), scores)[0] for result in results]
     torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-4)
+
+
+ROWS = functional.one_hot(LABELS, 3)
+
+
+@pytest.mark.parametrize(
+    ("dense", "indexed"),
+    [
+        (
+            lambda x: functional.cross_entropy(x, ROWS.float()),
+            lambda x: functional.cross_entropy(x, LABELS),
+        ),
+        (
+            lambda x: functional.cross_entropy(x, ROWS.float(), reduction="sum", label_smoothing=0.1),
+            lambda x: functional.cross_entropy(x, LABELS, reduction="sum", label_smoothing=0.1),
+        ),
+        (
+            lambda x: functional.cross_entropy(x.view(2, 3, 3), ROWS.view(2, 3, 3).permute(0, 2, 1).float()),
+            lambda x: functional.cross_entropy(x.view(2, 3, 3), LABELS.view(2, 3)),
+        ),
+        (
+            lambda x: (x * ROWS).sum(-1),
+            lambda x: x.gather(-1, LABELS.unsqueeze(-1)).squeeze(-1),
+        ),
+        (
+            lambda x: (x * torch.zeros(6, 3).scatter_(1, LABELS.unsqueeze(1), 1)).sum(),
+            lambda x: x.gather(1, LABELS.unsqueeze(1)).sum(),
+        ),
+        (lambda x: ROWS.float() @ (x.t() @ x), lambda x: (x.t() @ x)[LABELS]),
+        (lambda x: torch.eye(3)[LABELS] @ (x.t() @ x), lambda x: functional.embedding(LABELS, x.t() @ x)),
+        (lambda x: functional.linear(ROWS.float(), x), lambda x: x.t()[LABELS]),
+        (
+            lambda x: torch.einsum("bnk,kd->bnd", ROWS.view(2, 3, 3).float(), x[:3]),
+            lambda x: x[:3][LABELS.view(2, 3)],
+        ),
+    ],
+)
+def test_what_the_page_of_tml308_says_to_be_equal(
+    dense: Callable[[Tensor], Tensor], indexed: Callable[[Tensor], Tensor]
+) -> None:
+    torch.manual_seed(0)
+    scores = torch.randn(6, 3, requires_grad=True)
+    results = [function(scores) for function in (dense, indexed)]
+    gradients = [torch.autograd.grad(result.square().sum(), scores)[0] for result in results]
+    torch.testing.assert_close(results[0], results[1])
+    torch.testing.assert_close(gradients[0], gradients[1])
+
+
+def test_why_tml308_leaves_weighted_losses_alone() -> None:
+    scores, weight = torch.randn(6, 3), torch.tensor([1.0, 2.0, 3.0])
+    dense = functional.cross_entropy(scores, ROWS.float(), weight=weight)
+    assert not torch.allclose(dense, functional.cross_entropy(scores, LABELS, weight=weight))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint.flow import written_out
-from torchmemlint.flow.values import Mode, Tensor, Unknown, Value
+from torchmemlint.flow.values import Mode, ModuleValue, Tensor, Unknown, Value
 from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
@@ -52,7 +52,7 @@ class Operation:
     operands: tuple[cst.BaseExpression, ...]  # without keywords; of a layer: of the call
     keywords: tuple[tuple[str, cst.BaseExpression], ...]
     mode: Mode
-    layer: Tensor | None = None  # what a layer of torch.nn has made
+    layer: ModuleValue | None = None  # of torch.nn
     qualified: str = ""  # of a function or layer
 
     @property
@@ -95,6 +95,7 @@ class Formula:
 
     function: Function
     noted: dict[int, Noted] = field(default_factory=dict)
+    layers: dict[int, ModuleValue] = field(default_factory=dict)  # called, by the call
 
     def operations(self) -> Iterator[Operation]:
         """All operations, as the walk first came to them."""
@@ -108,8 +109,12 @@ class Formula:
         noted = self.noted.get(id(node))
         if noted is None:
             return None
-        if isinstance(noted.value, Unknown) and isinstance(noted.node, _OPERATIONS):
-            return self._read(noted)  # of what is unknown, `x * 2` may have the identity of `x`
+        if isinstance(noted.value, Unknown):  # what is unknown may have an identity (`x * 2` that of `x`), or none
+            bound = self._bound_to(noted.node)
+            if bound is not None:
+                return self.of(bound)
+            if isinstance(noted.node, _OPERATIONS):
+                return self._read(noted)
         made = self.noted.get(id(noted.made.node)) if noted.made is not None else None
         return self._read(made) if made is not None else None
 
@@ -127,18 +132,55 @@ class Formula:
             found += self._taken(made)
         for node in self._names.get(name, []) if name is not None else ():
             noted = self.noted.get(id(node))
-            if noted is None or noted.made is None:
+            if noted is not None and self._bound_to(node) is made:
+                found += self._taken(node)
+            elif noted is None or noted.made is None:
                 found.append(Taking(node, None))  # not walked, or one of several values
             elif noted.made.node is made:
                 found += self._taken(node)
         for noted in self.noted.values():
             if noted.node is made or noted.made is None or noted.made.node is not made:
                 continue
-            if isinstance(noted.node, cst.Attribute | cst.Subscript) or (
-                isinstance(noted.node, cst.Name) and noted.node.value != name
-            ):
+            other = isinstance(noted.node, cst.Name) and noted.node.value != name
+            if not other and not isinstance(noted.node, cst.Attribute | cst.Subscript):
+                continue
+            if self._bound_to(noted.node) in (None, made):
                 found += self._taken(noted.node)  # under another name
         return found
+
+    def _bound_to(self, node: cst.CSTNode) -> cst.BaseExpression | None:
+        """The expression that a name stands for, where all that a function does is to bind it once."""
+        if not isinstance(node, cst.Name) or node.value not in self._bindings:
+            return None
+        noted = self.noted.get(id(node))
+        return self._bindings[node.value] if noted is not None and isinstance(noted.value, Unknown) else None
+
+    @cached_property
+    def _bindings(self) -> dict[str, cst.BaseExpression]:
+        """What names are bound to that are bound just once, by an assignment of their own, and otherwise only read."""
+        found: dict[str, list[cst.BaseExpression | None]] = {}
+        for below, around in self._inside:
+            if not isinstance(below, cst.Name):
+                continue
+            if isinstance(around, cst.AugAssign) and around.target is below:
+                found.setdefault(below.value, []).append(None)
+            if id(below) in self.noted:
+                continue
+            match around:
+                case cst.AssignTarget():
+                    statement = self._parents.get(id(around))
+                    found.setdefault(below.value, []).append(
+                        statement.value if isinstance(statement, cst.Assign) else None
+                    )
+                case cst.AnnAssign(target=target, value=value) if target is below:
+                    found.setdefault(below.value, []).append(value)
+                case _ if not _is_no_reading(below, around):
+                    found.setdefault(below.value, []).append(None)
+                case cst.NamedExpr() | cst.FunctionDef() | cst.ImportAlias():
+                    found.setdefault(below.value, []).append(None)
+        params = self.function.node.params
+        taken = {p.name.value for p in (*params.posonly_params, *params.params, *params.kwonly_params)}
+        return {n: v[0] for n, v in found.items() if len(v) == 1 and v[0] is not None and n not in taken}
 
     def _taken(self, node: cst.BaseExpression) -> list[Taking]:
         around = self._parents.get(id(node))
@@ -146,6 +188,8 @@ class Formula:
             return []
         if isinstance(around, cst.Assign) and all(isinstance(t.target, cst.Name) for t in around.targets):
             return []  # the names are followed
+        if isinstance(around, cst.Expr):
+            return []
         above = around
         if isinstance(above, cst.Arg | cst.Attribute):
             above = self._parents.get(id(around))
@@ -162,6 +206,8 @@ class Formula:
         """The one name that a statement binds to an expression's value."""
         around = self._parents.get(id(node))
         match around:
+            case cst.Expr(value=cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=method))):
+                return name if method.value.endswith("_") else None
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]):
                 return name
             case cst.AnnAssign(target=cst.Name(value=name)):
@@ -205,24 +251,23 @@ class Formula:
             case cst.Subscript(value=owner):
                 return Operation(site, "getitem", (owner,), (), noted.mode)
             case cst.Call():
-                return self._read_call(site, node, noted)
+                return self._read_call(site, node, noted.mode)
         return None
 
-    def _read_call(self, site: Site, node: cst.Call, noted: Noted) -> Operation | None:
+    def _read_call(self, site: Site, node: cst.Call, mode: Mode) -> Operation | None:
         if any(argument.star for argument in node.args):
             return None
         given = tuple(argument.value for argument in node.args if argument.keyword is None)
         keywords = tuple((a.keyword.value, a.value) for a in node.args if a.keyword is not None)
-        value, made = noted.value, noted.made
-        own = made is not None and made.node is node
-        if own and isinstance(value, Tensor) and value.producer.startswith(_LAYER):
-            name = value.producer.rpartition(".")[2]
-            return Operation(site, _FUNCTIONAL.get(name, name), given, keywords, noted.mode, value, value.producer)
+        layer = self.layers.get(id(node))
+        if layer is not None and layer.qualified.startswith(_LAYER):
+            name = layer.qualified.rpartition(".")[2]
+            return Operation(site, _FUNCTIONAL.get(name, name), given, keywords, mode, layer, layer.qualified)
         qualified = self.function.program.qualify(dotted_text(node.func))
         if qualified.startswith("torch."):
-            return Operation(site, qualified.rpartition(".")[2], given, keywords, noted.mode, None, qualified)
+            return Operation(site, qualified.rpartition(".")[2], given, keywords, mode, None, qualified)
         if isinstance(node.func, cst.Attribute) and id(node.func.value) in self.noted:
-            return Operation(site, node.func.attr.value, (node.func.value, *given), keywords, noted.mode)
+            return Operation(site, node.func.attr.value, (node.func.value, *given), keywords, mode)
         return None
 
 

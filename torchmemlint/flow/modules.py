@@ -50,6 +50,7 @@ FORWARD_METHODS = frozenset(
 _PARTS = frozenset({"get_decoder", "get_encoder", "get_base_model"})
 _OF_TOKENIZERS = frozenset({"encode", "decode"})  # a part of a model that has these may be no module
 _SELF_RETURNING = frozenset("to cuda cpu half float double bfloat16 type compile share_memory to_empty apply".split())
+_ASKED = frozenset({"CrossEntropyLoss", "CosineSimilarity"})  # layers whose settings rules ask about
 
 
 def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Arguments) -> Value:
@@ -159,7 +160,7 @@ def build(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments)
         parameters=parameters,
         why=Step(made, f"`{shortened(text_of(node.func), 40)}` makes an nn.Module"),
         made=made,
-        arguments=arguments.pairs() if activations.module_kind(qualified) else (),
+        arguments=arguments.pairs() if activations.module_kind(qualified) or last in _ASKED else (),
         children=children,
         single=layers.gives_one_tensor(qualified, children),
         loops=it.frame.loops,
@@ -212,6 +213,8 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
         if arguments.items and not method:
             _overwrites(it, node, module, arguments)
         overwriting.module_called(it, node, module, arguments.values, trains)
+        if it.formula is not None and it.recording:
+            it.formula.layers[id(node)] = module
         result = _opaque(it, node, module, arguments, trains, inputs, origin)
     carries = _carries(it, result)
     if it.state.mode is Mode.OFF:

@@ -64,6 +64,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         _IMAGES,
         note="in training the peak lies where the ReLU's copy is gone already",
     ),
+    Experiment("TML308", "rows looked up by a product", Effect.PEAK, materialisation.looked_up_by_product, Size()),
+    Experiment("TML308", "one-hot targets", Effect.PEAK, materialisation.one_hot_targets, Size()),
     Experiment("TML309", "the logarithm of a softmax", Effect.PEAK, materialisation.log_of_softmax, Size()),
     Experiment("TML304", "attention written out", Effect.PEAK, activations.written_out_attention, _SEQUENCES),
     Experiment("TML310", "the reentrant form of a checkpoint", Effect.PEAK, activations.reentrant_checkpoint, Size()),

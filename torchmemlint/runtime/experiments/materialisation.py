@@ -1,4 +1,4 @@
-"""Tensors that are written out where less would do: TML309."""
+"""Tensors that are written out where less would do: TML308, TML309."""
 
 from __future__ import annotations
 
@@ -23,4 +23,28 @@ def log_of_softmax(bench: Bench) -> object:
         chances = torch.log_softmax(scores, 1) if bench.good else torch.log(torch.softmax(scores, 1) + 1e-8)
         head.zero_grad()
         functional.nll_loss(chances, said).backward()
+    return head
+
+
+def looked_up_by_product(bench: Bench) -> object:
+    """Rows of a table, looked up by a product with one-hot rows, or by indices."""
+    words, width = bench.size.width * VOCABULARY, bench.size.width
+    table = nn.Parameter(torch.randn(words, width, device=bench.device))
+    for _ in bench.turns():
+        tokens = torch.randint(words, (bench.size.batch,), device=bench.device)
+        vectors = table[tokens] if bench.good else functional.one_hot(tokens, words).float() @ table
+        table.grad = None
+        vectors.square().mean().backward()
+    return table
+
+
+def one_hot_targets(bench: Bench) -> object:
+    """A classifier of many classes, whose targets are one-hot rows or labels."""
+    classes = bench.size.width * VOCABULARY
+    head = nn.Linear(bench.size.width, classes, device=bench.device)
+    for _ in bench.turns():
+        wanted = torch.randint(classes, (bench.size.batch,), device=bench.device)
+        target = wanted if bench.good else functional.one_hot(wanted, classes).float()
+        head.zero_grad()
+        functional.cross_entropy(head(examples(bench)), target).backward()
     return head

@@ -1,0 +1,147 @@
+"""Classes that are written out as rows of zeros with a one: how they are made, and what takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchmemlint.flow.formulas import Formula, Operation, Taking
+from torchmemlint.syntax.outline import dotted_text
+
+LAST = -1
+
+_ALIKE = frozenset(  # the same numbers in another type, at another place
+    "float double half bfloat16 int long to type type_as cuda cpu contiguous detach clone requires_grad_".split()
+)
+_ZEROS = frozenset({"zeros", "zeros_like", "new_zeros"})
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A one-hot tensor: the operation that has made it, the classes that it was made of, and their dimension."""
+
+    made: Operation
+    indices: cst.BaseExpression
+    axis: int  # LAST, or counted from the first dimension
+    rank: int | None  # how many dimensions there are; None: not known
+    how: str  # "`F.one_hot(labels, 10)`" in words
+
+
+def encoded(formula: Formula, operation: Operation) -> Encoded | None:
+    """The one-hot tensor that an operation makes; None where it makes something else."""
+    match operation:
+        case Operation(name="one_hot", operands=(labels, *_), qualified="torch.nn.functional.one_hot"):
+            rank = 2 if _is_flat(formula, labels) else None
+            return Encoded(operation, labels, LAST, rank, "one row of numbers for each class label")
+        case Operation(name="getitem", operands=(table,)):
+            index = _only_index(operation.node)
+            if index is not None and _is_identity(formula, table):
+                rank = 2 if _is_flat(formula, index) else None
+                return Encoded(operation, index, LAST, rank, "rows of an identity matrix, itself written out")
+        case Operation(name="scatter_", operands=(_, *_)):
+            return _scattered(formula, operation)
+    return None
+
+
+def _scattered(formula: Formula, operation: Operation) -> Encoded | None:
+    """`torch.zeros(n, classes).scatter_(1, labels, 1)`."""
+    labels = operation.argument("index", 2)
+    zeros = _origin(formula, operation.operands[0])
+    axis = integer(operation.argument("dim", 1))
+    if labels is None or zeros is None or zeros.name not in _ZEROS or axis is None:
+        return None
+    if not _is_one(operation.argument("value", 3) or operation.keyword("src")):
+        return None
+    rank = _rank_of(zeros)
+    if rank is not None and axis == rank - 1:
+        axis = LAST
+    return Encoded(operation, labels, axis, rank, "ones put into rows of zeros, one row for each class label")
+
+
+def _rank_of(zeros: Operation) -> int | None:
+    """How many dimensions a tensor of zeros has, where its sizes are spelled out."""
+    sizes = zeros.operands[1:] if zeros.name == "new_zeros" else zeros.operands
+    if zeros.name == "zeros_like" or not sizes:
+        return None
+    if isinstance(sizes[0], cst.Tuple | cst.List):
+        sizes = tuple(element.value for element in sizes[0].elements)
+        return None if any(isinstance(size, cst.StarredElement) for size in sizes) else len(sizes)
+    return len(sizes) if len(sizes) > 1 else None
+
+
+def _is_identity(formula: Formula, table: cst.BaseExpression) -> bool:
+    made = _origin(formula, table)
+    return made is not None and made.qualified == "torch.eye" and len(made.operands) == 1
+
+
+def _origin(formula: Formula, node: cst.BaseExpression) -> Operation | None:
+    """What made a tensor, before it was given another type or place; None where something else takes it, too."""
+    made = formula.of(node)
+    while made is not None and made.name in _ALIKE and made.operands:
+        made = formula.of(made.operands[0])
+    return made
+
+
+def _only_index(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The index of `table[index]` where it is a tensor of labels and not a slice, number or tuple."""
+    match node:
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index, star=None))]):
+            plain = cst.Integer | cst.Tuple | cst.UnaryOperation | cst.Ellipsis | cst.Comparison
+            return None if isinstance(index, plain) or dotted_text(index) == "None" else index
+    return None
+
+
+def _is_flat(formula: Formula, labels: cst.BaseExpression) -> bool:
+    """Have the labels one dimension: `labels.view(-1)`, `labels.flatten()`?"""
+    made = _origin(formula, labels)
+    if made is None or made.keywords:
+        return False
+    if made.name in ("view", "reshape"):
+        return len(made.operands) == 2 and integer(made.operands[1]) == -1
+    return made.name in ("flatten", "ravel") and len(made.operands) == 1
+
+
+def _is_one(node: cst.BaseExpression | None) -> bool:
+    return isinstance(node, cst.Integer | cst.Float) and float(node.value.rstrip(".") or 0) == 1
+
+
+def integer(node: cst.BaseExpression | None) -> int | None:
+    """The number that an expression spells out."""
+    match node:
+        case cst.Integer(value=text):
+            return int(text, 0)
+        case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer(value=text)):
+            return -int(text, 0)
+    return None
+
+
+def takings(formula: Formula, made: Encoded) -> Iterator[tuple[Taking, frozenset[int]]]:
+    """What takes the one-hot numbers in the end, with the numbers by which the classes' dimension may be called."""
+    pending = [(made.made, made.axis, made.rank)]
+    while pending:
+        operation, axis, rank = pending.pop()
+        for taking in formula.takings(operation):
+            taken = taking.operation
+            moved = _moved(taken, axis) if taken is not None and taking.index == 0 else None
+            if taken is not None and taking.index == 0 and taken.name in _ALIKE:
+                pending.append((taken, axis, rank))
+            elif taken is not None and moved is not None:
+                pending.append((taken, *moved))
+            else:
+                names = {axis} if rank is None else {axis % rank, axis % rank - rank}
+                yield taking, frozenset(names)
+
+
+def _moved(operation: Operation, axis: int) -> tuple[int, int | None] | None:
+    """Where the classes lie after dimensions are exchanged."""
+    given = [integer(node) for node in operation.operands[1:]]
+    if operation.keywords or None in given:
+        return None
+    if operation.name == "permute" and len(given) > 1:
+        places = [place % len(given) for place in given if place is not None]
+        return places.index(axis % len(given)), len(given)
+    if operation.name in ("movedim", "moveaxis") and len(given) == 2 and given[0] == axis:
+        return given[1] or 0, None
+    return None

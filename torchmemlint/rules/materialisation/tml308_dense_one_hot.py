@@ -1,0 +1,151 @@
+"""TML308 dense-one-hot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.formulas import Formula, Operation, Taking
+from torchmemlint.rules.base import Rule
+from torchmemlint.rules.findings import Link, report
+from torchmemlint.rules.materialisation.one_hot import LAST, Encoded, encoded, integer, takings
+from torchmemlint.syntax.text import shortened, string_value, text_of
+
+_PRODUCTS = frozenset({"MatrixMultiply", "matmul", "mm", "bmm"})
+
+
+class DenseOneHot(Rule):
+    """Class labels are written out as one-hot rows for an operation that takes the labels as they are.
+
+    ## What it does
+    Reports `F.one_hot(labels, n)`, `torch.eye(n)[labels]` and ones scattered into zeros, where all that takes the
+    result is
+
+    - the target of a cross entropy, which takes class labels;
+    - the left side of a matrix product (or `F.linear`, or an `einsum` that sums over the classes): this looks up rows,
+      as `weight[labels]` and `F.embedding` do;
+    - a product that is summed over the classes: this picks one number for each label, as `gather` does.
+
+    ## Why it costs memory
+    A label is eight bytes, its one-hot row eight for each class (`F.one_hot` makes 64-bit integers), and four more for
+    each class where it is made a float; a product with the row is as large once more, and backward keeps its factors.
+    `torch.eye(n)` is n times n numbers before the first row is picked. Measured, rows of a table of 2,048 looked up by
+    a product with a one-hot matrix: 20 times the peak of `table[labels]`.
+
+    ## Example
+    ```python
+    loss = F.cross_entropy(scores, F.one_hot(labels, classes).float())
+    chosen = (values * F.one_hot(actions, count)).sum(dim=-1)
+    vectors = torch.eye(words)[tokens] @ table
+    ```
+
+    ## Use instead
+    ```python
+    loss = F.cross_entropy(scores, labels)
+    chosen = values.gather(-1, actions.unsqueeze(-1)).squeeze(-1)
+    vectors = table[tokens]
+    ```
+
+    ## Fix safety
+    Shown, never applied: which dimension holds the classes in what is looked up, and whether the labels are 64-bit
+    integers, is often decided elsewhere. Results agree to rounding; a product with `inf` or `nan` in another class
+    gives `nan`, which picking does not.
+
+    ## When it stays silent
+    Something else takes the one-hot rows, too: soft labels, mixup, smoothing, masks, losses that need all classes
+    (dice, focal, binary cross entropy), counts per class, `nn.Linear`; the cross entropy is weighted, whose mean is
+    another one for labels than for probabilities; the sum is over other dimensions than that of the classes, or it is
+    not known which that is; tests.
+
+    ## References
+    - [torch.nn.functional.cross_entropy](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.cross_entropy.html)
+    - [torch.gather](https://docs.pytorch.org/docs/stable/generated/torch.gather.html)
+    """
+
+    code = "TML308"
+    name = "dense-one-hot"
+    severity = Severity.WARNING
+    fix = Applicability.HINT
+    why = "each label becomes a row with a number for every class, where its index would do"
+
+    def check(self, facts: FileFacts) -> Iterator[Finding]:
+        """Yield one-hot tensors that only take the way round to an index."""
+        for formula in facts.formulas.values():
+            for operation in formula.operations():
+                made = encoded(formula, operation)
+                found = [_told(formula, taking, axis) for taking, axis in takings(formula, made)] if made else []
+                if made is not None and found and all(found):
+                    yield self._report(facts, made, [told for told in found if told])
+
+    def _report(self, facts: FileFacts, made: Encoded, found: list[tuple[Operation, str, str]]) -> Finding:
+        labels = shortened(text_of(made.indices), 30)
+        links: list[Link] = [(made.made.site, made.how)]
+        links += [(operation.site, what) for operation, what, _ in found]
+        instead = " and ".join(dict.fromkeys(instead for _, _, instead in found))
+        return report(
+            self,
+            facts,
+            made.made.site,
+            f"`{shortened(text_of(made.made.site.node), 50)}` writes out every class of each label: {instead}",
+            evidence=links,
+            fix=Fix(f"Use `{labels}` itself", Applicability.HINT),
+        )
+
+
+def _told(formula: Formula, taking: Taking, axis: frozenset[int]) -> tuple[Operation, str, str] | None:
+    """The operation that does as well with indices, what it does with the rows, and what to use; None for others."""
+    operation = taking.operation
+    if operation is None:
+        return None
+    if operation.name == "cross_entropy" and operation.argument("target", 1) is taking.node:
+        if _is_weighted(operation):
+            return None
+        return operation, "the target of a cross entropy, which may be class labels", "cross entropy takes the labels"
+    if operation.name in _PRODUCTS | {"linear"} and taking.index == 0 and LAST in axis and operation.layer is None:
+        return operation, "a product with one-hot rows looks up rows of the other factor", "index the table instead"
+    if operation.name == "einsum" and taking.index > 0 and LAST in axis and _sums_over_last(operation, taking.index):
+        return operation, "a sum over one-hot classes looks up entries of the other factor", "index the table instead"
+    if operation.name in ("Multiply", "mul", "multiply"):
+        return _picked(formula, operation, axis)
+    return None
+
+
+def _is_weighted(loss: Operation) -> bool:
+    """Has a cross entropy weights of classes, or settings that are not in view?"""
+    if loss.layer is not None:
+        built = loss.layer.made is not None and isinstance(loss.layer.made.node, cst.Call)
+        return not built or any(name in ("0", "weight", "*", "**") for name, _ in loss.layer.arguments)
+    return loss.argument("weight", 2) is not None
+
+
+def _sums_over_last(einsum: Operation, index: int) -> bool:
+    """Is the last dimension of an operand of `einsum` summed away together with one of another operand?"""
+    equation = einsum.operands[0]
+    if not isinstance(equation, cst.SimpleString):
+        return False
+    terms, arrow, result = str(string_value(equation)).replace(" ", "").partition("->")
+    letters = terms.split(",")
+    if not arrow or len(letters) != len(einsum.operands) - 1 or not letters[index - 1].isalpha():
+        return False
+    last = letters[index - 1][-1]
+    return last not in result and sum(last in term for term in letters) == 2
+
+
+def _picked(formula: Formula, product: Operation, axis: frozenset[int]) -> tuple[Operation, str, str] | None:
+    """A product that is summed over the dimension of the classes, and taken by nothing else."""
+    taken = formula.takings(product)
+    while len(taken) == 1 and (operation := taken[0].operation) is not None:
+        if operation.name == "sum" and taken[0].index == 0:
+            dimension = operation.argument("dim", 1)
+            over = integer(dimension)
+            if dimension is not None and (over is None or over not in axis):
+                return None
+            what = "summed over the classes, a product with one-hot rows picks a number for each label"
+            return operation, what, "`gather` picks the numbers"
+        if operation.name not in ("Minus", "neg", "negative"):
+            return None
+        taken = formula.takings(operation)
+    return None
