@@ -1,4 +1,4 @@
-"""Activations: TML301, TML304, TML310."""
+"""Activations: TML301, TML303, TML304, TML310."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from torchmemlint.runtime.experiments.models import convolutional, examples, ima
 
 
 def _classifier(bench: Bench, activation: type[nn.Module]) -> object:
-    model = convolutional(bench, activation, inplace=bench.good)
+    return _trained(bench, convolutional(bench, activation, inplace=bench.good))
+
+
+def _trained(bench: Bench, model: nn.Module) -> object:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for _ in bench.turns():
         loss = functional.cross_entropy(model(images(bench)), labels(bench))
@@ -30,6 +33,12 @@ def leaky_activation(bench: Bench) -> object:
 def rectified_activation(bench: Bench) -> object:
     """The same with ReLU, whose input autograd does not keep."""
     return _classifier(bench, nn.ReLU)
+
+
+def copied_activation(bench: Bench) -> object:
+    """The same with SiLU, in place in the bad variant: the memory is the same either way."""
+    model = convolutional(bench, nn.SiLU, inplace=not bench.good)
+    return _trained(bench, model)
 
 
 class _Attention(nn.Module):
