@@ -43,7 +43,8 @@ class IneffectiveInplace(Rule):
 
     ## When it stays silent
     `inplace` is not a literal `True`; the in-place form saves something in training (`ReLU` and the feature dropouts:
-    one tensor while the layer runs; `LeakyReLU`, `ELU`, `SELU`, `CELU`, `RReLU`: one for backward); files of a test suite.
+    one tensor while the layer runs; `LeakyReLU`, `ELU`, `SELU`, `CELU`, `RReLU`: one for backward); files of a test
+    suite.
     Off by default: much code sets it for inference, where it helps a little.
 
     ## References
