@@ -1,4 +1,4 @@
-"""Allocation: TML501, TML502, TML503, TML504, TML508, TML510."""
+"""Allocation: TML501, TML502, TML503, TML504, TML506, TML508, TML510."""
 
 from __future__ import annotations
 
@@ -58,6 +58,21 @@ def loaded_where_it_was_saved(bench: Bench) -> object:
         for _ in bench.turns():
             model.load_state_dict(torch.load(file, map_location="cpu" if bench.good else bench.device))
     return model
+
+
+def kept_checkpoint(bench: Bench) -> object:
+    """A checkpoint that stays bound while the model that took its values trains."""
+    model = perceptron(bench)
+    optimizer = torch.optim.Adam(model.parameters())
+    checkpoint = {name: value.clone() for name, value in model.state_dict().items()}
+    model.load_state_dict(checkpoint)
+    if bench.good:
+        del checkpoint
+    for _ in bench.turns():
+        optimizer.zero_grad()
+        model(examples(bench)).square().mean().backward()
+        optimizer.step()
+    return optimizer
 
 
 def collected_results(bench: Bench) -> object:

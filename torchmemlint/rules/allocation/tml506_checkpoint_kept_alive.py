@@ -1,0 +1,117 @@
+"""TML506 checkpoint-kept-alive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
+from torchmemlint.flow import leftover
+from torchmemlint.flow.facts import CheckpointLoad, FileFacts
+from torchmemlint.flow.leftover import Leftover
+from torchmemlint.knowledge import checkpoints
+from torchmemlint.rules.arguments import node_of
+from torchmemlint.rules.base import Rule
+from torchmemlint.rules.findings import is_test, report
+from torchmemlint.syntax.text import shortened, text_of
+
+
+class CheckpointKeptAlive(Rule):
+    """A checkpoint that was copied into the model stays in memory while the program works.
+
+    ## What it does
+    Reports a name that still holds what `torch.load` read while the same function, or the script itself, goes on to
+    train or to run the model, although it is not used again: its tensors were copied by `load_state_dict`. An advice
+    where the file is read to the host.
+
+    ## Why it costs memory
+    `load_state_dict` copies. The checkpoint's own tensors stay for as long as a name holds them: the weights once more,
+    and with the state of Adam twice their size on top, on the device where it was read to one. A function that returns
+    lets go of them; a `main` that reads the checkpoint and then trains does so at the end of the training.
+
+    ## Example
+    ```python
+    def main(model, optimizer, path, device):
+        checkpoint = torch.load(path, map_location=device)
+        model.load_state_dict(checkpoint["model"])
+        optimizer.load_state_dict(checkpoint["optimizer"])
+        train(model, optimizer)
+    ```
+
+    ## Use instead
+    ```python
+    def main(model, optimizer, path, device):
+        checkpoint = torch.load(path, map_location=device)
+        model.load_state_dict(checkpoint["model"])
+        optimizer.load_state_dict(checkpoint["optimizer"])
+        del checkpoint
+        train(model, optimizer)
+    ```
+
+    ## Fix safety
+    Safe: the names are deleted behind their last use, where all of them are bound. Where some are bound under another
+    condition, the fix is shown only.
+
+    ## When it stays silent
+    Nothing is copied from what was read, or more is done with it: it is kept, returned, or used by a function within
+    the function; a name is deleted, or assigned something else; nothing runs after the last use, or nothing that is
+    seen to train or to run a model; tests.
+
+    ## References
+    - [torch.nn.Module.load_state_dict](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.load_state_dict)
+    - [PyTorch FAQ: my model reports out of memory](https://docs.pytorch.org/docs/stable/notes/faq.html)
+    """
+
+    code = "TML506"
+    name = "checkpoint-kept-alive"
+    severity = Severity.WARNING
+    fix = Applicability.SAFE
+    why = "the weights, and the optimizer's state, are in memory once more for as long as the program works"
+
+    def check(self, facts: FileFacts) -> Iterator[Finding]:
+        """Yield checkpoints that nobody needs any more."""
+        if is_test(facts):
+            return
+        for load in facts.checkpoint_loads:
+            found = leftover.find(facts, load)
+            if found is None:
+                continue
+            on_host = _is_on_host(load)
+            doubtful = on_host or (load.as_saved and "torch.save(" not in facts.source.text)
+            where = "on the host" if on_host else "on the device"
+            if load.as_saved:
+                where = "where it was saved from"
+            yield report(
+                self,
+                facts,
+                load.site,
+                f"`{found.names[0]}` keeps the checkpoint in memory, {where}, after the last use of it",
+                severity=Severity.ADVICE if doubtful else None,
+                evidence=[
+                    (facts.copied_at[load.origin], "its tensors are copied here"),
+                    (found.last, "it is used here for the last time"),
+                    (found.work, f"`{shortened(text_of(found.work.node), 40)}` runs with it still in memory"),
+                ],
+                fix=_fix(facts, found),
+            )
+
+
+def _is_on_host(load: CheckpointLoad) -> bool:
+    given = node_of(load.site, "map_location", checkpoints.LOADERS[load.qualified])
+    if given is None:
+        return False
+    text = text_of(given)
+    return isinstance(given, cst.Lambda) or "cpu" in text.replace("'", '"').split('"')
+
+
+def _fix(facts: FileFacts, found: Leftover) -> Fix:
+    description = f"Delete {', '.join(f'`{name}`' for name in found.names)}"
+    if found.after is None or facts.path.suffix == ".ipynb":
+        return Fix(description, Applicability.HINT)
+    span = found.after.span
+    rows = facts.source.rows
+    first, last = rows[span.start.row - 1], rows[span.end.row - 1]
+    indent = first[: len(first) - len(first.lstrip())]
+    end = Position(span.end.row, len(last.rstrip("\r\n")) + 1)
+    return Fix(description, Applicability.SAFE, (Edit(Span(end, end), f"\n{indent}del {', '.join(found.names)}"),))
