@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 import torch
 
 from torchmemlint.engine.checking import check_text
-from torchmemlint.findings import Finding
+from torchmemlint.findings import Finding, Severity
 from torchmemlint.fixes.apply import FixResult, fix_text
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "TML304-materialised-attention"
@@ -159,8 +159,11 @@ def test_without_the_argument_scale_only_the_default_one_is_fixed() -> None:
     assert "scale=" not in result.text.replace("self.scale =", "")
 
 
-def test_before_torch_2_there_is_nothing_to_use_instead() -> None:
-    assert check((FIXTURES / "bad_heads.py").read_text(), "1.13") == []
+def test_where_torch_before_2_is_supported_it_is_advice() -> None:
+    found = check((FIXTURES / "bad_heads.py").read_text(), "1.13")
+    assert len(found) == 4
+    assert all(finding.severity is Severity.ADVICE and finding.fix is None for finding in found)
+    assert all("torch 2.0" in finding.message for finding in found)
 
 
 PARTS = """

@@ -62,8 +62,9 @@ class MaterialisedAttention(Rule):
     between (talking heads, a soft cap, a learned temperature, weights that are scaled or normalised again); what is
     added to the scores is computed from the queries or keys; the softmax is over another axis; the product runs over
     positions (channel attention); there is one query only, or the keys are a table of parameters; the file names
-    `scaled_dot_product_attention` or another fused kernel already, or registers hooks; the project supports torch
-    before 2.0 (`target-torch`); files of a test suite.
+    `scaled_dot_product_attention` or another fused kernel already, or registers hooks; files of a test suite. Where the
+    project supports torch before 2.0 (`target-torch`), it is advice without a fix: what is written out stays, as the
+    branch for those releases.
 
     ## References
     - [torch.nn.functional.scaled_dot_product_attention](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html)
@@ -79,20 +80,22 @@ class MaterialisedAttention(Rule):
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield attentions whose weights need not be made."""
         target = versions.release(facts.target_torch) if facts.target_torch is not None else versions.newest()
-        if target < _FUSED_SINCE or is_test(facts) or tests_live_here(facts.path):
+        if is_test(facts) or tests_live_here(facts.path):
             return
+        available = target >= _FUSED_SINCE
         for found in search.find(facts.program):
             piece = _piece(facts, found)
             site = piece.site_of(found.product.node, facts.source.rows) if piece is not None else None
             if piece is None or site is None:
                 continue
-            edits = fused_edits.edits(found, facts.source.rows, with_scale=target >= _SCALE_SINCE)
+            edits = fused_edits.edits(found, facts.source.rows, with_scale=target >= _SCALE_SINCE) if available else ()
             yield report(
                 self,
                 facts,
                 site,
-                "The attention weights are made for one weighted sum: "
-                "`F.scaled_dot_product_attention` computes it without them",
+                "The attention weights are made for one weighted sum: `F.scaled_dot_product_attention` "
+                + ("computes it without them" if available else "of torch 2.0 and newer would do without them"),
+                severity=Severity.WARNING if available else Severity.ADVICE,
                 evidence=_evidence(found, piece, facts),
                 fix=Fix("Use `F.scaled_dot_product_attention`", Applicability.UNSAFE, edits) if edits else None,
             )
