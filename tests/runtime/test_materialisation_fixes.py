@@ -17,9 +17,16 @@ from torchmemlint.fixes.apply import fix_text
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 LABELS = torch.tensor([0, 2, 1, 2, 0, 1])
+OTHERS = torch.randn(5, 3, generator=torch.Generator().manual_seed(7))
 
 Given = tuple[object, ...]
 PLAYS: dict[str, dict[str, Callable[[Tensor], Given]]] = {
+    "TML307-pairwise-broadcast/bad_distances.py": {
+        "squared": lambda scores: (scores, OTHERS),
+        "city_block": lambda scores: (scores, OTHERS),
+        "of_batches": lambda scores: (scores.view(2, 3, 3), OTHERS[:4].view(2, 2, 3)),
+        "by_method": lambda scores: (scores, OTHERS),
+    },
     "TML309-unfused-log-softmax/bad_one_expression.py": {
         "phoneme_loss": lambda scores: (scores, LABELS),
         "move_loss": lambda scores: (lambda board: board * 2, scores, functional.one_hot(LABELS, 3)),
@@ -148,3 +155,36 @@ def test_why_tml308_leaves_weighted_losses_alone() -> None:
     scores, weight = torch.randn(6, 3), torch.tensor([1.0, 2.0, 3.0])
     dense = functional.cross_entropy(scores, ROWS.float(), weight=weight)
     assert not torch.allclose(dense, functional.cross_entropy(scores, LABELS, weight=weight))
+
+
+@pytest.mark.parametrize(
+    ("paired", "small"),
+    [
+        (lambda x: (x[:, None] - OTHERS[None]).pow(2).sum(-1), lambda x: torch.cdist(x, OTHERS).pow(2)),
+        (lambda x: ((x[:, None] - OTHERS[None]) ** 2).mean(-1), lambda x: torch.cdist(x, OTHERS).pow(2) / 3),
+        (lambda x: (x.unsqueeze(1) - OTHERS.unsqueeze(0)).norm(dim=2), lambda x: torch.cdist(x, OTHERS)),
+        (lambda x: functional.pairwise_distance(x[:, None], OTHERS[None], eps=0.0), lambda x: torch.cdist(x, OTHERS)),
+        (lambda x: (x[None] - OTHERS[:, None]).abs().sum(2), lambda x: torch.cdist(OTHERS, x, p=1)),
+        (lambda x: (x[:, None] * OTHERS[None]).sum(dim=2), lambda x: x @ OTHERS.t()),
+        (
+            lambda x: functional.cosine_similarity(x.unsqueeze(1), OTHERS.unsqueeze(0), dim=-1),
+            lambda x: functional.normalize(x, dim=-1) @ functional.normalize(OTHERS, dim=-1).t(),
+        ),
+    ],
+)
+def test_what_the_page_of_tml307_says_to_be_equal(
+    paired: Callable[[Tensor], Tensor], small: Callable[[Tensor], Tensor]
+) -> None:
+    torch.manual_seed(0)
+    rows = torch.randn(40, 3, requires_grad=True)
+    results = [function(rows) for function in (paired, small)]
+    gradients = [torch.autograd.grad(result.square().sum(), rows)[0] for result in results]
+    torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-4)
+
+
+def test_why_tml307_leaves_gradients_of_gradients_alone() -> None:
+    rows = torch.randn(4, 3, requires_grad=True)
+    (slope,) = torch.autograd.grad(torch.cdist(rows, OTHERS).sum(), rows, create_graph=True)
+    with pytest.raises(RuntimeError, match="_cdist_backward"):
+        slope.square().sum().backward()

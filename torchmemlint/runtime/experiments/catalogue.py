@@ -19,6 +19,7 @@ _SEQUENCES = Size(width=128, depth=4, batch=32, steps=4)
 _LOADING = Size(width=128, depth=2, batch=32, steps=8)
 _LISTING = Size(batch=10_000, steps=16)
 _SHORT_LISTING = Size(batch=100, steps=32)
+_PAIRS = Size(width=128, batch=256, steps=4)
 _IMAGES = Size(depth=6, batch=16, steps=8)
 _CHECKPOINT = Size(width=512, depth=4, steps=4)
 _LARGE = Size(width=512, depth=12, batch=1024, steps=4)  # activations of 2 MiB, in many of the large segments
@@ -64,6 +65,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         _IMAGES,
         note="in training the peak lies where the ReLU's copy is gone already",
     ),
+    Experiment("TML307", "distances of all pairs", Effect.PEAK, materialisation.distances_of_pairs, _PAIRS),
+    Experiment("TML307", "similarities of all pairs", Effect.PEAK, materialisation.similarities_of_pairs, _PAIRS),
     Experiment("TML308", "rows looked up by a product", Effect.PEAK, materialisation.looked_up_by_product, Size()),
     Experiment("TML308", "one-hot targets", Effect.PEAK, materialisation.one_hot_targets, Size()),
     Experiment("TML309", "the logarithm of a softmax", Effect.PEAK, materialisation.log_of_softmax, Size()),

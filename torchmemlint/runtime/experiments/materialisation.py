@@ -1,4 +1,4 @@
-"""Tensors that are written out where less would do: TML308, TML309."""
+"""Tensors that are written out where less would do: TML307, TML308, TML309."""
 
 from __future__ import annotations
 
@@ -47,4 +47,30 @@ def one_hot_targets(bench: Bench) -> object:
         target = wanted if bench.good else functional.one_hot(wanted, classes).float()
         head.zero_grad()
         functional.cross_entropy(head(examples(bench)), target).backward()
+    return head
+
+
+def distances_of_pairs(bench: Bench) -> object:
+    """Distances of all rows of a batch to centres, by the differences of their features or by cdist."""
+    centres = nn.Parameter(torch.randn(bench.size.width, bench.size.width, device=bench.device))
+    for _ in bench.turns():
+        rows = examples(bench)
+        gaps = torch.cdist(rows, centres) if bench.good else (rows[:, None] - centres[None]).norm(dim=-1)
+        centres.grad = None
+        gaps.mean().backward()
+    return centres
+
+
+def similarities_of_pairs(bench: Bench) -> object:
+    """Cosine similarities of all pairs of a batch: torch's function on rows spread against each other, or a product."""
+    head = nn.Linear(bench.size.width, bench.size.width, device=bench.device)
+    for _ in bench.turns():
+        rows = head(examples(bench))
+        if bench.good:
+            normal = functional.normalize(rows, dim=-1)
+            alike = normal @ normal.t()
+        else:
+            alike = functional.cosine_similarity(rows.unsqueeze(1), rows.unsqueeze(0), dim=-1)
+        head.zero_grad()
+        alike.mean().backward()
     return head

@@ -1,0 +1,267 @@
+"""TML307 pairwise-broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.formulas import Formula, Operation
+from torchmemlint.flow.values import Constant, Kind, Tensor
+from torchmemlint.rules.arguments import replacing
+from torchmemlint.rules.base import Rule
+from torchmemlint.rules.findings import Link, report
+from torchmemlint.rules.materialisation.one_hot import integer
+from torchmemlint.rules.materialisation.pairs import Pairs, is_over_features, is_over_last, pairs
+from torchmemlint.syntax.text import code_of, shortened, text_of
+from torchmemlint.syntax.walking import contains
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """Something computed for every pair of rows, feature by feature, and then added up over the features."""
+
+    pairs: Pairs
+    whole: Operation  # the sum over the features
+    dimension: int
+    measure: str  # "squared", "mean squared", "euclidean", "manhattan", "dot", "cosine"
+
+    @property
+    def instead(self) -> str:
+        """What needs no tensor of pairs with features."""
+        return {
+            "squared": "`torch.cdist(a, b).pow(2)`",
+            "mean squared": "`torch.cdist(a, b).pow(2)`, divided by the number of features,",
+            "euclidean": "`torch.cdist(a, b)`",
+            "manhattan": "`torch.cdist(a, b, p=1)`",
+            "dot": "a matrix product",
+            "cosine": "a matrix product of normalised rows",
+        }[self.measure]
+
+
+class PairwiseBroadcast(Rule):
+    """Distances or similarities of all pairs are computed by way of every pair's features.
+
+    ## What it does
+    Reports a difference or product of two tensors that are spread against each other (`a[:, None] - b[None]`,
+    `unsqueeze`, `view`, `expand`), which is then added up over the features: the sum or mean of squares, a norm, the
+    sum of absolute values, the sum of a product; also `F.cosine_similarity` and `F.pairwise_distance` of such tensors.
+
+    ## Why it costs memory
+    For n and m rows of d features it makes n · m · d numbers (backward keeps them, squares and differences alike) where
+    the result has n · m. Measured with 512 rows on either side and 128 features, forward and backward: 514 MiB against
+    15 MiB with `torch.cdist`; `F.cosine_similarity` 642 MiB against 18 MiB by a matrix product.
+
+    ## Example
+    ```python
+    distances = (queries[:, None, :] - keys[None, :, :]).pow(2).sum(dim=-1)
+    similarity = F.cosine_similarity(queries.unsqueeze(1), keys.unsqueeze(0), dim=-1)
+    ```
+
+    ## Use instead
+    ```python
+    distances = torch.cdist(queries, keys).pow(2)
+    similarity = F.normalize(queries, dim=-1) @ F.normalize(keys, dim=-1).t()
+    ```
+
+    ## Fix safety
+    Unsafe: results agree to rounding, but from 26 rows on `cdist` adds up squares and a product, which is less exact
+    where two rows are nearly equal (`compute_mode="donot_use_mm_for_euclid_dist"` is exact and as small). At a distance
+    of zero its gradient is zero, where that of a norm is undefined. It takes no half precision on a GPU outside of
+    autocast, and cannot be differentiated twice. The fix is made where the rows are known to be vectors; elsewhere it
+    is shown.
+
+    ## When it stays silent
+    The differences or products are used otherwise, too (directions, weights for each feature), or the tensors are
+    spread for others as well, which are as large; the sum is over the rows, or it is not known over what; only one side
+    is spread; whole numbers (positions, labels) and numpy; the function uses `torch.cdist` as well, where it can; the
+    file differentiates a gradient (`create_graph=True`); tests.
+
+    ## References
+    - [torch.cdist](https://docs.pytorch.org/docs/stable/generated/torch.cdist.html)
+    - [Broadcasting semantics](https://docs.pytorch.org/docs/stable/notes/broadcasting.html)
+    """
+
+    code = "TML307"
+    name = "pairwise-broadcast"
+    severity = Severity.WARNING
+    fix = Applicability.UNSAFE
+    why = "for every pair of rows all features are written out, where one number is wanted"
+
+    def check(self, facts: FileFacts) -> Iterator[Finding]:
+        """Yield results of pairs that are made by way of their features."""
+        if any(backward.create is not None for backward in facts.backwards):
+            return
+        for formula in facts.formulas.values():
+            if "cdist" in formula.function.outline.names:
+                continue  # what it is for is known here
+            for operation in formula.operations():
+                found = _contraction(formula, operation)
+                if found is not None and _is_of_torch(formula, found) and not _is_whole(formula, found.pairs):
+                    yield self._report(facts, formula, found)
+
+    def _report(self, facts: FileFacts, formula: Formula, found: Contraction) -> Finding:
+        left, right = found.pairs.left, found.pairs.right
+        links: list[Link] = [
+            (left.put_in.site, "spread along a dimension of its own"),
+            (right.put_in.site, "spread along another one"),
+        ]
+        if found.whole != found.pairs.operation:
+            links.append((found.pairs.operation.site, "made for every pair and every feature"))
+        links.append((found.whole.site, "only the sum over the features is used"))
+        return report(
+            self,
+            facts,
+            found.whole.site,
+            f"`{shortened(text_of(found.whole.site.node), 60)}` writes out the features of every pair: "
+            f"{found.instead} needs one number for each",
+            evidence=links,
+            fix=_fix(facts, formula, found),
+        )
+
+
+def _is_of_torch(formula: Formula, found: Contraction) -> bool:
+    """Is it written as it is in torch, and not as in numpy, too?"""
+    if found.whole.qualified or found.measure == "cosine" or found.whole.name == "norm":
+        return True
+    if any(name in ("dim", "keepdim") for name, _ in found.whole.keywords):
+        return True
+    inner = formula.of(found.whole.operands[0])
+    if inner is not None and (inner.qualified or inner.name in ("pow", "square", "abs", "mul")):
+        return True
+    sides = (found.pairs.left, found.pairs.right)
+    return any(side.put_in.name != "getitem" or isinstance(formula.value(side.base), Tensor) for side in sides)
+
+
+def _is_whole(formula: Formula, found: Pairs) -> bool:
+    """Are whole numbers compared, for which `cdist` is no help?"""
+    values = [formula.value(side.base) for side in (found.left, found.right)]
+    return any(isinstance(value, Tensor) and value.kind is Kind.DISCRETE for value in values)
+
+
+def _contraction(formula: Formula, whole: Operation) -> Contraction | None:
+    if whole.name in ("cosine_similarity", "CosineSimilarity", "pairwise_distance", "PairwiseDistance"):
+        return _of_function(formula, whole)
+    if whole.name in ("sum", "mean") and whole.operands:
+        dimension = integer(whole.argument("dim", 1))
+        return _of_sum(formula, whole, dimension) if dimension is not None else None
+    if whole.name in ("norm", "vector_norm") and whole.operands:
+        return _of_norm(formula, whole)
+    return None
+
+
+def _of_function(formula: Formula, whole: Operation) -> Contraction | None:
+    """`F.cosine_similarity(a.unsqueeze(1), b.unsqueeze(0), dim=-1)`."""
+    found = pairs(formula, whole, whole.operands[:2])
+    dimension: int | None = -1
+    cosine = whole.name.lower().startswith("cosine")
+    if cosine:
+        dimension = _dimension_of_layer(whole) if whole.layer is not None else 1
+        given = whole.argument("dim", 2) if whole.layer is None else None
+        dimension = integer(given) if given is not None else dimension
+    if found is None or dimension is None or not is_over_features(found, dimension, vectors=True):
+        return None
+    return Contraction(found, whole, dimension, "cosine" if cosine else "euclidean")
+
+
+def _dimension_of_layer(whole: Operation) -> int | None:
+    """`nn.CosineSimilarity(dim=-1)`; 1 where nothing is given."""
+    layer = whole.layer
+    if layer is None or layer.made is None or not isinstance(layer.made.node, cst.Call):
+        return None
+    given = dict(layer.arguments)
+    if given.keys() & {"*", "**"}:
+        return None
+    value = given.get("dim", given.get("0", Constant(1, True)))
+    return value.value if isinstance(value, Constant) and isinstance(value.value, int) else None
+
+
+def _of_sum(formula: Formula, whole: Operation, dimension: int) -> Contraction | None:
+    """`(a[:, None] - b[None]).pow(2).sum(-1)`, `.abs().sum(-1)`, `(a[:, None] * b[None]).sum(-1)`."""
+    inner = _alone(formula, whole, whole.operands[0])
+    if inner is None:
+        return None
+    squared = _squared(formula, inner)
+    if squared is not None:
+        measure = "squared" if whole.name == "sum" else "mean squared"
+        return _of_difference(formula, whole, inner, squared, dimension, measure)
+    if whole.name == "sum" and inner.name in ("abs", "absolute") and inner.operands:
+        return _of_difference(formula, whole, inner, inner.operands[0], dimension, "manhattan")
+    if whole.name == "sum" and inner.name in ("Multiply", "mul"):
+        found = pairs(formula, inner, inner.operands)
+        if found is not None and is_over_last(found, dimension):
+            return Contraction(found, whole, dimension, "dot")
+    return None
+
+
+def _of_norm(formula: Formula, whole: Operation) -> Contraction | None:
+    """`(a[:, None] - b[None]).norm(dim=-1)`."""
+    power = whole.argument("p", 1) or whole.keyword("ord")
+    dimension = integer(whole.argument("dim", 2))
+    if dimension is None or (power is not None and integer(power) not in (1, 2) and text_of(power) != "2.0"):
+        return None
+    measure = "manhattan" if integer(power) == 1 else "euclidean"
+    return _of_difference(formula, whole, whole, whole.operands[0], dimension, measure)
+
+
+def _of_difference(
+    formula: Formula, whole: Operation, taker: Operation, node: cst.BaseExpression, dimension: int, measure: str
+) -> Contraction | None:
+    difference = _alone(formula, taker, node)
+    if difference is None or difference.name not in ("Subtract", "sub"):
+        return None
+    found = pairs(formula, difference, difference.operands)
+    if found is None or not is_over_features(found, dimension, vectors=whole.name.endswith("norm")):
+        return None
+    return Contraction(found, whole, dimension, measure)
+
+
+def _alone(formula: Formula, taker: Operation, node: cst.BaseExpression) -> Operation | None:
+    """What made an operand, where the operation that takes it is the only one that does."""
+    made = formula.of(node)
+    if made is None or any(taking.operation != taker for taking in formula.takings(made)):
+        return None
+    return made
+
+
+def _squared(formula: Formula, operation: Operation) -> cst.BaseExpression | None:
+    """What an operation squares."""
+    match operation:
+        case Operation(name="square", operands=(operand,)):
+            return operand
+        case Operation(name="pow" | "Power", operands=(operand, exponent)):
+            return operand if text_of(exponent) in ("2", "2.0") else None
+        case Operation(name="Multiply" | "mul", operands=(left, right)):
+            made = formula.of(left)
+            return left if made is not None and made == formula.of(right) else None
+    return None
+
+
+def _fix(facts: FileFacts, formula: Formula, found: Contraction) -> Fix:
+    title = f"Use {found.instead.rstrip(',')}"
+    ending = {"squared": ").pow(2)", "euclidean": ")", "manhattan": ", p=1)"}.get(found.measure)
+    left, right = found.pairs.left, found.pairs.right
+    whole = found.whole.node
+    nested = all(contains(whole, side.put_in.node) for side in (left, right))
+    if ending is None or not nested or not _are_vectors(found) or facts.program.imported.get("torch") != "torch":
+        return Fix(title, Applicability.HINT)
+    if found.whole.keyword("keepdim") is not None or len(found.whole.operands) > 3:
+        return Fix(title, Applicability.HINT)
+    rows, columns = (left, right) if max(left.axes) > max(right.axes) else (right, left)
+    text = f"torch.cdist({code_of(rows.base)}, {code_of(columns.base)}{ending}"
+    return Fix(title, Applicability.UNSAFE, replacing(found.whole.site, whole, text))
+
+
+def _are_vectors(found: Contraction) -> bool:
+    """Do the rows follow on each other, and the features on the rows, with nothing behind?"""
+    left, right = found.pairs.left, found.pairs.right
+    if len(left.axes) != 1 or len(right.axes) != 1:
+        return False
+    last = max(left.axes | right.axes)
+    if last < 0 or abs(max(left.axes) - max(right.axes)) != 1:
+        return False
+    shown = all(side.rank == last + 2 and side.ends for side in (left, right))
+    return found.dimension == last + 1 or (found.dimension == -1 and shown)
