@@ -12,6 +12,7 @@ from torchmemlint.flow import (
     annotated,
     calls,
     closing,
+    defaults,
     formulas,
     gradient_modes,
     inheritance,
@@ -323,6 +324,8 @@ def _bind_parameters(it: Interpreter, function: Function, self_value: Value | No
             declared = annotated.value_of(it, parameter)
             if declared is not None:
                 value = declared
+        if value is None:
+            value = defaults.layer_class(it, function, parameter)
         if value is None:
             value = Unknown(frozenset({it.origin(parameter)}), it.origin(parameter), name)
         if isinstance(value, Unknown):

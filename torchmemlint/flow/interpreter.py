@@ -271,7 +271,7 @@ class Interpreter:
         """The abstract value of an expression."""
         evaluator = self.evaluators.get(type(node))
         value = evaluator(self, node) if evaluator else Unknown()
-        if isinstance(value, Tensor):
+        if isinstance(value, Tensor) or (self.marked_storages and isinstance(value, Unknown)):
             self.evaluated(self, node, value)
         if self.formula is not None and self.frame.recording:
             self.noted(self, node, value)

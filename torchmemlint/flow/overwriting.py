@@ -38,6 +38,10 @@ def identity(it: Interpreter, value: Value) -> int | None:
 
 def made(it: Interpreter, node: cst.BaseExpression, value: Value) -> None:
     """An expression was evaluated: where it made the tensor, marks on an earlier one from this place are gone."""
+    if isinstance(value, Unknown):
+        if type(node) is cst.Call and value.made is not None and value.made.site.node is node:
+            renewed(it, value)  # whatever an unknown call returns, it is not what it returned in the round before
+        return
     if not isinstance(value, Tensor) or value.made is None:
         return
     if value.made.node is node:

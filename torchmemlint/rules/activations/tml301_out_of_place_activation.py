@@ -39,7 +39,8 @@ class OutOfPlaceActivation(Rule):
     Reports activations and feature dropouts without `inplace=True` whose input is the fresh, otherwise unused output
     of an operation that does not need it for backward (convolution, linear, norms, addition): neighbours in
     `nn.Sequential`, and calls in `forward`. A module that is applied in several places is reported only where it is
-    safe in all of them.
+    safe in all of them. A layer that a parameter names the class of (`norm_layer=nn.BatchNorm2d`) counts as the
+    default.
 
     ## Why it costs memory
     Measured, in training, after a convolution and after convolution and batch norm: `LeakyReLU`, `ELU`, `SELU`, `CELU`
@@ -61,7 +62,8 @@ class OutOfPlaceActivation(Rule):
 
     ## Fix safety
     Unsafe: results and gradients stay the same, but what is not in view may still look at the overwritten tensor: a
-    hook that someone registers, a subclass, a caller that takes the Sequential apart. `LeakyReLU` with a negative slope
+    hook that someone registers, a subclass, a caller that takes the Sequential apart or gives another class of norm
+    that needs its output. `LeakyReLU` with a negative slope
     cannot work in place.
 
     ## When it stays silent
@@ -112,9 +114,9 @@ class OutOfPlaceActivation(Rule):
 
     def _report(self, facts: FileFacts, place: Site, kind: str, found: list[Use]) -> Finding:
         if kind in activations.SAVES_ONE:
-            gain = "in place it would keep one activation less for backward"
+            gain = "it would keep one activation less for backward (under `no_grad`: need one tensor less as it runs)"
         else:
-            gain = "in place it would need no second tensor while it runs (and saves nothing for backward)"
+            gain = "it would need no second tensor as it runs (under `no_grad`, too), and keep as much for backward"
         links: list[Link] = []
         for use in found:
             name = saved_tensors.short(use.producer)
@@ -126,7 +128,7 @@ class OutOfPlaceActivation(Rule):
         links.append((place, f"`{kind}` is built without `inplace=True`"))
         edits = _edits(facts, place)
         fix = Fix("Work in place", Applicability.UNSAFE, edits) if edits else None
-        return report(self, facts, place, f"`{kind}` makes a new tensor: {gain}", evidence=links, fix=fix)
+        return report(self, facts, place, f"`{kind}` makes a new tensor: in place {gain}", evidence=links, fix=fix)
 
 
 def _can(place: Site, kind: str) -> bool:
