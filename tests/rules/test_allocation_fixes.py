@@ -12,6 +12,11 @@ from torchmemlint.fixes.apply import fix_text
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 WRITTEN = {
+    "TML505-state-dict-copy-on-device/bad_best_epoch.py": (
+        'best_state = {name: value.to("cpu", copy=True) for name, value in model.state_dict().items()}',
+        'self.best_weights = {name: value.to("cpu", copy=True) for name, value in self.network.state_dict().items()}',
+        '{key: value.detach().to("cpu", copy=True) for key, value in model.state_dict().items()}',
+    ),
     "TML510-accidental-float64/bad_numpy_default.py": (
         "torch.from_numpy(np.random.randn(*signal.shape)).float().to(device)",
         "torch.tensor(mask, dtype=torch.float32).to(device)",

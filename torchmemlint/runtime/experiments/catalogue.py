@@ -100,6 +100,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         "TML504", "a checkpoint loaded to the device", Effect.PEAK, allocation.loaded_where_it_was_saved, _CHECKPOINT
     ),
+    Experiment("TML505", "the best weights so far", Effect.PEAK, allocation.best_weights, Size()),
     Experiment("TML506", "a checkpoint kept through a training", Effect.PEAK, allocation.kept_checkpoint, Size()),
     Experiment("TML508", "features collected on the device", Effect.GROWTH, allocation.collected_results, Size()),
     Experiment("TML510", "noise in numpy's precision", Effect.PEAK, allocation.noise_in_double, Size()),
