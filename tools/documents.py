@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import importlib.util
 import io
 import json
 import os
@@ -20,6 +21,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -221,7 +223,20 @@ EDITORS = {
     "sublime": "editors/sublime/LSP.sublime-settings",
 }
 
+
+def memory_tables() -> ModuleType:
+    """The module beside this one, however this one was come to."""
+    path = Path(__file__).with_name("memory_tables.py")
+    specification = importlib.util.spec_from_file_location("memory_tables", path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
 MAKERS: dict[str, Callable[[], str]] = {
+    **memory_tables().MAKERS,
     **{name: functools.partial(file, path) for name, path in EDITORS.items()},
     "example": lambda: shown(EXAMPLE),
     "rules": rules,

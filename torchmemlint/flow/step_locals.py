@@ -136,8 +136,8 @@ def _large(
     facts: FileFacts, call: GuardedCall, name: str, loop: cst.CSTNode, above: dict[int, cst.CSTNode]
 ) -> tuple[Site, str] | None:
     module, piece = call.module, call.site.piece
-    if _predicts_much(facts, module) and module.made is not None:
-        shown = module.qualified.rpartition(".")[0].rpartition(".")[2] or module.qualified
+    if module.made is not None and _class_of(module) in facts.program.contracts.names("wide-outputs"):
+        shown = _class_of(module).rpartition(".")[2]
         return module.made, f"a `{shown}` predicts something for every token or pixel"
     for node in inside(loop):
         if not isinstance(node, cst.Name) or node.value != name:
@@ -150,10 +150,10 @@ def _large(
     return None
 
 
-def _predicts_much(facts: FileFacts, module: ModuleValue) -> bool:
-    wide = facts.program.contracts.names("wide-outputs")
+def _class_of(module: ModuleValue) -> str:
+    """The class of a library's module, also where a method of it makes it: `AutoModel.from_pretrained`."""
     owner, _, last = module.qualified.rpartition(".")
-    return bool(module.qualified) and (owner if last[:1].islower() else module.qualified) in wide
+    return owner if last[:1].islower() else module.qualified
 
 
 def _has_dimensions(facts: FileFacts, node: cst.Name, parent: cst.CSTNode | None, outer: cst.CSTNode | None) -> bool:
