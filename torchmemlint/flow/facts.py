@@ -431,6 +431,17 @@ class SequentialBuilt:
 
 
 @dataclass(frozen=True, slots=True)
+class LayerAdded:
+    """A layer put behind the others of an `nn.Sequential` that is made already."""
+
+    site: Site
+    scope: Scope
+    layer: ModuleValue
+    free: bool  # on all ways, the layer before it makes a fresh output that it does not need itself
+    before: ModuleValue | None  # that layer, where it is the same on all ways
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointLoad:
     """A file of tensors read: `torch.load(path)`."""
 
@@ -562,6 +573,7 @@ class FileFacts:
     followers: dict[Site, dict[Site, str]] = field(default_factory=dict)  # activation applied -> what takes its output
     shared_activations: set[Site] = field(default_factory=set)  # activation modules handed to code out of view
     sequentials: list[SequentialBuilt] = field(default_factory=list)
+    layers_added: list[LayerAdded] = field(default_factory=list)
     failures: list[FailureHeld] = field(default_factory=list)
     host_creations: list[HostCreation] = field(default_factory=list)
     returned_graphs: dict[Site, ReturnedGraph] = field(default_factory=dict)
@@ -671,6 +683,7 @@ _LISTS = (
     "in_places",
     "hazards",
     "sequentials",
+    "layers_added",
     "failures",
     "checkpoint_loads",
     "step_outputs",

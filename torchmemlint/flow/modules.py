@@ -144,6 +144,7 @@ def build(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments)
         it.state.heap.pop((it.oid(node, it.frame.path), "[]"), None)  # made anew, without what was added to the former
         if last == "Sequential":
             layers.record_sequential(it, node, children, arguments)
+            layers.ends_with(it, it.oid(node, it.frame.path), children[-1] if children else None)
     parameters = known_modules.has_parameters(qualified)
     if children and all(isinstance(c, ModuleValue) and c.parameters is False for c in children):
         parameters = False

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
-from torchmemlint.flow.facts import Activation, FileFacts, SequentialBuilt
+from torchmemlint.flow.facts import Activation, FileFacts, LayerAdded, SequentialBuilt
 from torchmemlint.flow.overwriting import module_flag
 from torchmemlint.flow.values import ModuleValue, Tensor, Value
 from torchmemlint.knowledge import activations, saved_tensors
@@ -103,6 +103,10 @@ class OutOfPlaceActivation(Rule):
             for place, kind, use in _children(built):
                 kinds[place] = kind
                 uses.setdefault(place, []).append(use)
+        for added in facts.layers_added:
+            for place, kind, use in _added(added):
+                kinds[place] = kind
+                uses.setdefault(place, []).append(use)
         first = [place for place in kinds if kinds[place] in activations.SAVES_ONE]
         rest = [place for place in kinds if kinds[place] not in activations.SAVES_ONE]
         for place in (*first, *rest):
@@ -188,6 +192,16 @@ def _is_kept(facts: FileFacts, activation: Activation) -> bool:
     followers = facts.followers.get(activation.site, {})
     others = len(facts.reads.get(activation.site, ())) > len(followers)
     return not followers or others or any(not saved_tensors.keeps_nothing(name) for name in followers.values())
+
+
+def _added(added: LayerAdded) -> Iterator[tuple[Site, str, Use]]:
+    """An activation that is put behind the other layers of a Sequential."""
+    kind = activations.module_kind(added.layer.qualified)
+    if kind is None or kind in activations.SAVES_NOTHING or added.layer.made is None:
+        return
+    if module_flag(added.layer, kind) is False:
+        producer, made = (added.before.qualified, added.before.made) if added.before is not None else ("", None)
+        yield added.layer.made, kind, Use(added.layer.made, added.free, True, producer, made)
 
 
 def _children(built: SequentialBuilt) -> Iterator[tuple[Site, str, Use]]:
