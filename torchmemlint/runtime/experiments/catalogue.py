@@ -127,6 +127,7 @@ WITHOUT: dict[str, str] = {
     "TML205": "about gradients that are wrong without a word",
     "TML302": "about results that are wrong or a backward that raises",
     "TML507": "about figures that are misnamed",
+    "TML509": "about settings that nobody reads",
 }
 
 
