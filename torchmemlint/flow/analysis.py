@@ -12,6 +12,7 @@ from torchmemlint.flow import (
     annotated,
     calls,
     closing,
+    configurations,
     defaults,
     formulas,
     gradient_modes,
@@ -21,6 +22,7 @@ from torchmemlint.flow import (
     overwriting,
     relevance,
     statements,
+    worker_counts,
 )
 from torchmemlint.flow.callers import Callers
 from torchmemlint.flow.dispatch import EVALUATORS, EXECUTORS
@@ -103,6 +105,7 @@ def analyse(
     facts = it.facts
     facts.finish(it)
     facts.callers = it.callers
+    worker_counts.settle(facts)
     return facts
 
 
@@ -320,6 +323,8 @@ def _bind_parameters(it: Interpreter, function: Function, self_value: Value | No
             it.facts.live_parameters.add(it.origin(parameter))
         elif isinstance(value, Container):
             it.facts.given_inside.setdefault(function, set()).update(it.deep_origins(value))
+        if value is None:
+            value = configurations.option(function, name)
         if value is None or isinstance(value, Unknown):
             declared = annotated.value_of(it, parameter)
             if declared is not None:
@@ -342,10 +347,21 @@ def _bind_parameters(it: Interpreter, function: Function, self_value: Value | No
         it.state.vars[name] = value
     for star in (params.star_arg, params.star_kwarg):
         if isinstance(star, cst.Param):
-            it.state.vars[star.name.value] = Unknown(made=it.origin(star), path=star.name.value)
+            given = record.arguments.get(star.name.value) if record is not None else None
+            known = star is params.star_kwarg and _holds_settings(it, given) and not _called_out_of_view(it, function)
+            unknown = Unknown(made=it.origin(star), path=star.name.value)
+            it.state.vars[star.name.value] = given if known and given is not None else unknown
     if hooked:
         taken = [p for p in (*params.posonly_params, *params.params) if p.default is None]
         _bind_hook(it, taken, function, self_value is not None)
+
+
+def _holds_settings(it: Interpreter, keywords: Value | None) -> bool:
+    """Are the keywords that callers give all known by name, and what they give no tensors?"""
+    if not isinstance(keywords, Container) or keywords.others:
+        return False
+    entries = {key: it.lasting_heap.get((keywords.oid, key)) for key in it.element_keys.get(keywords.oid, ())}
+    return "[]" not in entries and not any(isinstance(value, Tensor | Container) for value in entries.values())
 
 
 def _bind_hook(it: Interpreter, parameters: list[cst.Param], function: Function, is_method: bool) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import checkpoints, containers, failures, held, overwriting
+from torchmemlint.flow import checkpoints, configurations, containers, failures, held, overwriting
 from torchmemlint.flow.facts import AttributeStore, Detach, NoOpGradMode, Use
 from torchmemlint.flow.graphs import detached, tensor_from
 from torchmemlint.flow.interpreter import KEPT, Interpreter, class_of
@@ -197,6 +197,8 @@ def _of_known(it: Interpreter, node: cst.Attribute, owner: Container | Known, na
     value = it.heap_value(owner, name)
     if value is not None:
         return value
+    if isinstance(owner, Container) and owner.attributes and (value := it.state.heap.get((owner.oid, f"[{name}]"))):
+        return replace(value, attributes=True) if isinstance(value, Container) else value
     if isinstance(owner, Known) and not called:
         if owner.role == "object":
             return Unknown(made=it.origin(node), path=dotted_text(node))
@@ -273,6 +275,8 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
         shown = it.with_behaviour(value, path, it.site(target))
         checkpoints.run(it, value, shown)
         value = shown
+    if isinstance(owner, Container) and owner.attributes:
+        containers._store(it, owner, f"[{name}]", value, it.site(target))
     slot = it.slot(owner, name)
     if slot is not None:
         _kept(it, target, owner, slot, value, node)
@@ -286,6 +290,8 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
         cls = class_of(owner)
         if cls is not None:
             it.written((cls.oid, name))
+            if configurations.is_dataclass(cls):
+                configurations.replaced(it, slot, value)
     elif path:
         it.state.bind(path, value)
         it.use(value, Use.STORED)

@@ -42,7 +42,6 @@ CONSTRUCTORS = {
     "collections.OrderedDict": "dict",
     "collections.deque": "deque",
     "collections.Counter": "dict",
-    "easydict.EasyDict": "dict",
     "queue.Queue": "list",
 }
 TAKING_OUT = frozenset({"pop", "popleft", "popitem", "get_nowait"})  # methods that a bounded container is used with
@@ -229,8 +228,8 @@ def concatenated(it: Interpreter, node: cst.CSTNode, left: Container, right: Con
     """`a + b` of two sequences."""
     result = fresh(it, node, left.kind)
     for part in (left, right):
-        for _, value, site in list(entries(it, part)):
-            _store(it, result, "[]", value, site)
+        for key, value, site in list(entries(it, part)):
+            _store(it, result, key if left.kind == right.kind == "dict" else "[]", value, site)
     return result
 
 

@@ -11,6 +11,7 @@ from torchmemlint.flow import (
     attributes,
     calls,
     checkpoints,
+    configurations,
     containers,
     contracted,
     differentiation,
@@ -86,6 +87,8 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
         first = arguments.items[0].value
         if isinstance(first, ModuleValue):
             return modules.call(it, node, first, Arguments(arguments.items[1:]))
+    if qualified in configurations.NAMESPACES:
+        return configurations.namespace(it, node, arguments)
     if qualified in containers.CONSTRUCTORS:
         return _container(it, node, qualified, arguments)
     if it.contracts.is_optimizer(qualified):
@@ -320,7 +323,7 @@ _BUILTIN_HANDLERS: dict[str, Callable[[Interpreter, cst.Call, Arguments], Value]
     "sorted": lambda it, node, arguments: arguments.items[0].value if arguments.items else Unknown(),
     "iter": _iter,
     "tqdm": lambda it, node, arguments: arguments.items[0].value if arguments.items else Known("context"),
-    "vars": lambda it, node, arguments: Unknown(),
+    "vars": configurations.parsed,
 }
 BUILTINS = (
     frozenset(_BUILTIN_HANDLERS)
@@ -515,6 +518,9 @@ def object_method(it: Interpreter, node: cst.Call, owner: Known, name: str, argu
             return Unknown()
         case "argument parser", "add_argument":
             loaders.add_argument(it, owner, arguments)
+            return Constant(None, True)
+        case "argument parser", "set_defaults":
+            loaders.set_defaults(it, owner, arguments)
             return Constant(None, True)
         case "argument parser", "add_argument_group" | "add_mutually_exclusive_group":
             return owner

@@ -96,10 +96,18 @@ def add_argument(it: Interpreter, parser: Known, arguments: Arguments) -> None:
     it.parser_arguments.setdefault(parser.oid, set()).add(name)
 
 
+def set_defaults(it: Interpreter, parser: Known, arguments: Arguments) -> None:
+    """`parser.set_defaults(workers=4)`."""
+    for item in arguments.items:
+        it.state.heap[(parser.oid, f"argument {item.name}")] = item.value if is_setting(item.value) else Unknown()
+        it.parser_arguments.setdefault(parser.oid, set()).add(item.name)
+
+
 def parsed_arguments(it: Interpreter, node: cst.Call, parser: Known, method: str) -> Value:
     """`parser.parse_args()`: an object whose attributes are the defaults, which a user can change."""
     oid = it.oid("arguments", parser.oid)
-    for name in it.parser_arguments.get(parser.oid, ()):
+    it.parser_arguments[oid] = it.parser_arguments.get(parser.oid, set())
+    for name in it.parser_arguments[oid]:
         value = it.state.heap.get((parser.oid, f"argument {name}"))
         if is_setting(value) and not (isinstance(value, Constant) and not value.known):
             value = Known("default", element=value)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import calls, containers, held, layers, overwriting, tensors, trainers, training
+from torchmemlint.flow import calls, configurations, containers, held, layers, overwriting, tensors, trainers, training
 from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import GuardedCall, Hook, LiveInput, ModuleCall, Use, WeakCall
 from torchmemlint.flow.graphs import tensor_from
@@ -87,8 +87,7 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
     elif init is not None:
         calls.inline(it, node, FunctionValue(init, value), arguments.items, arguments)
     elif "dataclass" in {d.rpartition(".")[2] for d in _class_decorators(cls)}:
-        for argument in arguments.items:
-            it.state.heap[(oid, argument.name)] = argument.value
+        configurations.fill(it, oid, cls, arguments)
     else:
         for given in arguments.values:
             it.use(given, Use.PASSED)

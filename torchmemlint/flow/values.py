@@ -208,6 +208,7 @@ class Container(Value):
     bounded: bool = False
     made: Site | None = None
     others: tuple[Container, ...] = ()  # what else it may be
+    attributes: bool = False  # of a dict: its entries are attributes as well
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import libcst as cst
 
 from torchmemlint.flow.facts import FileFacts, Loader, LoaderIteration, Transfer
+from torchmemlint.flow.program import Function
 from torchmemlint.flow.values import Constant, Device, LoopMark
 from torchmemlint.rules.arguments import known
 from torchmemlint.syntax.source_module import Site
@@ -59,8 +60,14 @@ def _about_debugging(text: str) -> bool:
 def in_tests(facts: FileFacts, loader: Loader) -> bool:
     """Does it belong to a test?"""
     function = loader.scope.function
-    names = (facts.path.name, function.name if function is not None else "")
-    return any(name.startswith("test_") for name in names) or tests_live_here(facts.path)
+    if function is not None and function.name.startswith("test_") and not _is_hook(function):
+        return True
+    return facts.path.name.startswith("test_") or tests_live_here(facts.path)
+
+
+def _is_hook(function: Function) -> bool:
+    """Is it a method such as Lightning's `test_dataloader`, and not one of a test case?"""
+    return function.cls is not None and not any(base.endswith("TestCase") for base in function.cls.base_names())
 
 
 def tests_live_here(path: Path) -> bool:

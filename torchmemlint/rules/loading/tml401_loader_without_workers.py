@@ -19,8 +19,9 @@ class LoaderWithoutWorkers(Rule):
 
     ## What it does
     Reports a `DataLoader` whose number of workers is 0: not given, given as 0, or 0 by the default of a command-line
-    option or of a helper that every caller in view leaves alone. Keyword dictionaries, `functools.partial` and helpers
-    of the same file are followed.
+    option (argparse, click), of a helper or of a constructor (a `LightningDataModule`) that every caller in the project
+    leaves alone. Keyword dictionaries, `functools.partial`, namespaces, dataclasses, OmegaConf objects made from
+    literals and helpers of the same file are followed.
 
     ## Why it costs memory
     It does not: it costs time, and with it the accelerator, whose memory is held while nothing computes. Each batch is
