@@ -28,7 +28,11 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 EXAMPLE = "fixtures/TML101-graph-accumulation/bad_validation_total.py"
 SHORT_EXAMPLE = "fixtures/TML202-no-op-grad-mode/bad_uncalled.py"
-FOLDED_EXAMPLE = (SHORT_EXAMPLE, "fixtures/TML401-loader-without-workers")
+FOLDED_EXAMPLE = (
+    SHORT_EXAMPLE,
+    "fixtures/TML401-loader-without-workers/bad_plain.py",
+    "fixtures/TML301-out-of-place-activation/bad_sequential.py",
+)
 PLACE = re.compile(
     r"(?P<begin><!-- (?P<name>[a-z-]+): written by [\w./]+ -->\n)(?P<text>.*?)(?P<end><!-- end of (?P=name) -->)",
     re.DOTALL,

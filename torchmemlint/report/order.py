@@ -19,6 +19,7 @@ from torchmemlint.report.places import mark, shown_place
 IN_FULL = 3  # findings of one rule in one file
 LINES = 12  # of folded advice; the rest is counted
 _ROWS = 6  # named in one line
+_COLUMNS = 64  # for the places that lines of folded advice begin with; a longer one moves its own line only
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def folded_lines(groups: Sequence[Folded], root: Path, paint: Paint) -> Iterator
     yield f"{paint.severity(Severity.ADVICE, 'Advice')}, a line for each rule and file (--no-fold shows all of it):"
     head = groups[:LINES]
     places = [shown_place(one.first.filename, one.first.span.start.row, root) for one in head]
-    width = max(map(text_width, places))
+    width = max((text_width(place) for place in places if text_width(place) <= _COLUMNS), default=0)
     for one, place in zip(head, places, strict=True):
         rule = f"{paint.severity(Severity.ADVICE, one.first.code)} {one.first.name}"
         yield f"  {paint.strong(pad(place, width))}  {rule}{paint.faint(_others(one))}"
