@@ -234,6 +234,20 @@ UNFIXED = {
         weights = (q @ k.transpose(-2, -1) * self.scale).softmax(-1, dtype=torch.float32)
         return weights @ v
 """,
+    "sums of values on two ways": """
+        attn = (q @ k.transpose(-2, -1) * self.scale).softmax(-1)
+        if bias is None:
+            return attn @ v
+        return attn @ v + bias
+""",
+    "sums of values in two branches": """
+        attn = (q @ k.transpose(-2, -1) * self.scale).softmax(-1)
+        if bias is None:
+            out = attn @ v
+        else:
+            out = attn @ v + bias
+        return out
+""",
     "zeros where everything is hidden": """
         scores = (q @ k.transpose(-2, -1) * self.scale).masked_fill(mask, float("-inf"))
         return scores.softmax(-1).masked_fill(mask, 0.0) @ v

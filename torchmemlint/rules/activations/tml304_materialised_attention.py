@@ -83,7 +83,11 @@ class MaterialisedAttention(Rule):
         if is_test(facts) or tests_live_here(facts.path):
             return
         available = target >= _FUSED_SINCE
+        seen: set[int] = set()
         for found in search.find(facts.program):
+            if id(found.product) in seen:  # its weights meet the values on each of several ways
+                continue
+            seen.add(id(found.product))
             piece = _piece(facts, found)
             site = piece.site_of(found.product.node, facts.source.rows) if piece is not None else None
             if piece is None or site is None:
