@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.attention import search
-from torchmemlint.flow.attention.stages import Attention, Kind
+from torchmemlint.flow.attention.stages import Attention, Kind, Product
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.knowledge import versions
 from torchmemlint.rules.activations import fused_edits
@@ -83,11 +83,11 @@ class MaterialisedAttention(Rule):
         if is_test(facts) or tests_live_here(facts.path):
             return
         available = target >= _FUSED_SINCE
-        seen: set[int] = set()
+        seen: list[Product] = []
         for found in search.find(facts.program):
-            if id(found.product) in seen:  # its weights meet the values on each of several ways
+            if any(found.product is other for other in seen):  # its weights meet the values on each of several ways
                 continue
-            seen.add(id(found.product))
+            seen.append(found.product)
             piece = _piece(facts, found)
             site = piece.site_of(found.product.node, facts.source.rows) if piece is not None else None
             if piece is None or site is None:
