@@ -19,6 +19,7 @@ _SEQUENCES = Size(width=128, depth=4, batch=32, steps=4)
 _LOADING = Size(width=128, depth=2, batch=32, steps=8)
 _LISTING = Size(batch=10_000, steps=16)
 _SHORT_LISTING = Size(batch=100, steps=32)
+_PASS = Size(steps=200)
 _PAIRS = Size(width=128, batch=256, steps=4)
 _IMAGES = Size(depth=6, batch=16, steps=8)
 _CHECKPOINT = Size(width=512, depth=4, steps=4)
@@ -65,6 +66,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         _IMAGES,
         note="in training the peak lies where the ReLU's copy is gone already",
     ),
+    Experiment("TML305", "features concatenated by batch", Effect.TIME, materialisation.concatenated_in_loop, _PASS),
+    Experiment("TML306", "a gate copied for each feature", Effect.PEAK, materialisation.repeated_gate, Size()),
     Experiment("TML307", "distances of all pairs", Effect.PEAK, materialisation.distances_of_pairs, _PAIRS),
     Experiment("TML307", "similarities of all pairs", Effect.PEAK, materialisation.similarities_of_pairs, _PAIRS),
     Experiment("TML308", "rows looked up by a product", Effect.PEAK, materialisation.looked_up_by_product, Size()),

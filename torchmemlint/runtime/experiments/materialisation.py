@@ -1,4 +1,4 @@
-"""Tensors that are written out where less would do: TML307, TML308, TML309."""
+"""Tensors that are written out where less would do: TML305, TML306, TML307, TML308, TML309."""
 
 from __future__ import annotations
 
@@ -73,4 +73,28 @@ def similarities_of_pairs(bench: Bench) -> object:
             alike = functional.cosine_similarity(rows.unsqueeze(1), rows.unsqueeze(0), dim=-1)
         head.zero_grad()
         alike.mean().backward()
+    return head
+
+
+def concatenated_in_loop(bench: Bench) -> object:
+    """Features collected over a pass, all of them concatenated anew with each batch, or once."""
+    parts: list[torch.Tensor] = []
+    features = torch.empty(0, bench.size.width, device=bench.device)
+    for _ in bench.turns():
+        if bench.good:
+            parts.append(examples(bench))
+        else:
+            features = torch.cat([features, examples(bench)])
+    return torch.cat(parts) if bench.good else features
+
+
+def repeated_gate(bench: Bench) -> object:
+    """A number for each example that scales its features, copied for each of them or shown for each."""
+    head = nn.Linear(bench.size.width, 1, device=bench.device)
+    for _ in bench.turns():
+        rows = examples(bench)
+        gate = head(rows)
+        wide = gate.expand(-1, bench.size.width) if bench.good else gate.repeat(1, bench.size.width)
+        head.zero_grad()
+        (rows * wide).square().mean().backward()
     return head
