@@ -12,7 +12,7 @@ from torchmemlint.flow import callers
 from torchmemlint.flow.project import Project
 from torchmemlint.rules.registry import by_code
 
-CODES = frozenset(code for code in by_code() if not code.startswith("TML0"))
+CODES = frozenset(code for code, rule in by_code().items() if rule.on and not code.startswith("TML0"))
 
 VALIDATE = """
 import torch

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from lsprotocol import types as lsp
 
@@ -336,3 +338,55 @@ async def test_the_whole_workspace_for_a_client_that_asks(editor) -> None:
     report = await editor.client.workspace_diagnostic_async(params)
     (item,) = report.items
     assert (item.uri, [one.code for one in item.items]) == (editor.uri("a.py"), ["TML101"])
+
+
+HELPED = """\
+import torch
+
+
+def step(model, x, y):
+    loss = torch.nn.functional.mse_loss(model(x), y)
+    return loss
+
+
+def train(model, loader, optimizer):
+    total = 0
+    for x, y in loader:
+        loss = step(model, x, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss
+    return total / len(loader)
+"""
+
+
+async def test_what_an_edit_changes_for_others_comes_after_what_is_said_at_once(editor) -> None:
+    """The function that is typed in is answered for at once; its caller's findings after the whole check."""
+    await editor.begin(capabilities="neovim@0.11", change=_refreshes)
+    uri = editor.open("train.py", HELPED)
+    found = [one.code for one in (await editor.pull(uri)).items]
+    assert "TML101" in found
+    editor.change(uri, (5, 15, 5, 15, ".item()"))
+    at_once = await editor.pull(uri)
+    assert [one.code for one in at_once.items] == found
+    for _ in range(300):
+        if editor.client.diagnostic_refresh_count:
+            break
+        await asyncio.sleep(0.1)
+    assert editor.client.diagnostic_refresh_count == 1
+    whole = await editor.pull(uri, at_once.result_id)
+    assert "TML101" not in [one.code for one in whole.items]
+    assert (await editor.pull(uri, whole.result_id)).kind == "unchanged"
+
+
+async def test_a_client_that_cannot_be_told_to_ask_again_waits_for_the_whole_check(editor) -> None:
+    await editor.begin(capabilities="neovim@0.11", change=lambda able: _refreshes(able, can=False))
+    uri = editor.open("train.py", HELPED)
+    assert "TML101" in [one.code for one in (await editor.pull(uri)).items]
+    editor.change(uri, (5, 15, 5, 15, ".item()"))
+    assert "TML101" not in [one.code for one in (await editor.pull(uri)).items]
+
+
+def _refreshes(able: lsp.ClientCapabilities, *, can: bool = True) -> None:
+    able.workspace.diagnostics = lsp.DiagnosticWorkspaceClientCapabilities(refresh_support=can)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from torchmemlint.config.contracts import Framework
 from torchmemlint.findings import Finding
-from torchmemlint.flow.analysis import analyse
-from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow import revising
+from torchmemlint.flow.analysis import analysis
 from torchmemlint.flow.project import Project
 from torchmemlint.knowledge.contracts import contracts
 from torchmemlint.rules.registry import by_code
@@ -18,6 +19,60 @@ from torchmemlint.syntax.source_module import SourceModule
 from torchmemlint.syntax.trees import PARSING
 
 _FRAMES = 8_000  # Python frames: some twenty for each level of nesting that is let in
+
+
+class Check:
+    """A text that was analysed, as long as it may be asked about or changed; `release` ends that.
+
+    `around` gives the context; `additions` are contracts of frameworks besides the linter's own, which count where
+    the file stands alone: a project has its own.
+
+    `target` is the oldest torch release that the code supports; None stands for the newest.
+
+    `pulse` is called again and again on the way; what it raises ends the check and is passed on.
+
+    Raises UnreadableFile where the text is not Python 3, or nested too deeply.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        path: Path,
+        around: Project | None = None,
+        *,
+        additions: tuple[Framework, ...] = (),
+        target: str | None = None,
+        pulse: Callable[[], None] | None = None,
+    ) -> None:
+        with _depth():
+            promised = None if around is not None else contracts(additions)
+            source = SourceModule(text, path, trees=PARSING if around is None else around.files.trees)
+            self._analysis = analysis(source, around, promised, pulse)
+            self._analysis.facts.target_torch = target
+            self._around = around
+
+    def findings(self, codes: frozenset[str]) -> list[Finding]:
+        """Findings of the rules in `codes`, before suppressions, in order of position."""
+        with _depth():
+            facts = self._analysis.facts
+            rules = by_code()
+            found = [finding for code in sorted(codes) for finding in rules[code].check(facts)]
+            found = [finding for finding in found if finding.filename == facts.path]  # the others are their own file's
+            return sorted(found, key=lambda f: (f.span, f.code))
+
+    def revise(self, text: str, pulse: Callable[[], None]) -> bool:
+        """Look at what an edit has changed; False where the new text cannot be read, and the old one stays.
+
+        Raises what `flow.revising.revise` raises.
+        """
+        with _depth():
+            return revising.revise(self._analysis, text, pulse) is not None
+
+    def release(self) -> None:
+        """Let go of the text, and of its context where that has become large."""
+        self._analysis.facts.program.release()
+        if self._around is not None:
+            self._around.trim()
 
 
 def check_text(
@@ -30,36 +85,22 @@ def check_text(
     target: str | None = None,
     pulse: Callable[[], None] | None = None,
 ) -> list[Finding]:
-    """Findings of the rules in `codes`, before suppressions, in order of position.
+    """The findings of a `Check` that nothing more is asked of."""
+    check = Check(text, path, around, additions=additions, target=target, pulse=pulse)
+    try:
+        return check.findings(codes)
+    finally:
+        check.release()
 
-    `around` gives the context; `additions` are contracts of frameworks besides the linter's own, which count where
-    the file stands alone: a project has its own.
 
-    `target` is the oldest torch release that the code supports; None stands for the newest.
-
-    `pulse` is called again and again on the way; what it raises ends the check and is passed on.
-
-    Raises UnreadableFile where the text is not Python 3, or nested too deeply.
-    """
+@contextmanager
+def _depth() -> Iterator[None]:
+    """Let Python go deep, and say so where that is not deep enough."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _FRAMES))
     try:
-        promised = None if around is not None else contracts(additions)
-        source = SourceModule(text, path, trees=PARSING if around is None else around.files.trees)
-        facts = analyse(source, around, promised, pulse)
-        facts.target_torch = target
-        return _findings(facts, codes, around)
+        yield
     except RecursionError:
         raise UnreadableFile("Nested too deeply to be analysed") from None
     finally:
         sys.setrecursionlimit(limit)
-
-
-def _findings(facts: FileFacts, codes: frozenset[str], around: Project | None) -> list[Finding]:
-    rules = by_code()
-    found = [finding for code in sorted(codes) for finding in rules[code].check(facts)]
-    found = [finding for finding in found if finding.filename == facts.path]  # the others are their own file's
-    facts.program.release()
-    if around is not None:
-        around.trim()
-    return sorted(found, key=lambda f: (f.span, f.code))

@@ -101,19 +101,29 @@ def check_source(
     `around` replaces the project that this process keeps. `pulse` is called again and again on the way; what it
     raises ends the check and is passed on.
     """
+
+    def find(codes: frozenset[str]) -> list[Finding]:
+        from torchmemlint.engine import checking, context
+
+        context_of = context.project(profile.root, profile.contracts) if around is None and profile.root else around
+        return checking.check_text(
+            text, path, codes, context_of, additions=profile.contracts, target=profile.target_torch, pulse=pulse
+        )
+
+    return reported(find, text, path, profile, relevant=relevant)
+
+
+def reported(
+    find: Callable[[frozenset[str]], Sequence[Finding]], text: str, path: Path, profile: Profile, *, relevant: bool
+) -> list[Finding]:
+    """What is reported of a text: what `find` comes to for some rules, after severities and suppression comments."""
     from torchmemlint.engine import audit
 
     codes = profile.codes - ABOUT_THE_RUN
     found: Sequence[Finding] = ()
     if relevant and (codes or UNREADABLE in profile.codes):
-        from torchmemlint.engine import checking, context
-
         try:
-            if around is None and profile.root is not None:
-                around = context.project(profile.root, profile.contracts)
-            found = checking.check_text(
-                text, path, codes, around, additions=profile.contracts, target=profile.target_torch, pulse=pulse
-            )
+            found = find(codes)
         except UnreadableFile as problem:
             return _finished(_unreadable(path, problem, profile, text), text, profile)
     kept = audit.suppress(text, path, found, profile.codes, _catalogue())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -31,6 +31,7 @@ from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.interpreter import CallRecord, Frame, Interpreter
 from torchmemlint.flow.program import Function, Program, decorator_name
 from torchmemlint.flow.project import Project
+from torchmemlint.flow.relevance import Relevance
 from torchmemlint.flow.state import State
 from torchmemlint.flow.values import (
     Carry,
@@ -53,22 +54,52 @@ from torchmemlint.syntax.source_module import Piece, SourceModule
 MAX_PASSES = 3
 
 
+@dataclass(slots=True)
+class Analysis:
+    """A file that was analysed: its facts, and what found them out."""
+
+    facts: FileFacts
+    interpreter: Interpreter
+    relevant: Relevance | None = None  # None: there was nothing to look at
+
+    def walk(self, function: Function) -> None:
+        """A function's own analysis, and that of those defined within it."""
+        it = self.interpreter
+        within = {f for f in it.local_functions.values() if function in f.parents()}
+        _walk_function(it, function)
+        _walk_nested(it, set(it.local_functions.values()) - within)
+
+    def finish(self) -> None:
+        """What the walks took down is complete."""
+        self.facts.finish(self.interpreter)
+        worker_counts.settle(self.facts)
+
+
 def analyse(
     source: SourceModule,
     project: Project | None = None,
     promised: Contracts | None = None,
     pulse: Callable[[], None] | None = None,
 ) -> FileFacts:
-    """The facts of one file, with the other files of its project for context.
+    """The facts of one file, as of `analysis`."""
+    return analysis(source, project, promised, pulse).facts
+
+
+def analysis(
+    source: SourceModule,
+    project: Project | None = None,
+    promised: Contracts | None = None,
+    pulse: Callable[[], None] | None = None,
+) -> Analysis:
+    """Look at one file, with the other files of its project for context.
 
     `promised`: what is known of frameworks, where it is not the project's or the linter's own. `pulse` is called again
     and again on the way, and may end it by raising.
     """
     program = Program(source, project, promised)
-    facts = FileFacts(source.path, source, program)
+    it = Interpreter(program, FileFacts(source.path, source, program))
     if not source.pieces:
-        return facts
-    it = Interpreter(program, facts)
+        return Analysis(it.facts, it)
     it.evaluators = EVALUATORS
     it.executors = EXECUTORS
     it.evaluated = overwriting.made
@@ -102,11 +133,10 @@ def analyse(
         ahead = number == 0 and it.called_last is not None and order[1:2] and order[1].name == "__init__"
         if it.knowledge(states=relevant.states) == before and not ahead:
             break  # unless it was walked ahead of constructors, whose objects it works on
-    facts = it.facts
-    facts.finish(it)
-    facts.callers = it.callers
-    worker_counts.settle(facts)
-    return facts
+    it.facts.callers = it.callers
+    done = Analysis(it.facts, it, relevant)
+    done.finish()
+    return done
 
 
 def _callers_first(functions: Sequence[Function]) -> list[Function]:
@@ -145,6 +175,7 @@ def _walk_module(it: Interpreter, functions: Sequence[Function]) -> None:
     it.last_call = closing.call(it.program, functions)
     state = State({}, Heap(), Mode.ON)
     it.state = state
+    it.uses = it.facts.uses_in[None] = {}
     frame = Frame(None, it.program.source.pieces[0], _module_outline(it.program), ())
     it.frame = frame
     for piece in it.program.source.pieces:
@@ -196,6 +227,13 @@ def _walk_nested(it: Interpreter, walked: set[Function]) -> None:
 
 def _walk_function(it: Interpreter, function: Function) -> None:
     """A function's own analysis: facts are taken down."""
+    before = it.facts.extent()
+    it.uses = it.facts.uses_in[function] = {}
+    _enter_function(it, function)
+    it.taken_down[function] = it.facts.since(before)
+
+
+def _enter_function(it: Interpreter, function: Function) -> None:
     record = it.records.get(function)
     modes = set(record.modes) if record is not None else set()
     if gradient_modes.trained_by_framework(function):

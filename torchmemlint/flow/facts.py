@@ -7,9 +7,10 @@ analysis only; what an inlined callee does shows in the values it returns and in
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+import itertools
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import libcst as cst
 
@@ -540,6 +541,10 @@ class DoubleOnDevice:
     taken: Site | None  # the call that makes a tensor of it, where it stands in `site`
 
 
+# Kinds of facts, each with some of them or, where they have keys, with these.
+Noted: TypeAlias = "list[tuple[str, list[Any]]]"
+
+
 @dataclass(slots=True)
 class FileFacts:
     """Everything known about one file."""
@@ -592,7 +597,8 @@ class FileFacts:
     formulas: dict[Function, Formula] = field(default_factory=dict)  # of functions that may write out too much
     trainers: list[TrainerBuilt] = field(default_factory=list)
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
-    uses: dict[Origin, Use] = field(default_factory=dict)
+    uses_in: dict[Function | None, dict[Origin, Use]] = field(default_factory=dict)  # as each function's analysis saw
+    uses: dict[Origin, Use] = field(default_factory=dict)  # all of these
     leaving: set[tuple[Origin, Site]] = field(default_factory=set)  # results of forward passes kept or given away
     given_back: set[Origin] = field(default_factory=set)  # by public methods of modules, to whoever calls them
     micro_batches: dict[LoopMark, MicroBatches] = field(default_factory=dict)  # loops over batches
@@ -622,6 +628,11 @@ class FileFacts:
 
     def finish(self, it: Interpreter) -> None:
         """Take over what the interpreter knows in the end; a place walked several times counts once, as seen last."""
+        self.uses = {}
+        for seen in self.uses_in.values():
+            for origin, use in seen.items():
+                known = self.uses.get(origin)
+                self.uses[origin] = use if known is None or known is use else known | use
         self.effects = it.effects
         self.shrunk = it.shrunk
         for function, slots in it.writes.items():
@@ -638,6 +649,30 @@ class FileFacts:
         self.makers = {call.origin for call in self.module_calls}
         self.weak_makers = {call.origin for call in self.weak_calls}
         self.entry_makers = it.entry_makers
+
+    def extent(self) -> list[int]:
+        """How much has been taken down so far, for `since`."""
+        return [len(getattr(self, name)) for name in _KINDS]
+
+    def since(self, before: list[int]) -> Noted:
+        """What was taken down since an earlier moment."""
+        noted = []
+        for name, length in zip(_KINDS, before, strict=True):
+            known: list[Any] | dict[Any, Any] = getattr(self, name)
+            if len(known) > length:
+                noted.append((name, list(itertools.islice(known, length, None))))
+        return noted
+
+    def forget(self, noted: Noted) -> None:
+        """Drop what was taken down in a certain time."""
+        for name, facts in noted:
+            known = getattr(self, name)
+            if isinstance(known, dict):
+                for key in facts:
+                    known.pop(key, None)
+            else:
+                gone = {id(fact) for fact in facts}
+                known[:] = [fact for fact in known if id(fact) not in gone]
 
     def enters_without_gradients(self, function: Function | None) -> bool:
         """Do all callers of a function, in the whole project, run it with gradients off (or perhaps off)?
@@ -690,3 +725,6 @@ _LISTS = (
     "host_creations",
     "trainers",
 )
+
+# Kinds of facts that a walk adds to, in the order in which they are added.
+_KINDS = tuple(kind.name for kind in fields(FileFacts) if kind.default_factory in (list, dict))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchmemlint.flow.attempts import Attempt, Handler
-from torchmemlint.flow.facts import FileFacts, HeldCall, InPlace, Scope, Use
+from torchmemlint.flow.facts import FileFacts, HeldCall, InPlace, Noted, Scope, Use
 from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.state import State, join_states
@@ -142,6 +142,8 @@ class Interpreter:
         self.lasting_heap: dict[tuple[int, str], Value] = {}  # what objects hold between calls
         self.records: dict[Function, CallRecord] = {}
         self.nested: dict[Function, dict[str, Value]] = {}
+        self.taken_down: dict[Function, Noted] = {}  # by functions' own analyses
+        self.uses: dict[Origin, Use] = {}  # seen in the running one
         self.enclosed: set[Function] = set()  # nested functions whose enclosing function was walked in this pass
         self.proofs: dict[tuple[Site, int], Site] = {}  # value's identity -> the backward that proved its graph
         self.effects: dict[Function | None, set[str]] = {}  # "backward", "step", ... by function
@@ -314,6 +316,7 @@ class Interpreter:
     def start_pass(self) -> None:
         """Forget the facts of an earlier pass; keep what it proved and what objects hold between calls."""
         self.facts = FileFacts(self.facts.path, self.facts.source, self.main)
+        self.taken_down = {}
         self.effects = {}
         self.enclosed = set()
         self.held_calls = []
@@ -523,7 +526,7 @@ class Interpreter:
                 return
         elif kind is not Container:
             return
-        uses = self.facts.uses
+        uses = self.uses
         if self.frame.entrance is not None and Use.ARRAY in use:
             use = (use & ~Use.ARRAY) | Use.READ  # which of several ways a library goes is not known
         if use in LEAVING:

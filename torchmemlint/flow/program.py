@@ -57,6 +57,13 @@ class Function:
         owner = self.parent.qualname + "." if self.parent else self.cls.name + "." if self.cls else ""
         return owner + self.name
 
+    def parents(self) -> Iterator[Function]:
+        """The functions that it is defined within, innermost first."""
+        parent = self.parent
+        while parent is not None:
+            yield parent
+            parent = parent.parent
+
     @property
     def is_abstract(self) -> bool:
         """Does it only raise `NotImplementedError`, for classes that derive from its own to replace?"""
@@ -66,6 +73,12 @@ class Function:
             case [ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name)))]:
                 return name == "NotImplementedError"
         return False
+
+    def renew(self, outline: Outline, syntax: ast.stmt | None) -> None:
+        """Have another body from now on."""
+        self.outline = outline
+        self.syntax = syntax if isinstance(syntax, ast.FunctionDef | ast.AsyncFunctionDef) else None
+        self._node = None
 
     def decorator_texts(self) -> list[str]:
         """Dotted names of the decorators, calls included ("torch.no_grad")."""
@@ -398,6 +411,19 @@ class Program:
             piece.refuse_if_deeper(found[0].depth)
         return found
 
+    def reread(self, piece: Piece) -> None:
+        """The text of a function or class changed: summarise it anew."""
+        self._outlines.pop(piece, None)
+        self._class_outlines.pop(piece, None)
+        if piece.kind == "def" and piece.name in self.functions:
+            self.functions[piece.name].renew(self.outline_of(piece), piece.outline)
+        elif piece.kind == "class" and piece.name in self.classes:
+            cls = self.classes[piece.name]
+            cls.outline, by_name = self._outlines_in_class(piece)
+            cls._shows_layers.clear()
+            for method in cls.methods.values():
+                method.renew(by_name[method.name], method.piece.outline)
+
     def release(self) -> None:
         """Let go of all trees, without waiting for the garbage collector: functions and classes hold each other."""
         for cls in self._made:
@@ -411,8 +437,11 @@ class Program:
 
     def outlines(self) -> Iterator[Outline]:
         """The outlines of all pieces."""
-        for piece in self.source.pieces:
-            yield self._outlines_in_class(piece)[0] if piece.kind == "class" else self.outline_of(piece)
+        yield from map(self.summary, self.source.pieces)
+
+    def summary(self, piece: Piece) -> Outline:
+        """The outline of a piece, that of a class being put together from its parts (and without their nodes)."""
+        return self._outlines_in_class(piece)[0] if piece.kind == "class" else self.outline_of(piece)
 
     def qualify(self, path: str) -> str:
         """A dotted source path with its first name replaced by what it was imported as."""

@@ -267,12 +267,41 @@ class Server(LanguageServer):
     async def _check_and_publish(self, uri: str, delay: float, priority: int) -> None:
         await asyncio.sleep(delay)
         try:
+            glanced = await self.session.glance(uri)
+            if glanced is not None:
+                self.publish(glanced)
             checked = await self.session.check(uri, priority)
         finally:
             if self._soon.get(uri) is asyncio.current_task():
                 del self._soon[uri]
-        if checked is not None:
+        if checked is not None and not _same(checked, glanced):
             self.publish(checked)
+
+    async def answer(self, uri: str) -> Checked | None:
+        """What a client that asks is told of a document.
+
+        Where there is something to say at once, that is the answer; should the whole check come to something else, the
+        client is told to ask again.
+        """
+        workspace = self.client_capabilities.workspace
+        can = workspace is not None and workspace.diagnostics is not None and workspace.diagnostics.refresh_support
+        glanced = await self.session.glance(uri) if can else None
+        if glanced is None:
+            return await self.session.check(uri)
+        owner = glanced.unit.uri
+        task = self._soon.pop(owner, None)
+        if task is not None:
+            task.cancel()
+        self._soon[owner] = asyncio.create_task(self._confirm(glanced))
+        return glanced
+
+    async def _confirm(self, glanced: Checked) -> None:
+        owner = glanced.unit.uri
+        checked = await self.session.check(owner)
+        if self._soon.get(owner) is asyncio.current_task():
+            del self._soon[owner]
+        if checked is not None and not _same(checked, glanced):
+            self.workspace_diagnostic_refresh(None)
 
     def tell(self, checked: Checked) -> None:
         """Say once of a document that the linter itself failed on it."""
@@ -359,6 +388,11 @@ class Server(LanguageServer):
             what = f"{len(checked.all)} findings in {checked.seconds * 1000:.0f} ms" if checked else "not checked"
             lines.append(f"open: {uri}: {what}")
         return "\n".join(lines)
+
+
+def _same(checked: Checked, glanced: Checked | None) -> bool:
+    """Is what was said at a glance what the whole check says?"""
+    return glanced is not None and checked.unit.key == glanced.unit.key and checked.all == glanced.all
 
 
 def serve() -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from torchmemlint.config.settings import Settings
-from torchmemlint.engine.one_file import UNREADABLE, Profile, check_source, is_relevant
+from torchmemlint.engine.live import LiveFile
+from torchmemlint.engine.one_file import UNREADABLE, Profile, is_relevant
 from torchmemlint.engine.runner import profile_for
 from torchmemlint.findings import Finding, Position, Span
 from torchmemlint.fixes.apply import FixResult, fix_text
@@ -30,6 +31,7 @@ log = logging.getLogger("torchmemlint.server")
 T = TypeVar("T")
 
 FIRST, SECOND = 0, 1  # priorities: what is being edited, what depends on it
+_LIVE = 4  # documents that are ready for an edit, at most
 _COLLECT_EVERY = 50  # checks, where they follow each other without a pause
 
 
@@ -61,6 +63,7 @@ class Checked:
     searched: bool = False  # every file of the project had
     seconds: float = 0.0
     number: int = 0  # of the check; differs where the answer may differ
+    passing: bool = False  # only what an edit touched was looked at; a whole check is to follow
     failed: bool = False  # the linter itself did
 
     @property
@@ -78,6 +81,7 @@ class _Known:
     stale: bool = True
     pending: asyncio.Future[Checked] | None = None
     pending_key: tuple[str, ...] = ()
+    live: LiveFile | None = None  # the last text that could be read, to be edited
 
 
 class Session:
@@ -90,6 +94,7 @@ class Session:
         self._known: dict[str, _Known] = {}
         self._numbers = itertools.count(1)
         self._checks = 0
+        self._edited: list[_Known] = []  # documents that are ready for an edit, the last one checked last
 
     # -- questions -----------------------------------------------------------------------------------------------
 
@@ -132,7 +137,7 @@ class Session:
             if known.pending is None or known.pending.done() or known.pending_key != unit.key or known.stale:
                 known.stale = False
                 known.pending_key = unit.key
-                known.pending = self.worker.submit(owner, priority, self._job(unit, known.good))
+                known.pending = self.worker.submit(owner, priority, self._job(unit, known))
             pending = known.pending
             await asyncio.wait([pending])
             if pending.cancelled():
@@ -146,6 +151,20 @@ class Session:
             if not self.is_stale(owner):
                 return known.checked
         return None
+
+    async def glance(self, uri: str) -> Checked | None:
+        """What there is to say at once about a document that was edited since the last whole check.
+
+        None where a whole check is needed, or none is: `check` is to be asked in any case.
+        """
+        owner = self.documents.owner(uri)
+        known, unit = self._known.get(owner), self.unit(owner)
+        if known is None or unit is None or known.live is None or known.stale or not self.is_stale(owner):
+            return None
+        self.worker.forget(owner)
+        future = self.worker.submit(f"{owner} at a glance", FIRST, self._glance_job(unit, known))
+        await asyncio.wait([future])
+        return None if future.cancelled() else future.result()
 
     async def fix(self, uri: str, wanted: Callable[[Finding], bool], *, unsafe: bool) -> tuple[Unit, FixResult] | None:
         """The text of a document after the fixes of the wanted findings, each proven as `--fix` does."""
@@ -183,15 +202,19 @@ class Session:
 
     def closed(self, uri: str) -> None:
         """A document is no longer open."""
-        self._known.pop(uri, None)
+        known = self._known.pop(uri, None)
+        if known is not None:
+            known.live = None
         self.worker.forget(uri)
 
     # -- on the worker's thread ----------------------------------------------------------------------------------
 
-    def _job(self, unit: Unit, good: Checked | None) -> Callable[[Pulse], Checked]:
+    def _job(self, unit: Unit, known: _Known) -> Callable[[Pulse], Checked]:
+        good = known.good
+
         def job(pulse: Pulse) -> Checked:
             try:
-                return self._check(unit, good, pulse)
+                return self._check(unit, known, pulse)
             except Stopped:
                 raise
             except Exception:
@@ -201,8 +224,34 @@ class Session:
 
         return job
 
-    def _check(self, unit: Unit, good: Checked | None, pulse: Pulse) -> Checked:
-        folder = self.folders.of(unit.path)
+    def _glance_job(self, unit: Unit, known: _Known) -> Callable[[Pulse], Checked | None]:
+        def job(pulse: Pulse) -> Checked | None:
+            live, last = known.live, known.good
+            if live is None or last is None:
+                return None
+            start = time.perf_counter()
+            try:
+                found = live.revise(unit.text, pulse)
+            except Exception as problem:
+                self._let_go(known, live)
+                if isinstance(problem, Stopped):
+                    raise
+                log.exception("internal error after an edit of %s; please report it", unit.path)
+                return None
+            if not live.follows:
+                self._let_go(known, live)
+            if found is None:
+                return None
+            findings = _with_figures(found, self.folders.of(unit.path)) if found else ()
+            seconds = time.perf_counter() - start
+            log.debug("glanced at %s: %d findings in %.0f ms", unit.path, len(findings), seconds * 1000)
+            number = next(self._numbers)
+            return replace(last, unit=unit, findings=findings, kept=(), seconds=seconds, number=number, passing=True)
+
+        return job
+
+    def _check(self, unit: Unit, known: _Known, pulse: Pulse) -> Checked:
+        folder, good = self.folders.of(unit.path), known.good
         number = next(self._numbers)
         if not folder.settings.enable or folder.leaves_out(unit.path):
             return Checked(unit, (), number=number)
@@ -210,7 +259,7 @@ class Session:
         settings = folder.settings_for(unit.path.parent)
         profile = profile_for(settings, unit.path)
         files = folder.files(settings.root)
-        findings = self._findings(unit, unit.text, profile, files, pulse)
+        live, findings = self._findings(unit, unit.text, profile, files, pulse)
         kept: tuple[Finding, ...] = ()
         if _is_unreadable(findings):
             kept = tuple(moved(good.findings, good.unit.text, unit.text)) if good is not None else ()
@@ -218,6 +267,8 @@ class Session:
                 findings = ()
         elif findings:
             findings = _with_figures(findings, folder)
+        if live is not None:
+            self._keep(known, live)
         seconds = time.perf_counter() - start
         self._tidy()
         log.debug("checked %s: %d findings in %.0f ms", unit.path, len(findings), seconds * 1000)
@@ -226,22 +277,38 @@ class Session:
 
     def _findings(
         self, unit: Unit, text: str, profile: Profile, files: EditedFiles, pulse: Pulse
-    ) -> tuple[Finding, ...]:
+    ) -> tuple[LiveFile | None, tuple[Finding, ...]]:
         pulse()
         data = text.encode("utf-8", "surrogatepass")
         relevant = is_relevant(data, profile.contracts)
         if not relevant and not any(marker in data for marker in MARKERS):
-            return ()  # passed over, as in a run
+            return None, ()  # passed over, as in a run
         files.begin(dict(self.documents.files()))
-        whole = False
         project = Project(profile.root or unit.path.parent, contracts(profile.contracts), files)
+        live = LiveFile(unit.path, profile, project)
         try:
-            found = check_source(text, unit.path, profile, relevant=relevant, around=project, pulse=pulse)
-            whole = True
+            found = live.check(text, pulse, relevant=relevant)
         finally:
-            files.end(whole=whole)
-            project.release()
-        return tuple(found)
+            files.end(whole=live.follows)
+            if not live.follows:
+                live.release()
+        return live, tuple(found)
+
+    def _keep(self, known: _Known, live: LiveFile) -> None:
+        """Have a file ready for the next edit, instead of as it was before, and of those edited long ago."""
+        if not live.follows:
+            return  # it cannot be read just now: the last text that could stays
+        if known.live is not None:
+            self._let_go(known, known.live)
+        known.live = live
+        self._edited = [one for one in self._edited if one is not known and one.live is not None] + [known]
+        for old in self._edited[:-_LIVE]:
+            if old.live is not None:
+                self._let_go(old, old.live)
+
+    def _let_go(self, known: _Known, live: LiveFile) -> None:
+        known.live = None
+        live.release()
 
     def _fix(
         self,
@@ -258,7 +325,10 @@ class Session:
         files = folder.files(settings.root)
 
         def recheck(text: str) -> tuple[Finding, ...]:
-            return self._findings(unit, text, profile, files, pulse)
+            live, found = self._findings(unit, text, profile, files, pulse)
+            if live is not None:
+                live.release()
+            return found
 
         return fix_text(unit.text, findings, recheck, unsafe=unsafe, wanted=wanted)
 

@@ -25,6 +25,10 @@ _MAX_BRACKETS = 200  # as many as Python itself takes
 _DEFINITION = re.compile(r"(?:async\s+def|def|class)\s")
 
 
+class UprootedNode(LookupError):  # noqa: N818 (nothing is wrong)
+    """A node stands nowhere: an edit took it out of its tree."""
+
+
 @dataclass(eq=False, slots=True, repr=False)
 class Piece:
     """One top-level statement: its place in the file and, once asked for, its libcst tree."""
@@ -51,11 +55,35 @@ class Piece:
 
     def method(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Piece:
         """A method of this class as a piece of its own, so that libcst reads it without the others."""
-        first = min([function.lineno, *(d.lineno for d in function.decorator_list)])
-        last = function.end_lineno or function.lineno
-        lines = self.lines[first - self.first_row : last - self.first_row + 1]
-        text = f"class {self.name}:\n" + "".join(lines)
-        return Piece(text, first - 1, "def", function.name, function, self.path, self.context, self, self.trees)
+        text = f"class {self.name}:\n" + self.part(function)
+        row = self.row_of(function) - 1  # of the line that names the class
+        return Piece(text, row, "def", function.name, function, self.path, self.context, self, self.trees)
+
+    def part(self, statement: ast.stmt) -> str:
+        """The text of a statement of the outline, with its decorators."""
+        last = statement.end_lineno or statement.lineno
+        return "".join(self.lines[self.row_of(statement) - self.first_row : last - self.first_row + 1])
+
+    @staticmethod
+    def row_of(statement: ast.stmt) -> int:
+        """The row in the file in which a statement of the outline, or its first decorator, begins."""
+        decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+        return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+
+    def become(self, other: Piece, tree: Tree | None = None) -> None:
+        """Have what another piece has from now on; and this tree, where the text differs."""
+        if self.text != other.text:
+            self._tree = tree
+        self.text, self.outline, self.first_row = other.text, other.outline, other.first_row
+        self._lines = None
+
+    def move(self, rows: int) -> None:
+        """Stand further down from now on, or further up."""
+        if rows:
+            self.first_row += rows
+            if self.outline is not None and self.around is None:
+                self.trees.disown_file(self.path)
+                ast.increment_lineno(self.outline, rows)
 
     @property
     def lines(self) -> list[str]:
@@ -82,9 +110,11 @@ class Piece:
     @property
     def module(self) -> cst.Module:
         """The piece as a libcst module of one statement (or a few, when several share a line)."""
-        return self._parsed().module
+        return self.tree.module
 
-    def _parsed(self) -> Tree:
+    @property
+    def tree(self) -> Tree:
+        """The same, with where its nodes stand."""
         if self._tree is None:
             self._tree = self.trees.concrete(self.text, self.path)
         return self._tree
@@ -92,9 +122,9 @@ class Piece:
     def statement_span(self, inside: Span) -> Span:
         """The innermost statement around a span; of a compound statement only its header."""
         best: Span | None = None
-        ranges = self._parsed().ranges
+        ranges = self.tree.ranges
         first, last = inside.start.row - self.first_row + 1, inside.end.row - self.first_row + 1
-        for node in self._parsed().statements:
+        for node in self.tree.statements:
             (row, _), (last_row, _), _ = ranges[id(node)]
             if row > first or last_row < last:
                 continue
@@ -130,7 +160,10 @@ class Piece:
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where `node` stands in the file; computed for the whole piece on first use."""
-        (row, column), (last_row, last_column), _ = self._parsed().ranges[id(node)]
+        try:
+            (row, column), (last_row, last_column), _ = self.tree.ranges[id(node)]
+        except KeyError:
+            raise UprootedNode(node) from None
         shift = self.first_row - 1
         return Span(Position(row + shift, column + 1), Position(last_row + shift, last_column + 1))
 
@@ -142,7 +175,7 @@ class Piece:
 
         start = place(node.lineno, node.col_offset)
         end = place(node.end_lineno or node.lineno, node.end_col_offset or 0)
-        for first, last, found in self._parsed().ranges.values():
+        for first, last, found in self.tree.ranges.values():
             if first == start and last == end and isinstance(found, cst.BaseExpression | cst.BaseSmallStatement):
                 return Site(self, found)
         return None
@@ -155,6 +188,11 @@ class Site:
     piece: Piece
     node: cst.CSTNode
     serial: int = 0  # order in which the analysis came to it: a stable order between sites
+
+    @property
+    def stands(self) -> bool:
+        """Is the node still in its tree, or did an edit take it out?"""
+        return id(self.node) in self.piece.tree.ranges
 
     def __repr__(self) -> str:
         return f"Site({type(self.node).__name__} at {self.span.start.row}:{self.span.start.column})"
@@ -176,10 +214,20 @@ class SourceModule:
         self.path = path
         self.pieces = _split(text, path, context, trees)
 
+    def become(self, text: str, pieces: list[Piece]) -> None:
+        """Have another text, of these pieces, from now on."""
+        self.text, self.pieces = text, pieces
+        self.__dict__.pop("rows", None)
+
     @cached_property
     def rows(self) -> list[str]:
         """The lines of the file, without their line ends, as rows count them."""
-        return [line.rstrip("\n") for line in _lines(self.text)]
+        return self.rows_of(self.text)
+
+    @staticmethod
+    def rows_of(text: str) -> list[str]:
+        """The lines of a text, likewise."""
+        return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def _split(text: str, path: Path, context: bool, trees: Trees) -> list[Piece]:
@@ -190,7 +238,7 @@ def _split(text: str, path: Path, context: bool, trees: Trees) -> list[Piece]:
     lines = _lines(text)
     pieces: list[Piece] = []
     for statement in tree.body:
-        first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+        first = Piece.row_of(statement)
         last = statement.end_lineno or statement.lineno
         if pieces and first < pieces[-1].first_row + pieces[-1].text.count("\n"):
             continue  # `a = 1; b = 2`: the line is one piece
@@ -207,7 +255,7 @@ def _split(text: str, path: Path, context: bool, trees: Trees) -> list[Piece]:
 
 def _lines(text: str) -> list[str]:
     """Lines as the parser counts them: LF, CRLF and CR end a line, a form feed does not. Each ends with LF here."""
-    return [line + "\n" for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+    return [row + "\n" for row in SourceModule.rows_of(text)]
 
 
 def _split_by_libcst(text: str, path: Path, reason: Exception) -> list[Piece]:

@@ -61,6 +61,12 @@ class Trees:
         except Exception:  # noqa: BLE001 - Python reads the piece, libcst does not: nothing is said about it
             return Tree(cst.Module([]))
 
+    def disown(self, tree: Tree) -> None:
+        """A libcst tree that was handed out is about to be changed."""
+
+    def disown_file(self, path: Path) -> None:
+        """So is the standard parser's tree of a file."""
+
 
 PARSING = Trees()
 
@@ -111,6 +117,17 @@ class KeptTrees(Trees):
         if number == len(kept):
             kept.append(super().concrete(text, path))
         return kept[number]
+
+    def disown(self, tree: Tree) -> None:
+        """As `Trees.disown`."""
+        for kept in self._concrete.values():
+            if any(one is tree for one in kept):
+                kept[:] = [one for one in kept if one is not tree]
+
+    def disown_file(self, path: Path) -> None:
+        """As `Trees.disown_file`."""
+        for key in [key for key in self._standard if key[0] == path]:
+            del self._standard[key]
 
     def _next(self, key: tuple[Path, str, bool]) -> int:
         number = self._taken.get(key, 0)

@@ -1,0 +1,67 @@
+"""What an edit changed in a file: the top-level statements that are no longer what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torchmemlint.source.decoding import UnreadableFile
+from torchmemlint.syntax.source_module import Piece, SourceModule
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A text after an edit, held against the one before."""
+
+    text: str
+    pieces: list[Piece]  # in order; those that are as they were are the same objects
+    moved: list[tuple[Piece, int]]  # those that are as they were but stand elsewhere, and by how many rows
+    gone: list[Piece]
+    come: list[Piece]
+
+
+def compare(source: SourceModule, text: str) -> Revision | None:
+    """What became of a file's pieces; None where the new text cannot be read.
+
+    Only the statements that the edit touches are parsed.
+    """
+    old = source.pieces
+    if any(piece.outline is None for piece in old):
+        return None  # the standard parser did not read it
+    rows = SourceModule.rows_of(text)
+    head, tail = _parted(source.rows, rows)
+    grown = len(rows) - len(source.rows)
+    # What is read anew goes from the first piece that the edit touches to the one after the last.
+    first = max((n for n, piece in enumerate(old) if piece.first_row <= head + 1), default=0)
+    last = max((n for n, piece in enumerate(old) if piece.first_row <= len(source.rows) - tail), default=-1)
+    last = max(first, last)
+    start = old[first].first_row - 1 if old and old[first].first_row <= head + 1 else 0
+    end = old[last + 1].first_row - 1 + grown if last + 1 < len(old) else len(rows)
+    try:
+        anew = SourceModule("\n".join(rows[start:end]) + "\n", source.path).pieces
+    except UnreadableFile:
+        return None
+    if any(piece.outline is None for piece in anew):
+        return None
+    touched = old[first : last + 1]
+    same, same_after = _parted([piece.text for piece in touched], [piece.text for piece in anew])
+    gone, come = touched[same : len(touched) - same_after], anew[same : len(anew) - same_after]
+    for piece in anew:
+        piece.move(start)
+    after = len(touched) - same_after
+    moved = [(piece, new.first_row - piece.first_row) for piece, new in zip(touched[:same], anew, strict=False)]
+    moved += [
+        (piece, new.first_row - piece.first_row)
+        for piece, new in zip(touched[after:], anew[len(anew) - same_after :], strict=True)
+    ]
+    moved += [(piece, grown) for piece in old[last + 1 :]]
+    pieces = [*old[:first], *touched[:same], *come, *touched[after:], *old[last + 1 :]]
+    return Revision(text, pieces, [(piece, rows) for piece, rows in moved if rows], gone, come)
+
+
+def _parted(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
+    """How many items two sequences have in common at their beginning, and then at their end."""
+    least = min(len(before), len(after))
+    head = next((n for n in range(least) if before[n] != after[n]), least)
+    tail = next((n for n in range(least - head) if before[-1 - n] != after[-1 - n]), least - head)
+    return head, tail
