@@ -199,6 +199,8 @@ def _of_known(it: Interpreter, node: cst.Attribute, owner: Container | Known, na
         return value
     if isinstance(owner, Container) and owner.attributes and (value := it.state.heap.get((owner.oid, f"[{name}]"))):
         return replace(value, attributes=True) if isinstance(value, Container) else value
+    if name == "__dict__" and (owner.attributes if isinstance(owner, Container) else owner.role == "arguments"):
+        return configurations.mapping(it, node, owner)
     if isinstance(owner, Known) and not called:
         if owner.role == "object":
             return Unknown(made=it.origin(node), path=dotted_text(node))

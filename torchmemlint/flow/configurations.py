@@ -45,8 +45,12 @@ def namespace(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
 
 
 def parsed(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
-    """`vars(args)`: a mapping of what an object of parsed arguments, or a namespace, holds."""
-    value = arguments.get("0")
+    """`vars(args)`: what an object of parsed arguments, or a namespace, holds."""
+    return mapping(it, node, arguments.get("0"))
+
+
+def mapping(it: Interpreter, node: cst.BaseExpression, value: Value | None) -> Value:
+    """The same of a value: `args.__dict__`."""
     if isinstance(value, Container):
         return value
     names = it.parser_arguments.get(value.oid, ()) if isinstance(value, Known) and value.role == "arguments" else ()
