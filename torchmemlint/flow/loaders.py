@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TypeGuard
 
 import libcst as cst
@@ -11,6 +12,7 @@ from torchmemlint.flow.arguments import Arguments, evaluate_arguments
 from torchmemlint.flow.facts import Loader, Placed
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.values import NUMBER, Constant, Container, Device, Instance, Known, Tensor, Unknown, Value
+from torchmemlint.syntax.outline import dotted
 from torchmemlint.syntax.text import text_of
 from torchmemlint.syntax.walking import children
 
@@ -138,6 +140,10 @@ _TRIVIAL = frozenset(
 )
 
 
+# Methods of arrays and tensors that do little more.
+_CONVERTING = frozenset("astype float long double clone copy reshape view unsqueeze squeeze item".split())
+
+
 def dataset(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     """`TensorDataset(...)`, or a part of a data set."""
     return Known("dataset", it.oid(node), it.program.qualify(text_of(node.func)), it.site(node), arguments.pairs())
@@ -161,8 +167,31 @@ def in_memory(value: Value | None) -> bool:
             function = cls.method("__getitem__")
             if function is None:
                 return False
-            return {cls.program.qualify(path) for path in function.outline.called} <= _TRIVIAL
+            called = function.outline.called - _left_out(value)
+            costly = {path for path in called if path.rpartition(".")[2] not in _CONVERTING}
+            return {cls.program.qualify(path) for path in costly} <= _TRIVIAL
     return False
+
+
+def _left_out(data: Instance) -> set[str]:
+    """Functions that a data set would call had its constructor been given them: `transform=None`."""
+    init, call = data.cls.method("__init__"), data.made.node if data.made is not None else None
+    if init is None or init.syntax is None or not isinstance(call, cst.Call) or any(a.star for a in call.args):
+        return set()
+    parameters = [*init.syntax.args.posonlyargs, *init.syntax.args.args][1:]
+    defaults = dict(zip([p.arg for p in parameters[::-1]], init.syntax.args.defaults[::-1], strict=False))
+    defaults.update(
+        (p.arg, d) for p, d in zip(init.syntax.args.kwonlyargs, init.syntax.args.kw_defaults, strict=True) if d
+    )
+    given = {argument.keyword.value for argument in call.args if argument.keyword is not None}
+    given |= {p.arg for p in parameters[: sum(argument.keyword is None for argument in call.args)]}
+    absent = {name for name, d in defaults.items() if isinstance(d, ast.Constant) and d.value is None} - given
+    return {
+        dotted(target)
+        for node in ast.walk(init.syntax)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in absent
+        for target in node.targets
+    }
 
 
 def is_iterable(value: Value | None) -> bool:
