@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchmemlint.flow import calls
-from torchmemlint.flow.heap import Heap
-from torchmemlint.flow.interpreter import Frame, Interpreter
+from torchmemlint.flow import construction
+from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import ClassInfo, Function
-from torchmemlint.flow.state import State
-from torchmemlint.flow.values import Container, Instance, Unknown
+from torchmemlint.flow.values import Container, Instance
 
 
 def construct(it: Interpreter, functions: Iterable[Function]) -> None:
@@ -29,30 +27,12 @@ def construct(it: Interpreter, functions: Iterable[Function]) -> None:
 
 def _construct(it: Interpreter, cls: ClassInfo, constructor: Function) -> None:
     made = Instance(cls.oid, cls)
-    frame = Frame(
-        constructor,
-        constructor.piece,
-        constructor.outline,
-        (),
-        self_value=made,
-        self_name=calls.self_name(constructor),
-        recording=False,
-    )
-    parameters = constructor.node.params
-    names = [p.name.value for p in (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)]
-    it.frame = frame
     it.steps_beyond = 0
-    it.state = State({name: Unknown(path=name) for name in names}, Heap(it.lasting_heap.copy()), it.module_mode)
-    it.state.vars[frame.self_name] = made
-    it.active.append(constructor)
-    try:
-        it.execute_body(constructor.node.body)
-    finally:
-        it.active.pop()
-    for slot, value in list(it.state.heap.written()):
-        if slot[0] == cls.oid and isinstance(value, Container) and _is_used_elsewhere(it, cls, slot[1]):
-            it.state.heap.pop(slot, None)
-    it.remember(it.state.heap, everything=False)
+    with construction.constructed(it, made, constructor):
+        for slot, value in list(it.state.heap.written()):
+            if slot[0] == cls.oid and isinstance(value, Container) and _is_used_elsewhere(it, cls, slot[1]):
+                it.state.heap.pop(slot, None)
+        it.remember(it.state.heap, everything=False)
 
 
 def _is_used_elsewhere(it: Interpreter, cls: ClassInfo, attribute: str) -> bool:

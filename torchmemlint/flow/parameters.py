@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import calls, given
-from torchmemlint.flow.heap import Heap
-from torchmemlint.flow.interpreter import Frame, Interpreter
+from torchmemlint.flow import construction, given
+from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import ClassInfo, Function
-from torchmemlint.flow.state import State
 from torchmemlint.flow.values import Instance, Mode, Tensor, Unknown, Value
 
 
@@ -48,27 +46,8 @@ def _made(it: Interpreter, key: tuple[Function, str], cls: ClassInfo) -> Instanc
     constructor = cls.method("__init__")
     if constructor is None or constructor.node.params.star_arg is not cst.MaybeSentinel.DEFAULT:
         return made
-    frame, state = it.frame, it.state
-    it.frame = Frame(
-        constructor,
-        constructor.piece,
-        constructor.outline,
-        (),
-        self_value=made,
-        self_name=calls.self_name(constructor),
-        recording=False,
-    )
-    parameters = constructor.node.params
-    names = [p.name.value for p in (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)]
-    it.state = State({name: Unknown(path=name) for name in names}, Heap(it.lasting_heap.copy()), it.module_mode)
-    it.state.vars[it.frame.self_name] = made
-    it.active.append(constructor)
-    try:
-        it.execute_body(constructor.node.body)
+    with construction.constructed(it, made, constructor):
         it.remember(it.state.heap, everything=False)
-    finally:
-        it.active.pop()
-        it.frame, it.state = frame, state
     return made
 
 
