@@ -428,7 +428,6 @@ class SequentialBuilt:
     site: Site
     scope: Scope
     children: tuple[Value, ...]
-    complete: bool
 
 
 @dataclass(frozen=True, slots=True)

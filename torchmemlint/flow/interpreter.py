@@ -125,7 +125,6 @@ class CallRecord:
     modes: set[Mode] = field(default_factory=set)
     arguments: dict[str, Value] = field(default_factory=dict)
     sites: dict[Site, Mode] = field(default_factory=dict)
-    differentiated_by_caller: bool = False
 
 
 class Interpreter:

@@ -58,7 +58,7 @@ def record_sequential(it: Interpreter, node: cst.Call, parts: tuple[Value, ...],
     """A fact of the layers that follow each other; of a list of unknown length it is not known which do."""
     if it.recording:
         known = not any(item.name == "*" for item in arguments.items)
-        built = SequentialBuilt(it.site(node), it.scope, parts if known else (), not arguments.unknown_positional)
+        built = SequentialBuilt(it.site(node), it.scope, parts if known else ())
         it.facts.sequentials.append(built)
 
 

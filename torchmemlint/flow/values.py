@@ -225,7 +225,6 @@ class FunctionValue(Value):
     function: Function
     bound: Value | None = None
     closure: tuple[tuple[str, Value], ...] = ()
-    decorated: bool = True  # decorators still apply when it is called
 
 
 @dataclass(frozen=True, slots=True)
