@@ -234,12 +234,6 @@ UNFIXED = {
         weights = (q @ k.transpose(-2, -1) * self.scale).softmax(-1, dtype=torch.float32)
         return weights @ v
 """,
-    "sums of values on two ways": """
-        attn = (q @ k.transpose(-2, -1) * self.scale).softmax(-1)
-        if bias is None:
-            return attn @ v
-        return attn @ v + bias
-""",
     "sums of values in two branches": """
         attn = (q @ k.transpose(-2, -1) * self.scale).softmax(-1)
         if bias is None:
