@@ -84,8 +84,10 @@ def test_an_edit_is_answered_at_a_glance(session, tmp_path, monkeypatch) -> None
         assert glanced.passing
         assert glanced.all == ()
         put(session, path, LEAK.replace("+= loss", "+= loss.item("))
-        assert await session.glance(uri) is None  # it cannot be read
-        assert (await session.check(uri)).kept == ()
+        glanced = await session.glance(uri)
+        assert glanced is not None
+        assert glanced.all == (await session.check(uri)).all  # what is wrong with the text, and nothing else
+        assert [one.code for one in glanced.findings] == ["TML000"]
         put(session, path, LEAK.replace("+= loss", "+= loss  # so far"))
         glanced = await session.glance(uri)
         checked = await session.check(uri)

@@ -12,6 +12,7 @@ from torchmemlint.findings import Finding
 from torchmemlint.flow import revising
 from torchmemlint.flow.analysis import analysis
 from torchmemlint.flow.project import Project
+from torchmemlint.flow.revising import TooMuch
 from torchmemlint.knowledge.contracts import contracts
 from torchmemlint.rules.registry import by_code
 from torchmemlint.source.decoding import UnreadableFile
@@ -60,13 +61,13 @@ class Check:
             found = [finding for finding in found if finding.filename == facts.path]  # the others are their own file's
             return sorted(found, key=lambda f: (f.span, f.code))
 
-    def revise(self, text: str, pulse: Callable[[], None]) -> bool:
-        """Look at what an edit has changed; False where the new text cannot be read, and the old one stays.
-
-        Raises what `flow.revising.revise` raises.
-        """
+    def revise(self, text: str, pulse: Callable[[], None]) -> None:
+        """Look at what an edit has changed. Raises what `flow.revising.revise` raises."""
         with _depth():
-            return revising.revise(self._analysis, text, pulse) is not None
+            try:
+                revising.revise(self._analysis, text, pulse)
+            except RecursionError:
+                raise TooMuch from None
 
     def release(self) -> None:
         """Let go of the text, and of its context where that has become large."""

@@ -41,15 +41,19 @@ class LiveFile:
         """The findings of a text that the last one was edited to, from another look at what the edit touched.
 
         They are those of a whole check as far as the edited function is concerned; what changes for others through it
-        they may lack. None where the text cannot be read, or more changed than one function: it is to be checked as a
-        whole. So it is after any exception.
+        they may lack. Of a text that cannot be read that is said, and the next is held against the last that could be.
+        None where more changed than one function: it is to be checked as a whole. So it is after any exception.
         """
         check, self._check = self._check, None
         if check is None or not is_relevant(text.encode("utf-8", "surrogatepass"), self._profile.contracts):
             return None
+
+        def find(codes: frozenset[str]) -> list[Finding]:
+            check.revise(text, pulse)
+            return check.findings(codes)
+
         try:
-            read = check.revise(text, pulse)
-            found = reported(check.findings, text, self._path, self._profile, relevant=True) if read else None
+            found = reported(find, text, self._path, self._profile, relevant=True)
         except (TooMuch, UprootedNode):
             check.release()
             return None

@@ -6,7 +6,6 @@ A value is told from others by the place that made it. While a function that sho
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -96,13 +95,15 @@ class Formula:
     function: Function
     noted: dict[int, Noted] = field(default_factory=dict)
     layers: dict[int, ModuleValue] = field(default_factory=dict)  # called, by the call
+    _operations: tuple[int, list[Operation]] = (-1, [])  # how much was noted when they were asked for, and they
 
-    def operations(self) -> Iterator[Operation]:
-        """All operations, as the walk first came to them."""
-        for noted in list(self.noted.values()):
-            operation = self.of(noted.node)
-            if operation is not None and operation.site.node is noted.node:
-                yield operation
+    def operations(self) -> list[Operation]:
+        """All operations, as the walk first came to them; several rules ask."""
+        if self._operations[0] != len(self.noted):
+            made = ((self.of(noted.node), noted.node) for noted in list(self.noted.values()))
+            found = [operation for operation, node in made if operation is not None and operation.site.node is node]
+            self._operations = (len(self.noted), found)
+        return self._operations[1]
 
     def of(self, node: cst.CSTNode | None) -> Operation | None:
         """The operation in this function that made the value of an expression; None where that is not known."""

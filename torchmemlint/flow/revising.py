@@ -12,9 +12,9 @@ from collections.abc import Callable, Set
 
 from torchmemlint.flow import relevance
 from torchmemlint.flow.analysis import Analysis
-from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import Function, Program
+from torchmemlint.source.decoding import UnreadableFile
 from torchmemlint.syntax.grafting import graft
 from torchmemlint.syntax.outline import imports
 from torchmemlint.syntax.revision import Revision, compare
@@ -27,18 +27,22 @@ class TooMuch(Exception):  # noqa: N818 (nothing is wrong)
     """An edit changed more than can be followed. The analysis is of no use any more."""
 
 
-def revise(analysis: Analysis, text: str, pulse: Callable[[], None]) -> FileFacts | None:
-    """The facts of a file whose text is another one now; None where that cannot be read.
+def revise(analysis: Analysis, text: str, pulse: Callable[[], None]) -> None:
+    """Bring the facts of a file up to date with its text, which is another one now.
 
-    Raises TooMuch where more changed than the body of one function, or imports that nobody uses, or comments. After
-    that, and after any other exception, the analysis is of no use.
+    Raises UnreadableFile where that cannot be read; the analysis stays one of the old text. Raises TooMuch where more
+    changed than the body of one function, or imports that nobody uses, or comments. After that, and after any other
+    exception, the analysis is of no use.
     """
     it = analysis.interpreter
     source = it.main.source
     revision = compare(source, text)
     if revision is None:
-        return None
-    function = _changed(analysis, revision)
+        raise TooMuch
+    try:
+        function = _changed(analysis, revision)
+    except UnreadableFile:
+        raise TooMuch from None  # it is nested too deeply: a whole look says so
     source.become(text, revision.pieces)
     for piece, rows in revision.moved:
         piece.move(rows)
@@ -52,7 +56,6 @@ def revise(analysis: Analysis, text: str, pulse: Callable[[], None]) -> FileFact
             _walk_again(analysis, function)
         else:
             _stays_irrelevant(analysis)
-    return analysis.facts
 
 
 def _stays_irrelevant(analysis: Analysis) -> None:

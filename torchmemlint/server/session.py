@@ -242,11 +242,11 @@ class Session:
                 self._let_go(known, live)
             if found is None:
                 return None
-            findings = _with_figures(found, self.folders.of(unit.path)) if found else ()
+            findings, kept = _shown(unit, found, last, self.folders.of(unit.path))
             seconds = time.perf_counter() - start
             log.debug("glanced at %s: %d findings in %.0f ms", unit.path, len(findings), seconds * 1000)
             number = next(self._numbers)
-            return replace(last, unit=unit, findings=findings, kept=(), seconds=seconds, number=number, passing=True)
+            return replace(last, unit=unit, findings=findings, kept=kept, seconds=seconds, number=number, passing=True)
 
         return job
 
@@ -260,13 +260,7 @@ class Session:
         profile = profile_for(settings, unit.path)
         files = folder.files(settings.root)
         live, findings = self._findings(unit, unit.text, profile, files, pulse)
-        kept: tuple[Finding, ...] = ()
-        if _is_unreadable(findings):
-            kept = tuple(moved(good.findings, good.unit.text, unit.text)) if good is not None else ()
-            if not folder.settings.show_syntax_errors or unit.cells is not None:
-                findings = ()
-        elif findings:
-            findings = _with_figures(findings, folder)
+        findings, kept = _shown(unit, findings, good, folder)
         if live is not None:
             self._keep(known, live)
         seconds = time.perf_counter() - start
@@ -370,6 +364,17 @@ def _shifted(span: Span, rows: int) -> Span:
 
 def _is_unreadable(findings: Sequence[Finding]) -> bool:
     return any(finding.code == UNREADABLE for finding in findings)
+
+
+def _shown(
+    unit: Unit, findings: Sequence[Finding], good: Checked | None, folder: Folder
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """What is shown of what was found, and what is kept of an earlier text where this one cannot be read."""
+    if not _is_unreadable(findings):
+        return (_with_figures(findings, folder) if findings else ()), ()
+    kept = tuple(moved(good.findings, good.unit.text, unit.text)) if good is not None else ()
+    shown = folder.settings.show_syntax_errors and unit.cells is None
+    return (tuple(findings) if shown else ()), kept
 
 
 def _with_figures(findings: Sequence[Finding], folder: Folder) -> tuple[Finding, ...]:

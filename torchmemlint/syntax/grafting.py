@@ -16,6 +16,7 @@ from typing import Any
 
 import libcst as cst
 
+from torchmemlint.syntax.positions import read_back
 from torchmemlint.syntax.source_module import Piece
 from torchmemlint.syntax.trees import Tree
 
@@ -36,9 +37,10 @@ def graft(old: Piece, new: Piece) -> Tree | None:
     old.trees.disown(old.tree)
     if not _absorb(before, after):
         return None
-    tree = Tree(old.tree.module)
-    _set(tree.module, header=new.module.header, footer=new.module.footer)
-    return tree if tree.module.code == new.text else None
+    module = old.tree.module
+    _set(module, header=new.module.header, footer=new.module.footer)
+    text, ranges = read_back(module)
+    return Tree(module, ranges) if text == new.text else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from torchmemlint.findings import Position
 from torchmemlint.source.decoding import UnreadableFile
 from torchmemlint.syntax.source_module import Piece, SourceModule
 
@@ -21,13 +22,13 @@ class Revision:
 
 
 def compare(source: SourceModule, text: str) -> Revision | None:
-    """What became of a file's pieces; None where the new text cannot be read.
+    """What became of a file's pieces; None where the standard parser did not read one of the texts.
 
-    Only the statements that the edit touches are parsed.
+    Only the statements that the edit touches are parsed. Raises UnreadableFile where these cannot be read.
     """
     old = source.pieces
     if any(piece.outline is None for piece in old):
-        return None  # the standard parser did not read it
+        return None
     rows = SourceModule.rows_of(text)
     head, tail = _parted(source.rows, rows)
     grown = len(rows) - len(source.rows)
@@ -39,8 +40,9 @@ def compare(source: SourceModule, text: str) -> Revision | None:
     end = old[last + 1].first_row - 1 + grown if last + 1 < len(old) else len(rows)
     try:
         anew = SourceModule("\n".join(rows[start:end]) + "\n", source.path).pieces
-    except UnreadableFile:
-        return None
+    except UnreadableFile as problem:
+        place = problem.position
+        raise UnreadableFile(problem.message, place and Position(place.row + start, place.column)) from problem
     if any(piece.outline is None for piece in anew):
         return None
     touched = old[first : last + 1]
