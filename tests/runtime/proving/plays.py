@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import types
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -359,6 +361,35 @@ def _resuming(stage: Stage) -> Any:
     return results
 
 
+def _continuing(stage: Stage) -> Any:
+    """Each function goes on from a checkpoint made for it."""
+    device, path, made = stage.world.device, stage.feed("path"), stage.world.made
+    wide = nn.Linear(512, 512).to(device)
+    optimizer = torch.optim.Adam(wide.parameters())
+    wide(torch.rand(2, 512, device=device)).sum().backward()
+    optimizer.step()
+    torch.save({"model": wide.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 98}, path)
+    made["loader"] = [(torch.randn(2, 512, device=device), torch.randn(2, 512, device=device)) for _ in range(2)]
+    before = Path.cwd()
+    os.chdir(stage.world.folder)  # where it saves
+    try:
+        stage.call("main")
+        results: list[Any] = [torch.load("last.pt")]
+    finally:
+        os.chdir(before)
+    network = stage.feed("model")
+    state = {key: value.clone() for key, value in network.state_dict().items()}
+    made["loader"] = [inputs.to(device) for inputs, _ in batches(World.pair)(stage.world)]
+    made["options"] = types.SimpleNamespace(resume=path)
+    torch.save({"model": state, "optimizer": torch.optim.SGD(network.parameters(), lr=0.2).state_dict()}, path)
+    stage.call("resume")
+    results.append({key: value.clone() for key, value in network.state_dict().items()})
+    torch.save({f"module.{key}": value for key, value in state.items()}, path)
+    stage.call("evaluate")
+    results.append({key: value.clone() for key, value in network.state_dict().items()})
+    return results
+
+
 def _reporting(stage: Stage) -> Any:
     with stage.module.PeakTracker() as tracker:
         held = torch.ones(300, device="cuda")
@@ -500,6 +531,7 @@ PLAYS: dict[str, Play] = {
         act=_every_batch,
     ),
     "TML504/bad_resume": Play({"step": constant(3)}, act=_resuming),
+    "TML506/bad_before_training": Play(act=_continuing),
     "TML507/bad_reports": Play(act=_reporting),
     "TML701/bad_appended": Play(
         {"net": model()}, modules=_lightning_modules, act=_lightning("Classifier", "on_train_epoch_end")
