@@ -270,6 +270,7 @@ class Server(LanguageServer):
             glanced = await self.session.glance(uri)
             if glanced is not None:
                 self.publish(glanced)
+                await asyncio.sleep(DELAY)  # so that it leaves before there is work again
             checked = await self.session.check(uri, priority)
         finally:
             if self._soon.get(uri) is asyncio.current_task():
@@ -297,6 +298,7 @@ class Server(LanguageServer):
 
     async def _confirm(self, glanced: Checked) -> None:
         owner = glanced.unit.uri
+        await asyncio.sleep(DELAY)  # so that the answer leaves before there is work again
         checked = await self.session.check(owner)
         if self._soon.get(owner) is asyncio.current_task():
             del self._soon[owner]
