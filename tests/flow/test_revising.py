@@ -88,9 +88,12 @@ def typed(before: str, after: str, line: str, script: str = SCRIPT) -> list[list
         text = script.replace(before + after, f"{before}{line[:length]}\n{after}")
         try:
             check.revise(text, quiet)
-        except UnreadableFile:
-            with pytest.raises(UnreadableFile):
+        except UnreadableFile as problem:
+            said = problem.message, problem.position
+            with pytest.raises(UnreadableFile) as whole:
                 fresh(text)
+            same = (whole.value.message, whole.value.position) == said
+            assert same
             continue
         answers.append(found(check))
         assert answers[-1] == fresh(text)

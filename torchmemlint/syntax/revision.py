@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchmemlint.findings import Position
 from torchmemlint.source.decoding import UnreadableFile
 from torchmemlint.syntax.source_module import Piece, SourceModule
+
+_LINE = re.compile(
+    r"(\bline )(\d+)\b"
+)  # in what Python says: "(detected at line 20)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,8 @@ def compare(source: SourceModule, text: str) -> Revision | None:
         anew = SourceModule("\n".join(rows[start:end]) + "\n", source.path).pieces
     except UnreadableFile as problem:
         place = problem.position
-        raise UnreadableFile(problem.message, place and Position(place.row + start, place.column)) from problem
+        message = _LINE.sub(lambda match: f"{match[1]}{int(match[2]) + start}", problem.message)
+        raise UnreadableFile(message, place and Position(place.row + start, place.column)) from problem
     if any(piece.outline is None for piece in anew):
         return None
     touched = old[first : last + 1]
