@@ -10,9 +10,7 @@ from torchmemlint.findings import Position
 from torchmemlint.source.decoding import UnreadableFile
 from torchmemlint.syntax.source_module import Piece, SourceModule
 
-_LINE = re.compile(
-    r"(\bline )(\d+)\b"
-)  # in what Python says: "(detected at line 20)"
+_LINE = re.compile(r"(\bline )(\d+)\b")  # in what Python says: "(detected at line 20)"
 
 
 @dataclass(frozen=True, slots=True)
