@@ -29,7 +29,6 @@ class LiveFile:
 
     def check(self, text: str, pulse: Callable[[], None], *, relevant: bool) -> list[Finding]:
         """The findings of a whole check. `pulse` is called again and again; what it raises ends the check."""
-        self.release()
 
         def find(codes: frozenset[str]) -> list[Finding]:
             self._check = Check(text, self._path, self._around, target=self._profile.target_torch, pulse=pulse)

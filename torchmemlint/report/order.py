@@ -6,7 +6,6 @@ What a rule says again and again of one file is folded as well: after a few find
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
@@ -20,18 +19,6 @@ IN_FULL = 3  # findings of one rule in one file
 LINES = 12  # of folded advice; the rest is counted
 _ROWS = 6  # named in one line
 _COLUMNS = 64  # for the places that lines of folded advice begin with; a longer one moves its own line only
-
-
-@dataclass(frozen=True, slots=True)
-class Folded:
-    """What a rule advises in one file."""
-
-    findings: tuple[Finding, ...]  # in the order of the file
-
-    @property
-    def first(self) -> Finding:
-        """The one that the line leads to."""
-        return self.findings[0]
 
 
 def shown(report: RunReport) -> Iterator[tuple[list[Finding], list[Finding]]]:
@@ -62,42 +49,41 @@ def repeated_lines(findings: Sequence[Finding], root: Path, paint: Paint, *, uns
     yield ""
 
 
-def folded(report: RunReport) -> list[Folded]:
-    """Advice by rule and file, the most frequent first."""
+def folded(report: RunReport) -> list[list[Finding]]:
+    """Advice by rule and file, in the order of the file; the most frequent first."""
     groups: dict[tuple[str, Path], list[Finding]] = {}
     for finding in report.findings:
         if _is_folded(finding, report):
             groups.setdefault((finding.code, finding.filename), []).append(finding)
-    return sorted((Folded(tuple(group)) for group in groups.values()), key=lambda one: -len(one.findings))
+    return sorted(groups.values(), key=len, reverse=True)
 
 
-def folded_lines(groups: Sequence[Folded], root: Path, paint: Paint) -> Iterator[str]:
+def folded_lines(groups: Sequence[Sequence[Finding]], root: Path, paint: Paint) -> Iterator[str]:
     """A line for each rule and file: where it begins, the rule, and the other rows; at most a dozen."""
     if not groups:
         return
     yield f"{paint.severity(Severity.ADVICE, 'Advice')}, a line for each rule and file (--no-fold shows all of it):"
     head = groups[:LINES]
-    places = [shown_place(one.first.filename, one.first.span.start.row, root) for one in head]
+    places = [shown_place(first.filename, first.span.start.row, root) for first, *_ in head]
     width = max((text_width(place) for place in places if text_width(place) <= _COLUMNS), default=0)
-    for one, place in zip(head, places, strict=True):
-        rule = f"{paint.severity(Severity.ADVICE, one.first.code)} {one.first.name}"
-        yield f"  {paint.strong(pad(place, width))}  {rule}{paint.faint(_others(one))}"
+    for (first, *others), place in zip(head, places, strict=True):
+        rule = f"{paint.severity(Severity.ADVICE, first.code)} {first.name}"
+        yield f"  {paint.strong(pad(place, width))}  {rule}{paint.faint(_others(others))}"
     rest = groups[LINES:]
     if rest:
-        number = sum(len(one.findings) for one in rest)
-        files = len({one.first.filename for one in rest})
+        number = sum(map(len, rest))
+        files = len({first.filename for first, *_ in rest})
         yield f"  … and {number} more in {files} file{'' if files == 1 else 's'}"
     yield ""
 
 
-def _others(one: Folded) -> str:
+def _others(findings: Sequence[Finding]) -> str:
     """`, and 11 more: rows 52, 61, 77, …`."""
-    more = len(one.findings) - 1
-    if not more:
+    if not findings:
         return ""
-    rows = list(dict.fromkeys(str(finding.span.start.row) for finding in one.findings[1:]))
+    rows = list(dict.fromkeys(str(finding.span.start.row) for finding in findings))
     dots = ", …" if len(rows) > _ROWS else ""
-    return f", and {more} more: row{'' if len(rows) == 1 else 's'} {', '.join(rows[:_ROWS])}{dots}"
+    return f", and {len(findings)} more: row{'' if len(rows) == 1 else 's'} {', '.join(rows[:_ROWS])}{dots}"
 
 
 def _is_folded(finding: Finding, report: RunReport) -> bool:

@@ -9,7 +9,7 @@ import logging
 import platform
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -247,34 +247,39 @@ class Server(LanguageServer):
 
     def refresh(self) -> None:
         """Look at all that is open anew, as far as its answers no longer hold."""
-        workspace = self.client_capabilities.workspace
         if self.pulls:
-            can = workspace is not None and workspace.diagnostics is not None and workspace.diagnostics.refresh_support
-            if can:
+            if self._refreshes:
                 self.workspace_diagnostic_refresh(None)
             return
         for uri in self.session.documents.owners():
             if self.session.is_stale(uri):
                 self._later(uri, DELAY, SECOND)
 
+    @property
+    def _refreshes(self) -> bool:
+        """Can a client that asks be told to ask again?"""
+        workspace = self.client_capabilities.workspace
+        return bool(workspace and workspace.diagnostics and workspace.diagnostics.refresh_support)
+
     def _later(self, uri: str, delay: float, priority: int) -> None:
         """Check and publish after a while in which nothing more happens."""
+        self._instead(uri, self._check_and_publish(uri, delay, priority))
+
+    def _instead(self, uri: str, work: Coroutine[Any, Any, None]) -> None:
+        """Do this for a document, and no more what was to be done for it before."""
         task = self._soon.pop(uri, None)
         if task is not None:
             task.cancel()
-        self._soon[uri] = asyncio.create_task(self._check_and_publish(uri, delay, priority))
+        task = self._soon[uri] = asyncio.create_task(work)
+        task.add_done_callback(lambda done: self._soon.pop(uri) if self._soon.get(uri) is done else None)
 
     async def _check_and_publish(self, uri: str, delay: float, priority: int) -> None:
         await asyncio.sleep(delay)
-        try:
-            glanced = await self.session.glance(uri)
-            if glanced is not None:
-                self.publish(glanced)
-                await asyncio.sleep(DELAY)  # so that it leaves before there is work again
-            checked = await self.session.check(uri, priority)
-        finally:
-            if self._soon.get(uri) is asyncio.current_task():
-                del self._soon[uri]
+        glanced = await self.session.glance(uri)
+        if glanced is not None:
+            self.publish(glanced)
+            await asyncio.sleep(DELAY)  # so that it leaves before there is work again
+        checked = await self.session.check(uri, priority)
         if checked is not None and not _same(checked, glanced):
             self.publish(checked)
 
@@ -284,24 +289,15 @@ class Server(LanguageServer):
         Where there is something to say at once, that is the answer; should the whole check come to something else, the
         client is told to ask again.
         """
-        workspace = self.client_capabilities.workspace
-        can = workspace is not None and workspace.diagnostics is not None and workspace.diagnostics.refresh_support
-        glanced = await self.session.glance(uri) if can else None
+        glanced = await self.session.glance(uri) if self._refreshes else None
         if glanced is None:
             return await self.session.check(uri)
-        owner = glanced.unit.uri
-        task = self._soon.pop(owner, None)
-        if task is not None:
-            task.cancel()
-        self._soon[owner] = asyncio.create_task(self._confirm(glanced))
+        self._instead(glanced.unit.uri, self._confirm(glanced))
         return glanced
 
     async def _confirm(self, glanced: Checked) -> None:
-        owner = glanced.unit.uri
         await asyncio.sleep(DELAY)  # so that the answer leaves before there is work again
-        checked = await self.session.check(owner)
-        if self._soon.get(owner) is asyncio.current_task():
-            del self._soon[owner]
+        checked = await self.session.check(glanced.unit.uri)
         if checked is not None and not _same(checked, glanced):
             self.workspace_diagnostic_refresh(None)
 

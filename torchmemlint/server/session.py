@@ -26,6 +26,7 @@ from torchmemlint.server.folders import Folder, Folders
 from torchmemlint.server.worker import Pulse, Stopped, Worker
 from torchmemlint.source.cells import CellProgram, program_of
 from torchmemlint.source.directives import MARKERS
+from torchmemlint.syntax.revision import common_ends
 
 log = logging.getLogger("torchmemlint.server")
 T = TypeVar("T")
@@ -342,9 +343,7 @@ class Session:
 def moved(findings: Sequence[Finding], before: str, after: str) -> list[Finding]:
     """Findings about an older text, where they stand now: those on rows that an edit has left alone."""
     old, new = before.split("\n"), after.split("\n")
-    same = min(len(old), len(new))
-    head = next((row for row in range(same) if old[row] != new[row]), same)
-    tail = next((row for row in range(same - head) if old[-1 - row] != new[-1 - row]), same - head)
+    head, tail = common_ends(old, new)
     shift = len(new) - len(old)
     kept = []
     for finding in findings:

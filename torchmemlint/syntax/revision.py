@@ -33,7 +33,7 @@ def compare(source: SourceModule, text: str) -> Revision | None:
     if any(piece.outline is None for piece in old):
         return None
     rows = SourceModule.rows_of(text)
-    head, tail = _parted(source.rows, rows)
+    head, tail = common_ends(source.rows, rows)
     grown = len(rows) - len(source.rows)
     # What is read anew goes from the first piece that the edit touches to the one after the last.
     first = max((n for n, piece in enumerate(old) if piece.first_row <= head + 1), default=0)
@@ -50,7 +50,7 @@ def compare(source: SourceModule, text: str) -> Revision | None:
     if any(piece.outline is None for piece in anew):
         return None
     touched = old[first : last + 1]
-    same, same_after = _parted([piece.text for piece in touched], [piece.text for piece in anew])
+    same, same_after = common_ends([piece.text for piece in touched], [piece.text for piece in anew])
     gone, come = touched[same : len(touched) - same_after], anew[same : len(anew) - same_after]
     for piece in anew:
         piece.move(start)
@@ -65,7 +65,7 @@ def compare(source: SourceModule, text: str) -> Revision | None:
     return Revision(text, pieces, [(piece, rows) for piece, rows in moved if rows], gone, come)
 
 
-def _parted(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
+def common_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
     """How many items two sequences have in common at their beginning, and then at their end."""
     least = min(len(before), len(after))
     head = next((n for n in range(least) if before[n] != after[n]), least)
