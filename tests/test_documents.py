@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import sys
 from pathlib import Path
@@ -84,3 +85,34 @@ def test_links_lead_somewhere(name: str) -> None:
 def test_every_page_is_linked_from_the_readme() -> None:
     for name in NAMES:
         assert name == "README.md" or f"({name})" in text_of("README.md")
+
+
+PRECISION = json.loads(text_of("docs/precision.json"))
+
+
+@pytest.mark.parametrize("name", PRECISION)
+def test_what_was_read_adds_up(name: str) -> None:
+    assert f"<!-- precision-{name}: written by" in text_of("docs/precision.md")
+    columns = set(PRECISION[name]["columns"])
+    for row in PRECISION[name]["rows"]:
+        assert set(row) <= columns | {"note", "as-met"}, row
+        for findings, parts in PARTS.items():
+            told = [row[part] for part in parts if part in row]
+            assert sum(told) <= row.get(findings, 0), row
+            if told and columns & set(parts[1:]):
+                assert sum(told) == row[findings], row
+
+
+PARTS = {
+    "findings": ("true", "false", "unclear", "trifling"),
+    "met": ("met-true", "met-false"),
+    "after": ("after-true",),
+}
+
+
+def test_precision_of_a_rule_is_the_sum_of_what_it_was_met_with() -> None:
+    counts = {}
+    for name in ("set-b", "set-c-rules"):
+        counts[name] = next(row for row in PRECISION[name]["rows"] if row["rule"] == "TML201")
+    met, true = (sum(row[key] for row in counts.values()) for key in ("met", "met-true"))
+    assert f"| TML201 eval-without-no-grad | {met} | {true} | {true / met:.0%} |" in text_of("docs/precision.md")

@@ -228,10 +228,9 @@ EDITORS = {
 }
 
 
-def memory_tables() -> ModuleType:
-    """The module beside this one, however this one was come to."""
-    path = Path(__file__).with_name("memory_tables.py")
-    specification = importlib.util.spec_from_file_location("memory_tables", path)
+def beside(name: str) -> ModuleType:
+    """A module beside this one, however this one was come to."""
+    specification = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
@@ -240,7 +239,8 @@ def memory_tables() -> ModuleType:
 
 
 MAKERS: dict[str, Callable[[], str]] = {
-    **memory_tables().MAKERS,
+    **beside("memory_tables").MAKERS,
+    **beside("precision_tables").MAKERS,
     **{name: functools.partial(file, path) for name, path in EDITORS.items()},
     "example": lambda: shown(EXAMPLE),
     "rules": rules,
