@@ -57,6 +57,11 @@ class FileResult:
     details: str | None = None  # the traceback of that failure
     context: tuple[ContextFile, ...] = ()  # files that this one was the first to need for context
 
+    @property
+    def problem(self) -> str:
+        """The failure with the name of the file; "" where there was none."""
+        return f"{self.path}: internal error: {self.error}" if self.error is not None else ""
+
 
 def check_file(path: Path, profile: Profile) -> FileResult:
     """Read, check and, if asked, fix one file. Never raises for what is wrong with the file or with a rule."""
@@ -79,6 +84,19 @@ def check_bytes(data: bytes, path: Path, profile: Profile) -> FileResult:
         source = decode(data)
     except UnreadableFile as problem:
         return FileResult(path, tuple(_unreadable(path, problem, profile)), skipped=not relevant)
+    return _checked(source, path, profile, relevant)
+
+
+def check_decoded(source: SourceText, path: Path, profile: Profile) -> FileResult:
+    """The same for text at hand."""
+    data = source.text.encode("utf-8", "surrogatepass")
+    relevant = is_relevant(data, profile.contracts)
+    if not relevant and not any(marker in data for marker in MARKERS):
+        return FileResult(path, skipped=True)
+    return _checked(source, path, profile, relevant)
+
+
+def _checked(source: SourceText, path: Path, profile: Profile, relevant: bool) -> FileResult:
     findings = check_source(source.text, path, profile, relevant=relevant)
     if profile.fixing is Fixing.NONE or not any(finding.fix is not None for finding in findings):
         result = FileResult(path, tuple(findings), skipped=not relevant)

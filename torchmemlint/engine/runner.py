@@ -95,7 +95,7 @@ def _report(results: Sequence[FileResult], request: Request, at_hand: dict[Path,
         fixes_applied_to_disk=request.fixing is Fixing.WRITE,
         unsafe_fixes=request.unsafe,
         failing=sum(_fails(finding, request.resolver) for finding in findings),
-        errors=tuple(f"{result.path}: internal error: {result.error}" for result in errors),
+        errors=tuple(result.problem for result in errors),
         context=_context(results),
         tracebacks=tuple(result.details for result in errors if result.details is not None),
     )

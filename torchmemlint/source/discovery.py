@@ -28,7 +28,7 @@ class Exclusions(Protocol):
         """Whether a file or directory is left out: by its name, or (unless `names_only`) by a pattern."""
 
 
-class MissingPathError(Exception):
+class MissingPathError(FileNotFoundError):
     """A path of the command line that does not exist."""
 
 

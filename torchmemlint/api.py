@@ -1,0 +1,272 @@
+"""The Python API: check and fix source text and files from a program.
+
+Import it from the package: `from torchmemlint import check_source, check_paths, fix_source, Finding`. What these names
+are, take and return changes only with a new minor version, and is listed in the change log then; everything else in
+the package may change at any time, except `torchmemlint.plugins` and `torchmemlint.testing`.
+
+Nothing here imports torch, runs the code that is checked, or prints. The functions may be called from several threads:
+calls that overlap run one after the other.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from torchmemlint.config.errors import ConfigError
+from torchmemlint.findings import Finding
+
+if TYPE_CHECKING:
+    from torchmemlint.config.resolver import Resolver
+    from torchmemlint.engine.one_file import FileResult, Fixing, Profile
+    from torchmemlint.source.decoding import SourceText
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
+
+_NOWHERE = Path("<string>")  # what a text without a path is called
+_TURN = threading.RLock()  # the analysis keeps what it knows of a project for the next file of it
+
+
+class CheckError(Exception):
+    """The linter, or a plugin's rule, failed on one or more files.
+
+    `problems` has a line for each such file, and `findings` what was found in all others.
+    """
+
+    def __init__(self, problems: tuple[str, ...], findings: list[Finding]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+        self.findings = findings
+
+    def __reduce__(self) -> tuple[type[CheckError], tuple[tuple[str, ...], list[Finding]]]:
+        return CheckError, (self.problems, self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack:
+    """A fix that was tried and taken back."""
+
+    finding: Finding
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSource:
+    """What `fix_source` made of a text."""
+
+    text: str  # the same text where nothing was fixed
+    applied: tuple[Finding, ...]  # what was fixed; the places are those before that fix
+    remaining: tuple[Finding, ...]  # what is left to report, with its places in `text`
+    rolled_back: tuple[RolledBack, ...]  # those of the remaining findings whose fix did harm
+
+
+def check_source(
+    source: str | bytes,
+    *,
+    path: PathLike | None = None,
+    select: Iterable[str] | None = None,
+    extend_select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    target_torch: str | None = None,
+    settings: Mapping[str, object] | None = None,
+    config: PathLike | None = None,
+    isolated: bool = False,
+) -> list[Finding]:
+    """Check the text of one file, and return what is found in it, in the order of the text.
+
+    Without `path` nothing on the disk is read: the text stands alone, and the default settings hold. With `path`, which
+    need not exist and is not read, the text is checked as that file: with the nearest configuration upwards from it,
+    and with the other files of its project as context. `config` names a configuration file to use instead, and
+    `isolated` leaves all configuration files out.
+
+    `select`, `extend_select` and `ignore` hold rule selectors (codes, prefixes, names or `"ALL"`) and win over the
+    configuration, as the options of that name do. `target_torch` is the oldest release of torch that the code supports,
+    such as `"2.4"`. `settings` is a table with any other keys of `[tool.torchmemlint]`.
+
+    Bytes are decoded as Python decodes a source file; in a string, an encoding declaration has no effect. Text that
+    cannot be read or parsed is no exception but a finding (TML000), and findings that comments suppress are left out.
+
+    Raises `ConfigError` for settings, selectors or configuration files that cannot be used, and `CheckError` if the
+    linter itself or a plugin fails on the text.
+    """
+    with _their_turn():
+        resolver = _resolver(select, extend_select, ignore, target_torch, settings, config, isolated, alone=path is None)
+        return list(_result(source, path, resolver).findings)
+
+
+def fix_source(
+    source: str | bytes,
+    *,
+    path: PathLike | None = None,
+    unsafe: bool = False,
+    select: Iterable[str] | None = None,
+    extend_select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    target_torch: str | None = None,
+    settings: Mapping[str, object] | None = None,
+    config: PathLike | None = None,
+    isolated: bool = False,
+) -> FixedSource:
+    """Check the text of one file, apply the fixes, and return the new text with what was fixed and what remains.
+
+    Only safe fixes are applied, unless `unsafe` asks for those, too, that may change numbers, timing or types. A fix is
+    kept only if the text still compiles, its finding is gone and no other has appeared. Nothing is written to the disk,
+    and fixing the new text again changes nothing.
+
+    The other arguments, and what is raised, are those of `check_source`. Of bytes, the returned text is the decoded
+    one; its newlines are those of the source.
+    """
+    from torchmemlint.engine.one_file import Fixing
+
+    with _their_turn():
+        resolver = _resolver(select, extend_select, ignore, target_torch, settings, config, isolated, alone=path is None)
+        result = _result(source, path, resolver, Fixing.PREVIEW, unsafe=unsafe)
+        fixed = result.fixed
+        if fixed is None:
+            return FixedSource(_text_of(source), (), result.findings, ())
+        rolled_back = tuple(RolledBack(finding, reason) for finding, reason in fixed.rolled_back)
+        return FixedSource(fixed.after, fixed.applied, result.findings, rolled_back)
+
+
+def check_paths(
+    paths: PathLike | Iterable[PathLike],
+    *,
+    select: Iterable[str] | None = None,
+    extend_select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    target_torch: str | None = None,
+    settings: Mapping[str, object] | None = None,
+    config: PathLike | None = None,
+    isolated: bool = False,
+    jobs: int | None = 1,
+) -> list[Finding]:
+    """Check files and directories, and return what is found, by file and in the order of each file.
+
+    It finds what `torchmemlint check PATHS` finds, with the same configuration files and exclusions; the arguments from
+    `select` to `isolated` are those of `check_source`. The files are checked in this process unless `jobs` allows for
+    more; `None` stands for as many as there are processors. On Linux the other processes are forked from this one: do
+    not ask for them in a program that runs threads. Elsewhere they are spawned, so that the program needs its
+    `if __name__ == "__main__":`.
+
+    Raises `FileNotFoundError` for a path that does not exist, `ConfigError` as `check_source` does, and `CheckError`,
+    after all other files were checked, if the linter itself or a plugin fails on a file. A named file that is not
+    Python source is passed over with a `UserWarning`.
+    """
+    from torchmemlint.engine.runner import Request, run
+    from torchmemlint.source.discovery import discover
+
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs: expected a number from 1 on, or None, found {jobs}")
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    with _their_turn():
+        resolver = _resolver(select, extend_select, ignore, target_torch, settings, config, isolated)
+        found = discover([Path(path) for path in given], resolver.settings_for)
+        report = run(Request(found.files, resolver, jobs=jobs))
+    for notice in (*found.notices, *report.notices):
+        warnings.warn(notice, stacklevel=2)
+    if report.errors:
+        raise CheckError(report.errors, list(report.findings))
+    return list(report.findings)
+
+
+@contextmanager
+def _their_turn() -> Iterator[None]:
+    """One call after the other, each with the files as they are now."""
+    from torchmemlint.engine import context
+
+    with _TURN:
+        context.forget()
+        yield
+
+
+def _resolver(
+    select: Iterable[str] | None,
+    extend_select: Iterable[str],
+    ignore: Iterable[str],
+    target_torch: str | None,
+    settings: Mapping[str, object] | None,
+    config: PathLike | None,
+    isolated: bool,
+    *,
+    alone: bool = False,
+) -> Resolver:
+    """The settings that the arguments of the API ask for; `alone`: of a text that lies nowhere."""
+    from torchmemlint.config.layers import override, read_layer
+    from torchmemlint.config.resolver import Resolver
+    from torchmemlint.config.selection import Selection
+
+    layer = read_layer(settings or {}, "settings")
+    if target_torch is not None:
+        layer = override(layer, read_layer({"target-torch": target_torch}, "target_torch"))
+    selection = Selection(
+        None if select is None else _selectors("select", select),
+        _selectors("extend_select", extend_select),
+        _selectors("ignore", ignore),
+    )
+    file = None if config is None else Path(config)
+    if file is not None and isolated:
+        raise ConfigError("config: a configuration file and `isolated` contradict each other")
+    root = _NOWHERE if alone else Path.cwd()
+    return Resolver(root, config=file, isolated=isolated or alone, layer=layer, selection=selection)
+
+
+def _selectors(argument: str, given: Iterable[str]) -> tuple[str, ...]:
+    from torchmemlint.config.selection import expand
+
+    if isinstance(given, str):
+        raise ConfigError(f"{argument}: expected a list of rule selectors, found the string {given!r}")
+    found = tuple(given)
+    for selector in found:
+        try:
+            expand(selector)
+        except ConfigError as error:
+            raise ConfigError(f"{argument}: {error}") from None
+    return found
+
+
+def _result(
+    source: str | bytes, path: PathLike | None, resolver: Resolver, fixing: Fixing | None = None, *, unsafe: bool = False
+) -> FileResult:
+    from torchmemlint.engine.one_file import Fixing, check_bytes, check_decoded, failed
+    from torchmemlint.engine.runner import profile_for
+
+    name = _NOWHERE if path is None else Path(os.path.abspath(path))  # noqa: PTH100 (links in the path are kept)
+    settings = resolver.fallback() if path is None else resolver.settings_for(name.parent)
+    profile = profile_for(settings, name, fixing or Fixing.NONE, unsafe)
+    if path is None:
+        profile = replace(profile, root=None)  # it belongs to no project
+    try:
+        if isinstance(source, bytes):
+            result = check_bytes(source, name, profile)
+        else:
+            result = check_decoded(_decoded(source), name, profile)
+    except Exception as error:  # noqa: BLE001 (whatever it is becomes the one exception that callers know)
+        raise CheckError((failed(name, error).problem,), []) from error
+    if result.error is not None:
+        raise CheckError((result.problem,), list(result.findings))
+    return result
+
+
+def _decoded(source: str) -> SourceText:
+    """A string as a decoded file; a byte order mark in front is not part of its text."""
+    from torchmemlint.source.decoding import SourceText
+
+    bom = source.startswith("\ufeff")
+    return SourceText(source[1:] if bom else source, bom=bom)
+
+
+def _text_of(source: str | bytes) -> str:
+    from torchmemlint.source.decoding import UnreadableFile, decode
+
+    if isinstance(source, str):
+        return source
+    try:
+        return decode(source).text
+    except UnreadableFile:  # which is what remains to be reported
+        return source.decode("utf-8", "replace")
