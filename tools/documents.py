@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import functools
 import importlib.util
+import inspect
 import io
 import json
 import os
@@ -135,6 +137,50 @@ def coverage() -> str:
     return "\n" + "\n".join(lines) + "\n\n"
 
 
+def api() -> str:
+    """The Python API: signatures, what the docstrings say, and the data types as they are written."""
+    import torchmemlint
+
+    parts = []
+    for name in ("check_source", "fix_source", "check_paths"):
+        function = getattr(torchmemlint, name)
+        parts += [f"### `{name}`", f"```python\n{_signature(function)}\n```", inspect.cleandoc(function.__doc__)]
+    for name in ("FixedSource", "RolledBack", "CheckError", "ConfigError"):
+        parts += [f"### `{name}`", *_described(getattr(torchmemlint, name))]
+    parts += ["### `Finding`", *_described(torchmemlint.Finding), "And what it is made of:"]
+    parts += [_fields(getattr(torchmemlint, name)) for name in ("Severity", "Position", "Span", "Evidence", "Fix")]
+    parts += [_fields(getattr(torchmemlint, name)) for name in ("Applicability", "Edit")]
+    return "\n" + "\n\n".join(part for part in parts if part) + "\n\n"
+
+
+def _signature(function: Callable[..., Any]) -> str:
+    """A function's signature, a line for each parameter."""
+    signature = inspect.signature(function)
+    lines, starred = [], False
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+            lines.append("*")
+            starred = True
+        lines.append(str(parameter).replace("'", ""))
+    listed = "".join(f"    {line},\n" for line in lines)
+    return f"def {function.__name__}(\n{listed}) -> {signature.return_annotation}: ..."
+
+
+def _described(kind: type) -> list[str]:
+    fields = _fields(kind) if dataclasses.is_dataclass(kind) else ""
+    return [inspect.cleandoc(kind.__doc__ or ""), fields]
+
+
+def _fields(kind: type) -> str:
+    """A data type as it is written, without its docstring and methods."""
+    lines = inspect.getsource(kind).splitlines()
+    begin = next(i for i, line in enumerate(lines) if line.startswith("class "))
+    stop = next((i for i, line in enumerate(lines) if re.match(r"    (@|def )", line)), len(lines))
+    docstring = re.compile(r'\n    """.*?"""\n', re.DOTALL)
+    text = docstring.sub("\n", "\n".join(lines[begin:stop]) + "\n", count=1)
+    return "```python\n" + re.sub(r":\n\n+", ":\n", text).strip() + "\n```"
+
+
 def _carries(line: dict[str, Any]) -> bool:
     graph = line.get("graph", False)
     return any(graph) if isinstance(graph, list) else bool(graph)
@@ -253,6 +299,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "concise": lambda: shown(EXAMPLE, "--output-format", "concise"),
     "json": lambda: shown(SHORT_EXAMPLE, "--output-format", "json"),
     "schema": schema,
+    "api": api,
     "coverage": coverage,
     "retirements": retirements,
     "impact": impact,

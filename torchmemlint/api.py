@@ -24,12 +24,13 @@ from torchmemlint.findings import Finding
 
 if TYPE_CHECKING:
     from torchmemlint.config.resolver import Resolver
-    from torchmemlint.engine.one_file import FileResult, Fixing, Profile
+    from torchmemlint.engine.one_file import FileResult, Fixing
     from torchmemlint.source.decoding import SourceText
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
 _NOWHERE = Path("<string>")  # what a text without a path is called
+_MARK = "\ufeff"  # the byte order mark, which is no part of a text as positions count it
 _TURN = threading.RLock()  # the analysis keeps what it knows of a project for the next file of it
 
 
@@ -96,7 +97,9 @@ def check_source(
     linter itself or a plugin fails on the text.
     """
     with _their_turn():
-        resolver = _resolver(select, extend_select, ignore, target_torch, settings, config, isolated, alone=path is None)
+        resolver = _resolver(
+            select, extend_select, ignore, target_torch, settings, config, isolated, alone=path is None
+        )
         return list(_result(source, path, resolver).findings)
 
 
@@ -120,18 +123,23 @@ def fix_source(
     and fixing the new text again changes nothing.
 
     The other arguments, and what is raised, are those of `check_source`. Of bytes, the returned text is the decoded
-    one; its newlines are those of the source.
+    one, without a byte order mark; its newlines are those of the source.
     """
     from torchmemlint.engine.one_file import Fixing
 
     with _their_turn():
-        resolver = _resolver(select, extend_select, ignore, target_torch, settings, config, isolated, alone=path is None)
+        resolver = _resolver(
+            select, extend_select, ignore, target_torch, settings, config, isolated, alone=path is None
+        )
         result = _result(source, path, resolver, Fixing.PREVIEW, unsafe=unsafe)
         fixed = result.fixed
-        if fixed is None:
-            return FixedSource(_text_of(source), (), result.findings, ())
-        rolled_back = tuple(RolledBack(finding, reason) for finding, reason in fixed.rolled_back)
-        return FixedSource(fixed.after, fixed.applied, result.findings, rolled_back)
+        if fixed is None or not fixed.applied:
+            text = _text_of(source)
+        else:
+            text = (_MARK if isinstance(source, str) and source.startswith(_MARK) else "") + fixed.after
+        applied = () if fixed is None else fixed.applied
+        rolled_back = () if fixed is None else tuple(RolledBack(*one) for one in fixed.rolled_back)
+        return FixedSource(text, applied, result.findings, rolled_back)
 
 
 def check_paths(
@@ -222,16 +230,21 @@ def _selectors(argument: str, given: Iterable[str]) -> tuple[str, ...]:
     if isinstance(given, str):
         raise ConfigError(f"{argument}: expected a list of rule selectors, found the string {given!r}")
     found = tuple(given)
-    for selector in found:
-        try:
+    try:
+        for selector in found:
             expand(selector)
-        except ConfigError as error:
-            raise ConfigError(f"{argument}: {error}") from None
+    except ConfigError as error:
+        raise ConfigError(f"{argument}: {error}") from None
     return found
 
 
 def _result(
-    source: str | bytes, path: PathLike | None, resolver: Resolver, fixing: Fixing | None = None, *, unsafe: bool = False
+    source: str | bytes,
+    path: PathLike | None,
+    resolver: Resolver,
+    fixing: Fixing | None = None,
+    *,
+    unsafe: bool = False,
 ) -> FileResult:
     from torchmemlint.engine.one_file import Fixing, check_bytes, check_decoded, failed
     from torchmemlint.engine.runner import profile_for
@@ -246,7 +259,7 @@ def _result(
             result = check_bytes(source, name, profile)
         else:
             result = check_decoded(_decoded(source), name, profile)
-    except Exception as error:  # noqa: BLE001 (whatever it is becomes the one exception that callers know)
+    except Exception as error:
         raise CheckError((failed(name, error).problem,), []) from error
     if result.error is not None:
         raise CheckError((result.problem,), list(result.findings))
@@ -257,8 +270,7 @@ def _decoded(source: str) -> SourceText:
     """A string as a decoded file; a byte order mark in front is not part of its text."""
     from torchmemlint.source.decoding import SourceText
 
-    bom = source.startswith("\ufeff")
-    return SourceText(source[1:] if bom else source, bom=bom)
+    return SourceText(source.removeprefix(_MARK), bom=source.startswith(_MARK))
 
 
 def _text_of(source: str | bytes) -> str:
