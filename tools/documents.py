@@ -1,9 +1,9 @@
-"""Fill the marked places of README.md and docs/ with what the program itself says.
+"""Fill the marked places of README.md and docs/ with what the program itself says, and write the rules' pages.
 
     python tools/documents.py                      # rewrite them
     python tools/documents.py --check              # exit 1 if one is stale
-    python benchmarks/speed.py > speed.md
-    python tools/documents.py --benchmark speed.md # put a run of the benchmark into the README
+    python benchmarks/speed.py --json > speed.json
+    python tools/documents.py --benchmark speed.json # keep a run of the benchmark
 
 A place lies between `<!-- NAME: written by TOOL -->` and `<!-- end of NAME -->`.
 """
@@ -21,13 +21,13 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "mkdocs.yml")
 EXAMPLE = "fixtures/TML101-graph-accumulation/bad_validation_total.py"
 SHORT_EXAMPLE = "fixtures/TML202-no-op-grad-mode/bad_uncalled.py"
 FOLDED_EXAMPLE = (
@@ -35,8 +35,9 @@ FOLDED_EXAMPLE = (
     "fixtures/TML401-loader-without-workers/bad_plain.py",
     "fixtures/TML301-out-of-place-activation/bad_sequential.py",
 )
-PLACE = re.compile(
-    r"(?P<begin><!-- (?P<name>[a-z-]+): written by [\w./]+ -->\n)(?P<text>.*?)(?P<end><!-- end of (?P=name) -->)",
+PLACE = re.compile(  # in YAML it lies between comments
+    r"(?P<begin><!-- (?P<name>[a-z-]+): written by [\w./]+ -->\n)(?P<text>.*?)"
+    r"(?P<end>(?: *# )?<!-- end of (?P=name) -->)",
     re.DOTALL,
 )
 
@@ -63,7 +64,8 @@ def rules() -> str:
     lines = ["| code | name | severity | on by default | fix |", "|---|---|---|---|---|"]
     for rule in all_rules():
         fix = rule.fix.value if rule.fix else ""
-        lines.append(f"| {rule.code} | {rule.name} | {rule.severity.value} | {'yes' if rule.on else 'no'} | {fix} |")
+        code = f"[{rule.code}](docs/rules/{rule.code}.md)"
+        lines.append(f"| {code} | {rule.name} | {rule.severity.value} | {'yes' if rule.on else 'no'} | {fix} |")
     return "\n" + "\n".join(lines) + "\n\n"
 
 
@@ -280,13 +282,19 @@ def beside(name: str) -> ModuleType:
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module  # where dataclasses look for it
     specification.loader.exec_module(module)
     return module
 
 
+BENCHMARK = beside("benchmark_tables")
+PRECISION = beside("precision_tables")
+RULE_PAGES = beside("rule_pages")
 MAKERS: dict[str, Callable[[], str]] = {
     **beside("memory_tables").MAKERS,
-    **beside("precision_tables").MAKERS,
+    **PRECISION.MAKERS,
+    "benchmark": BENCHMARK.tables,
+    "rules-navigation": RULE_PAGES.navigation,
     **{name: functools.partial(file, path) for name, path in EDITORS.items()},
     "example": lambda: shown(EXAMPLE),
     "rules": rules,
@@ -308,6 +316,10 @@ MAKERS: dict[str, Callable[[], str]] = {
 }
 
 
+# Documents that are written whole, by their path.
+PAGES: dict[str, Callable[[], str]] = RULE_PAGES.pages(PRECISION.met)
+
+
 def filled(text: str, made: dict[str, str]) -> str:
     """A document with its places filled; a place that nothing is made for stays as it is."""
 
@@ -320,23 +332,38 @@ def filled(text: str, made: dict[str, str]) -> str:
     return PLACE.sub(fill, text)
 
 
+def written(made: dict[str, str]) -> Iterator[tuple[Path, str]]:
+    """Every document as it should be."""
+    for document in DOCUMENTS:
+        yield document, filled(document.read_text(encoding="utf-8"), made)
+    for name, make in PAGES.items():
+        yield ROOT / name, make()
+
+
+def left_over() -> list[Path]:
+    """Pages of rules that are no more."""
+    return [path for path in (ROOT / "docs" / "rules").glob("*") if path.relative_to(ROOT).as_posix() not in PAGES]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a document is stale")
-    parser.add_argument("--benchmark", type=Path, help="the output of benchmarks/speed.py")
+    parser.add_argument("--benchmark", type=Path, help="the output of benchmarks/speed.py --json")
     choices = parser.parse_args()
     os.environ.pop("FORCE_COLOR", None)
     made: dict[str, str] = {}
     if choices.benchmark is not None:
-        made["benchmark"] = "\n" + choices.benchmark.read_text(encoding="utf-8").strip() + "\n\n"
+        BENCHMARK.keep(json.loads(choices.benchmark.read_text(encoding="utf-8")))
     stale = []
-    for document in DOCUMENTS:
-        before = document.read_text(encoding="utf-8")
-        after = filled(before, made)
-        if after != before:
+    for document, after in written(made):
+        if not document.is_file() or after != document.read_text(encoding="utf-8"):
             stale.append(document.relative_to(ROOT))
             if not choices.check:
                 document.write_text(after, encoding="utf-8")
+    for document in left_over():
+        stale.append(document.relative_to(ROOT))
+        if not choices.check:
+            document.unlink()
     for name in stale:
         print(f"{name}: {'stale; run python tools/documents.py' if choices.check else 'rewritten'}")
     return int(choices.check and bool(stale))

@@ -75,9 +75,14 @@ def script(found: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def repository(document: Path) -> Path:
+    """The folder that a document's reader stands in: the nearest one above it that holds a project."""
+    return next(folder for folder in document.resolve().parents if (folder / "pyproject.toml").is_file())
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("document", type=Path)
+    parser.add_argument("document", type=Path, help="in a repository, where its commands are run")
     parser.add_argument("--skip", action="append", default=[], metavar="TEXT", help="leave out commands with this text")
     parser.add_argument(
         "--require", action="append", default=[], metavar="TEXT", help="fail if no command has this text"
@@ -91,7 +96,7 @@ def main() -> int:
     chosen = [command for command in found if not any(text in command for text in options.skip)]
     with tempfile.TemporaryDirectory() as folder:
         copy, environment = Path(folder, "repository"), Path(folder, "venv")
-        shutil.copytree(options.document.resolve().parent, copy, ignore=_IGNORED)
+        shutil.copytree(repository(options.document), copy, ignore=_IGNORED)
         venv.create(environment, with_pip=True)
         variables = {**os.environ, "VIRTUAL_ENV": str(environment)}
         variables["PATH"] = f"{environment / 'bin'}{os.pathsep}{os.environ['PATH']}"

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from .commands import commands, script
+from .commands import commands, repository, script
 
 DOCUMENT = """\
 # A title
@@ -71,3 +73,22 @@ def test_findings_are_no_failure() -> None:
     assert run("torchmemlint() { return 1; }", "torchmemlint fixtures")[0] == 0
     assert run("torchmemlint() { return 2; }", "torchmemlint fixtures")[0] == 1
     assert run("false")[0] == 1
+
+
+def test_a_document_of_a_folder_is_read_from_the_repository(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "pyproject.toml").touch()
+    assert repository(tmp_path / "README.md") == tmp_path.resolve()
+    assert repository(tmp_path / "docs" / "README.md") == tmp_path.resolve()
+
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [path.relative_to(ROOT).as_posix() for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_command_of_every_page_is_run_or_says_why_not(name: str) -> None:
+    runs = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    run = {"README.md", *re.findall(r"docs/[\w-]+\.md", runs)}
+    if any(commands((ROOT / name).read_text(encoding="utf-8"))):
+        assert name in run

@@ -41,7 +41,7 @@ class UnusedIgnore(Rule):
     without codes and for other tools' codes, and where the comment itself lists `TML001`.
 
     ## References
-    - [Suppression comments](https://torchmemlint.readthedocs.io/en/latest/suppressions/)
+    - [Suppression comments](https://torchmemlint.readthedocs.io/suppressions/)
     """
 
     code = "TML001"

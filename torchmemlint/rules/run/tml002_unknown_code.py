@@ -40,7 +40,7 @@ class UnknownCode(Rule):
     For other tools' codes in `# noqa` comments, and for prose that only begins with the linter's name.
 
     ## References
-    - [Suppression comments](https://torchmemlint.readthedocs.io/en/latest/suppressions/)
+    - [Suppression comments](https://torchmemlint.readthedocs.io/suppressions/)
     """
 
     code = "TML002"

@@ -1,0 +1,240 @@
+"""The pages of the rules in `docs/rules`, and their index.
+
+A page is the rule's docstring, with what no docstring can say for certain: a program of the fixtures, what the linter
+says of it, what the fix makes of it, a program that looks alike and is left alone, what the pattern was measured to
+cost and how many of the rule's findings in real code were true.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from torchmemlint.findings import Applicability
+from torchmemlint.rules import docs
+from torchmemlint.rules.base import Rule
+from torchmemlint.rules.registry import all_rules
+
+ROOT = Path(__file__).resolve().parent.parent
+FIXTURES = ROOT / "fixtures"
+HEADER = "<!-- written by tools/documents.py of the rule, its fixtures and what was measured -->\n\n"
+EXPECTED = re.compile(r"[ \t]*# expect: .*")
+KINDS = ("bad", "good")
+MANY_LINES = 30
+
+
+LEGEND = """\
+**Severity** is the highest that a rule gives. *error*: memory grows without bound, or the code does not do what it
+says. *warning*: bounded but real waste. *advice*: correct code that is merely untuned; it fails no run unless asked to.
+**Fix**: a *safe* one leaves results as they are, an *unsafe* one may change numbers, timing or types, a *hint* is only
+shown.
+
+[Configuration](../configuration.md) says how rules are chosen, [suppressions](../suppressions.md) how one finding is
+silenced, and [precision](../precision.md) how often they are right."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """The rules whose codes begin alike."""
+
+    digit: str
+    title: str
+    page: str  # what the page about the memory behind them is called
+    about: str
+
+
+FAMILIES = (
+    Family("0", "The run itself", "suppressions", "Files that cannot be read, and comments that silence nothing."),
+    Family("1", "Graphs", "graphs", "Autograd graphs that outlive the step that made them."),
+    Family("2", "Gradient mode", "gradient-mode", "Graphs that are made and never differentiated."),
+    Family("3", "Activations", "activations", "Tensors that are written out and kept, and need not be."),
+    Family("4", "Data loading", "loading", "Loaders, their workers, and the way to the device."),
+    Family("5", "Allocation", "allocation", "What is put on the device, in which type, and how long it stays there."),
+    Family("6", "The training step", "training-step", "Gradients, optimizers and precision."),
+    Family("7", "Frameworks", "frameworks", "What frameworks keep, or keep running, on your behalf."),
+)
+
+
+def family_of(code: str) -> Family:
+    """The family of a rule."""
+    return next(family for family in FAMILIES if family.digit == code[3])
+
+
+def pages(met: Callable[[], dict[str, tuple[int, int]]]) -> dict[str, Callable[[], str]]:
+    """Each page's path in the repository and what makes it."""
+    made: dict[str, Callable[[], str]] = {"docs/rules/README.md": index}
+    for rule in all_rules():
+        made[f"docs/rules/{rule.code}.md"] = partial(page, rule, met)
+    return made
+
+
+def index() -> str:
+    """All rules, by family."""
+    parts = [
+        "# Rules",
+        LEGEND,
+    ]
+    for family in FAMILIES:
+        lines = ["| rule | | severity | default | fix |", "|---|---|---|---|---|"]
+        for rule in all_rules():
+            if rule.code[3] == family.digit:
+                fix = f" {rule.fix.value}" if rule.fix else ""
+                sentence = f"**{rule.name}**: {rule.why}"
+                on = "on" if rule.on else "off"
+                lines.append(f"| [{rule.code}]({rule.code}.md) | {sentence} | {rule.severity.value} | {on} |{fix} |")
+        more = f"More: [{family.page.replace('-', ' ')}](../{family.page}.md)."
+        parts += [f"## {family.title} ({family.digit}xx)", f"{family.about} {more}", "\n".join(lines)]
+    return HEADER + "\n\n".join(parts) + "\n"
+
+
+def page(rule: Rule, met: Callable[[], dict[str, tuple[int, int]]]) -> str:
+    """A rule's page."""
+    family = family_of(rule.code)
+    text = docs.to_markdown(docs.page(rule))
+    text = re.sub(
+        r"^(Severity: .*)$", rf"\1 · Family: [{family.title}](../{family.page}.md)", text, count=1, flags=re.M
+    )
+    before, references = text.split("## References", 1)
+    parts = [*examples(rule), *figures(rule), *precision(rule, met())]
+    return HEADER + before + "".join(f"{part}\n\n" for part in parts) + "## References" + references
+
+
+def examples(rule: Rule) -> Iterator[str]:
+    """A program with the pattern, what is said of it, its fix, and a program that looks alike."""
+    folder = FIXTURES / f"{rule.code}-{rule.name}"
+    if not folder.is_dir():
+        return
+    bad, change = example(rule, folder)
+    unsafe = rule.fix is Applicability.UNSAFE
+    yield "## Seen in a program"
+    yield program(bad)
+    yield "\n".join(f"- {one}" for one in said(rule, bad))
+    if change:
+        yield f"What `--fix{' --unsafe-fixes' if unsafe else ''}` makes of it:"
+        yield f"```diff\n{change}\n```"
+    good = min(folder.glob("good_*.py"), key=lines_of)
+    if lines_of(good)[0] <= MANY_LINES:
+        yield "This one looks alike and is left alone:"
+        yield program(good)
+    else:
+        yield '<details markdown="1"><summary>This one looks alike and is left alone</summary>'
+        yield program(good)
+        yield "</details>"
+    found, alike = (len([path for path in folder.glob(f"{kind}_*.py") if is_program(path)]) for kind in KINDS)
+    yield (
+        f"`{folder.relative_to(ROOT).as_posix()}` has {of_number(found, 'program')} with the pattern, and "
+        f"{alike} without it that look alike. The tests hold the rule to all of them."
+    )
+
+
+def output(rule: Rule, path: Path, *arguments: str) -> str:
+    """What the linter prints of a program."""
+    from torchmemlint.cli.main import main
+
+    with contextlib.redirect_stdout(io.StringIO()) as stream, contextlib.redirect_stderr(io.StringIO()):
+        main((str(path), "--select", rule.code, *arguments, "--quiet", "--isolated", "--color=never"))
+    return stream.getvalue()
+
+
+def said(rule: Rule, path: Path) -> Iterator[str]:
+    """The messages of the findings in a program, each once, with their lines."""
+    places: dict[str, list[int]] = {}
+    for finding in json.loads(output(rule, path, "--output-format", "json")):
+        places.setdefault(finding["message"], []).append(finding["location"]["row"])
+    for message, rows in places.items():
+        yield f"line{'s' * (len(rows) > 1)} {', '.join(map(str, rows))}: {message}"
+
+
+def of_number(count: int, noun: str) -> str:
+    """A number of things."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def lines_of(path: Path) -> tuple[int, str]:
+    """How long a program is; the name decides between equals."""
+    return path.read_text(encoding="utf-8").count("\n"), path.name
+
+
+def is_program(path: Path) -> bool:
+    """Whether a fixture is none that says what another one becomes."""
+    return not path.name.endswith(".fixed.py")
+
+
+def example(rule: Rule, folder: Path) -> tuple[Path, str]:
+    """The shortest program with the pattern, one that has a fix if there is one; and the fix."""
+    programs = sorted(filter(is_program, folder.glob("bad_*.py")), key=lines_of)
+    applied = rule.fix in (Applicability.SAFE, Applicability.UNSAFE)
+    for path in programs if applied else ():
+        change = changed(rule, path)
+        if change:
+            return path, change
+    return programs[0], ""
+
+
+def changed(rule: Rule, path: Path) -> str:
+    """What the rule's fixes, of its best kind, change in a program: the lines of a diff, without file names."""
+    unsafe = ["--unsafe-fixes"] if rule.fix is Applicability.UNSAFE else []
+    lines = output(rule, path, "--diff", *unsafe).splitlines()
+    return "\n".join(EXPECTED.sub("", line) for line in lines if not line.startswith(("---", "+++")))
+
+
+def program(path: Path) -> str:
+    """A program without the comments that tests read, the lines with findings marked."""
+    lines = path.read_text(encoding="utf-8").strip().splitlines()
+    found = [number for number, line in enumerate(lines, 1) if EXPECTED.search(line)]
+    marks = f' hl_lines="{" ".join(map(str, found))}"' if found else ""
+    text = "\n".join(EXPECTED.sub("", line) for line in lines)
+    return f'```python title="{path.name}"{marks}\n{text}\n```'
+
+
+@cache
+def impact() -> Any:
+    """The last run of the experiments on the simulated card."""
+    return json.loads((ROOT / "docs" / "impact.json").read_text(encoding="utf-8"))["simulated"]
+
+
+def figures(rule: Rule) -> Iterator[str]:
+    """What the rule's experiments gave."""
+    from torchmemlint.runtime.experiments import table
+    from torchmemlint.runtime.experiments.outcome import Outcome
+
+    outcomes = [one for one in map(Outcome.from_json, impact()["outcomes"]) if one.code == rule.code]
+    if not outcomes:
+        return
+    yield "## Measured"
+    yield (
+        "With the pattern and without it, in a small network, on the [simulated card](../simulated.md) (torch "
+        f"{impact()['torch']}; [all rules](../impact.md)). `torchmemlint verify --rule {rule.code}` runs it again."
+    )
+    lines = ["| program | figure | bad → good |", "|---|---|--:|"]
+    lines += [f"| {one.title} | {one.effect.value} | {table.change(one)} |" for one in outcomes]
+    yield "\n".join(lines)
+
+
+def precision(rule: Rule, met: dict[str, tuple[int, int]]) -> Iterator[str]:
+    """How often the rule was right."""
+    findings, true = met.get(rule.code, (0, 0))
+    if findings:
+        yield "## Precision"
+        yield (
+            "In code that it met for the first time, read by hand: "
+            f"{of_number(findings, 'finding')}, {true} of them true. "
+            "What was false there has been mended since, or is told on the [page about precision](../precision.md)."
+        )
+
+
+def navigation() -> str:
+    """The rules in the site's navigation (YAML)."""
+    lines = []
+    for family in FAMILIES:
+        lines.append(f"      - {family.title}:")
+        rules = (rule for rule in all_rules() if rule.code[3] == family.digit)
+        lines += [f"          - {rule.code} {rule.name}: rules/{rule.code}.md" for rule in rules]
+    return "\n".join(lines) + "\n"
