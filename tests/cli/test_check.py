@@ -106,7 +106,7 @@ def test_selection(run: Run, project: Path, arguments: tuple[str, ...], expected
         (("--config", "selekt = []"), "Did you mean `select`"),
         (("--config", "nothing.toml"), "nothing.toml: cannot be read"),
         (("--config", "what"), "neither a file"),
-        (("--output-format", "ful"), "'full'"),
+        (("--output-format", "ful"), "Did you mean `full`"),
         (("--jobs", "0"), "x>=1"),
         (("missing.py",), "missing.py: no such file"),
         (("chekc",), "command `check`"),

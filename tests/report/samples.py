@@ -7,7 +7,7 @@ from typing import Any
 
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Position, Severity, Span
-from torchmemlint.report import OutputFormat, write
+from torchmemlint.report import write
 
 ROOT = Path("/project")
 
@@ -113,7 +113,7 @@ def report(*findings: Finding, **changes: Any) -> RunReport:
     return replace(base, **changes)
 
 
-def render(report: RunReport, output_format: OutputFormat, *, color: bool = False, statistics: bool = False) -> str:
+def render(report: RunReport, output_format: str, *, color: bool = False, statistics: bool = False) -> str:
     stream = io.StringIO()
     write(report, output_format, stream, color=color, root=ROOT, statistics=statistics)
     return stream.getvalue()

@@ -11,7 +11,8 @@ from syrupy.assertion import SnapshotAssertion
 from torchmemlint.engine.run import FixedFile, RunReport
 from torchmemlint.findings import Evidence, Finding, Severity
 from torchmemlint.measured import Measured, Verdict
-from torchmemlint.report import OUTPUT_FORMATS, write, write_diff
+from torchmemlint.report import write, write_diff
+from torchmemlint.report.formats import FORMATS
 
 from .samples import ROOT, accumulation, evaluation, loader, render, report, span
 
@@ -20,7 +21,7 @@ ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 @pytest.mark.parametrize("output_format", ["full", "concise"])
 def test_text(everything: RunReport, output_format: str, snapshot: SnapshotAssertion) -> None:
-    assert render(everything, output_format) == snapshot  # type: ignore[arg-type]
+    assert render(everything, output_format) == snapshot
 
 
 def test_full_in_colour(snapshot: SnapshotAssertion) -> None:
@@ -29,9 +30,9 @@ def test_full_in_colour(snapshot: SnapshotAssertion) -> None:
 
 @pytest.mark.parametrize("output_format", ["full", "concise"])
 def test_colour_changes_nothing_but_colour(everything: RunReport, output_format: str) -> None:
-    painted = render(everything, output_format, color=True)  # type: ignore[arg-type]
-    assert painted != render(everything, output_format)  # type: ignore[arg-type]
-    assert ESCAPE.sub("", painted) == render(everything, output_format)  # type: ignore[arg-type]
+    painted = render(everything, output_format, color=True)
+    assert painted != render(everything, output_format)
+    assert ESCAPE.sub("", painted) == render(everything, output_format)
 
 
 def test_statistics(snapshot: SnapshotAssertion) -> None:
@@ -41,7 +42,7 @@ def test_statistics(snapshot: SnapshotAssertion) -> None:
 
 def test_nothing_found() -> None:
     for output_format in ("full", "concise"):
-        assert render(report(), output_format) == "All checks passed!\n"  # type: ignore[arg-type]
+        assert render(report(), output_format) == "All checks passed!\n"
     assert render(report(), "json") == "[]\n"
 
 
@@ -118,7 +119,7 @@ def test_a_finding_whose_source_is_gone_is_still_reported() -> None:
 
 
 def test_a_stream_that_knows_only_ascii(everything: RunReport) -> None:
-    for output_format in OUTPUT_FORMATS:
+    for output_format in FORMATS:
         raw = io.BytesIO()
         stream = io.TextIOWrapper(raw, encoding="ascii")
         write(everything, output_format, stream, color=False, root=ROOT)
@@ -134,7 +135,7 @@ def test_a_stream_that_knows_only_ascii(everything: RunReport) -> None:
 def test_messages_cannot_reach_the_terminal() -> None:
     nasty = replace(accumulation(), message="two\nlines and \x1b[2J an escape")
     for output_format in ("full", "concise"):
-        text = render(report(nasty), output_format)  # type: ignore[arg-type]
+        text = render(report(nasty), output_format)
         assert "\x1b" not in text
         assert "two lines and ␛[2J an escape" in text
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -11,13 +10,15 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from torchmemlint.cli.outputs import FormatType, Target, deliver, targets
 from torchmemlint.cli.terminal import complain, is_terminal, wants_color
-from torchmemlint.report import OUTPUT_FORMATS, OutputFormat
+from torchmemlint.report.formats import FORMATS
 
 if TYPE_CHECKING:
     from torchmemlint.config.resolver import Resolver
     from torchmemlint.engine.run import RunReport
     from torchmemlint.engine.runner import Request
+    from torchmemlint.report.formats import Format
 
 _SELECTOR = "RULE_SELECTOR"
 
@@ -26,8 +27,7 @@ _SELECTOR = "RULE_SELECTOR"
 class Output:
     """How to show the results."""
 
-    output_format: OutputFormat
-    output_file: Path | None
+    targets: tuple[Target, ...]
     color: str
     quiet: bool
     verbose: int  # how often `-v` was given
@@ -57,10 +57,19 @@ class Output:
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option("--fix-only", is_flag=True, help="Apply fixes without reporting what is left. Implies --fix.")
 @click.option(
-    "--output-format", type=click.Choice(OUTPUT_FORMATS), default="full", show_default=True, help="How to report."
+    "--output-format",
+    type=FormatType(),
+    multiple=True,
+    default=("full",),
+    show_default="full",
+    metavar="FORMAT[:FILE]",
+    help=f"How to report, and to which file: {', '.join(FORMATS)}; several with commas, or by repeating it.",
 )
 @click.option(
-    "--output-file", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to a file."
+    "--output-file",
+    "-o",
+    type=click.Path(path_type=Path),
+    help="Write the report to a file: the one whose format names none.",
 )
 @click.option("--statistics", is_flag=True, help="Show a count for each rule instead of the findings.")
 @click.option(
@@ -113,7 +122,8 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
     resolver = resolver_for(ConfigurationOptions(**{name: options[name] for name in names}))
     output = Output(
         root=resolver.root,
-        **{name: options[name] for name in ("output_format", "output_file", "color", "quiet", "verbose")},
+        targets=_targets(options),
+        **{name: options[name] for name in ("color", "quiet", "verbose")},
         **{name: options[name] for name in ("statistics", "diff", "fix_only")},
         folds=not _wants_all(options, resolver),
     )
@@ -135,6 +145,16 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
             return 0
         report = _check_files(replace(request, files=found), output)
     return _exit_code(report, output, exit_zero=options["exit_zero"])
+
+
+def _targets(options: dict[str, Any]) -> tuple[Target, ...]:
+    found = targets(options["output_format"], options["output_file"])
+    if options["statistics"] and (without := next((one.format for one in found if not one.format.counts), None)):
+        raise click.UsageError(f"--statistics has no form for `{without.name}`.")
+    if (options["diff"] or options["fix_only"]) and len(found) > 1:
+        option = "--diff" if options["diff"] else "--fix-only"
+        raise click.UsageError(f"{option} makes no report: only one place for its output can be given.")
+    return found
 
 
 def _wants_all(options: dict[str, Any], resolver: Resolver) -> bool:
@@ -184,15 +204,7 @@ def _check_files(request: Request, output: Output) -> RunReport:
     with ProgressBar(len(request.files), enabled=is_terminal(sys.stderr) and not output.quiet) as progress:
         report = run(request, progress)
     _tell(report, time.monotonic() - start, output)
-    if output.output_file is not None:
-        text = io.StringIO()
-        _show(report, output, text, color=output.color == "always")
-        try:
-            output.output_file.write_text(text.getvalue(), encoding="utf-8", errors="backslashreplace")
-        except OSError as error:
-            raise click.UsageError(f"{output.output_file}: cannot be written: {error.strerror}") from None
-    else:
-        _show(report, output, sys.stdout, color=wants_color(output.color, sys.stdout))
+    _show(report, output, sys.stdout)
     return report
 
 
@@ -212,13 +224,13 @@ def _check_input(name: Path | None, request: Request, output: Output, *, force_e
         report = run_bytes(data, path, request)
     _tell(report, time.monotonic() - start, output)
     if request.fixing is not Fixing.WRITE:
-        _show(report, output, sys.stdout, color=wants_color(output.color, sys.stdout))
+        _show(report, output, sys.stdout)
         return report
     fixed = next(iter(report.fixed), None)
     sys.stdout.flush()
     sys.stdout.buffer.write(data if fixed is None else decode(data).encode(fixed.after))
     sys.stdout.buffer.flush()
-    _show(report, output, sys.stderr, color=wants_color(output.color, sys.stderr))
+    _show(report, output, sys.stderr)
     return report
 
 
@@ -238,19 +250,25 @@ def _nothing(request: Request) -> RunReport:
     return run(replace(request, files=()))
 
 
-def _show(report: RunReport, output: Output, stream: TextIO, *, color: bool) -> None:
+def _show(report: RunReport, output: Output, standard: TextIO) -> None:
+    """The report in each format that is asked for; `standard` is for those without a file."""
     from torchmemlint.report import write, write_diff
 
     report = replace(report, show_summary=not output.quiet, folds=output.folds)
-    if output.diff or output.fix_only:
+
+    def show(output_format: Format, stream: TextIO) -> None:
+        color = wants_color(output.color, stream) if stream is standard else output.color == "always"
         if output.diff:
             write_diff(report, stream, color=color, root=output.root)
+        elif not output.fix_only:
+            name = output_format.name
+            write(report, name, stream, color=color, root=output.root, statistics=output.statistics)
+
+    deliver(output.targets, standard, show)
+    if (output.diff or output.fix_only) and not output.quiet:
         fixed = sum(len(one.applied) for one in report.fixed)
-        if not output.quiet:
-            verb = "Would fix" if output.diff else "Fixed"
-            click.echo(f"{verb} {fixed} problem{'' if fixed == 1 else 's'}.", err=True)
-        return
-    write(report, output.output_format, stream, color=color, root=output.root, statistics=output.statistics)
+        verb = "Would fix" if output.diff else "Fixed"
+        click.echo(f"{verb} {fixed} problem{'' if fixed == 1 else 's'}.", err=True)
 
 
 def _exit_code(report: RunReport, output: Output, *, exit_zero: bool) -> int:

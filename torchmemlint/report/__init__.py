@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, TextIO, get_args
+from typing import TextIO
 
 from torchmemlint.engine.run import RunReport
-
-OutputFormat = Literal["full", "concise", "json"]
-OUTPUT_FORMATS: tuple[OutputFormat, ...] = get_args(OutputFormat)
+from torchmemlint.report.formats import FORMATS
 
 
 def write(
     report: RunReport,
-    output_format: OutputFormat,
+    output_format: str,
     stream: TextIO,
     *,
     color: bool,
@@ -23,31 +21,20 @@ def write(
 ) -> None:
     """Write the report to `stream`: the findings (or with `statistics` a count for each rule), then the summary.
 
-    Paths are given relative to `root`, in JSON from the top. JSON has no summary.
+    Paths are given as read from `root`, where the format does not ask for others. Only formats for reading have a
+    summary.
     """
-    # Formats are imported when they are asked for: start-up time is the user's time.
     from torchmemlint.report.paint import Paint
 
     paint = Paint(color)
-    if output_format == "json":
-        from torchmemlint.report import json_format
-        from torchmemlint.report import statistics as counts
-
-        _emit(stream, [counts.text(report) if statistics else json_format.text(report, root)])
-        return
-    if statistics:
-        from torchmemlint.report import statistics as counts
-
-        _emit(stream, counts.lines(report, paint))
-    elif output_format == "full":
-        from torchmemlint.report import full
-
-        _emit(stream, full.lines(report, root, paint))
+    chosen = FORMATS[output_format]
+    if not statistics:
+        _emit(stream, chosen.lines(report, root, paint))
     else:
-        from torchmemlint.report import concise
+        from torchmemlint.report import statistics as counts
 
-        _emit(stream, concise.lines(report, root, paint))
-    if report.show_summary:
+        _emit(stream, counts.lines(report, paint) if chosen.closing else [counts.text(report)])
+    if chosen.closing and report.show_summary:
         write_summary(report, stream, color=color, root=root)
 
 

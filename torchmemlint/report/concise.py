@@ -12,7 +12,7 @@ from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding
 from torchmemlint.report.columns import show
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import elsewhere, mark, shown_path, shown_place
+from torchmemlint.report.places import elsewhere, mark, one_line, shown_path, shown_place
 
 _FILES = 2  # other files that are named
 
@@ -22,17 +22,22 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
     colon = paint.gutter(":")
     for finding in report.findings:
         start = finding.span.start
-        place = colon.join((paint.strong(shown_path(finding.filename, root)), str(start.row), f"{start.column}{colon}"))
-        sign = mark(finding, unsafe=report.unsafe_fixes)
-        parts = (
-            place,
-            paint.severity(finding.severity, finding.code),
-            paint.fixable(sign),
-            show(" ".join(finding.message.split())).text,
-            paint.faint(_measured(finding)),
-            paint.faint(_see(finding, root)),
+        place = colon.join(
+            (paint.strong(show(shown_path(finding.filename, root)).text), str(start.row), f"{start.column}{colon}")
         )
-        yield " ".join(part for part in parts if part)
+        yield f"{place} {remarks(finding, report, root, paint)}"
+
+
+def remarks(finding: Finding, report: RunReport, root: Path, paint: Paint) -> str:
+    """What stands behind the place: the code, whether a fix is at hand, the message, and what is in brackets."""
+    parts = (
+        paint.severity(finding.severity, finding.code),
+        paint.fixable(mark(finding, unsafe=report.unsafe_fixes)),
+        one_line(finding.message),
+        paint.faint(_measured(finding)),
+        paint.faint(_see(finding, root)),
+    )
+    return " ".join(part for part in parts if part)
 
 
 def _measured(finding: Finding) -> str:

@@ -45,7 +45,7 @@ def finding_lines(finding: Finding, report: RunReport, root: Path, paint: Paint)
         *(hunk.row + sum(len(other.new) for other in changes) for hunk in changes),
     ]
     gutter = len(str(max(rows)))
-    place = f"{shown_path(finding.filename, root)}:{finding.span.start.row}:{finding.span.start.column}"
+    place = f"{show(shown_path(finding.filename, root)).text}:{finding.span.start.row}:{finding.span.start.column}"
     yield _headline(finding, paint, unsafe=report.unsafe_fixes)
     yield f"{' ' * gutter}{paint.gutter('-->')} {place}"
     yield from code_frame(source, finding.span, gutter, paint)

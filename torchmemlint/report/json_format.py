@@ -8,18 +8,20 @@ this module describes it.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Edit, Evidence, Finding, Fix, Position
+from torchmemlint.report.paint import Paint
 from torchmemlint.report.places import absolute_path, rule_url
 from torchmemlint.source.suppressions import rows_of
 
 
-def text(report: RunReport, root: Path) -> str:
+def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
     """The whole list, in ASCII, so that it survives any stream."""
-    return json.dumps([finding_object(finding, root) for finding in report.findings], indent=2, sort_keys=True)
+    yield json.dumps([finding_object(finding, root) for finding in report.findings], indent=2, sort_keys=True)
 
 
 def finding_object(finding: Finding, root: Path) -> dict[str, Any]:

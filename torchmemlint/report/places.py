@@ -31,6 +31,24 @@ def absolute_path(path: Path, root: Path) -> Path:
     return Path(os.path.normpath(root.absolute() / path))
 
 
+def repository(root: Path) -> Path:
+    """The folder at or above `root` that is checked out from version control; `root` itself where none is."""
+    top = root.absolute()
+    return next((folder for folder in (top, *top.parents) if (folder / ".git").exists()), top)
+
+
+def repository_path(path: Path, root: Path) -> str:
+    """The path as services name the files of a repository: from its top, with forward slashes.
+
+    A file outside of the repository has its absolute path.
+    """
+    absolute = absolute_path(path, root)
+    try:
+        return absolute.relative_to(repository(root)).as_posix()
+    except ValueError:
+        return absolute.as_posix()
+
+
 def elsewhere(evidence: Evidence, finding: Finding, root: Path) -> Path | None:
     """The file of a piece of evidence, where that is not the finding's own."""
     filename = evidence.filename
@@ -49,6 +67,13 @@ def mark(finding: Finding, *, unsafe: bool) -> str:
     if eligible(finding, unsafe=unsafe):
         return "[*]"
     return "[-]" if eligible(finding, unsafe=True) else ""
+
+
+def one_line(text: str) -> str:
+    """The text without line breaks, and without characters that play tricks on a terminal."""
+    from torchmemlint.report.columns import show
+
+    return show(" ".join(text.split())).text
 
 
 def emit(stream: TextIO, text: str) -> None:

@@ -1,0 +1,59 @@
+"""Workflow commands of GitHub Actions, which shows them as annotations beside the code of a pull request.
+
+`::error file=…,line=…,col=…,endLine=…,endColumn=…,title=…::message`. Paths are those of the repository, wherever in it
+the linter was started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from torchmemlint.engine.run import RunReport
+from torchmemlint.findings import Finding, Severity
+from torchmemlint.report.paint import Paint
+from torchmemlint.report.places import elsewhere, one_line, repository_path
+
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "notice"}
+
+
+def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
+    """A command for each finding."""
+    for finding in report.findings:
+        properties = ",".join(f"{key}={_property(value)}" for key, value in _properties(finding, root).items())
+        yield f"::{_COMMANDS[finding.severity]} {properties}::{_data(_text(finding, root))}"
+
+
+def _properties(finding: Finding, root: Path) -> dict[str, str]:
+    start, end = finding.span.start, finding.span.end
+    # Columns of several lines are refused by the runner, with a warning in its log.
+    columns = {"col": str(start.column), "endColumn": str(end.column)} if start.row == end.row else {}
+    return {
+        "file": repository_path(finding.filename, root),
+        "line": str(start.row),
+        "endLine": str(end.row),
+        **columns,
+        "title": f"{finding.code} {finding.name}",
+    }
+
+
+def _text(finding: Finding, root: Path) -> str:
+    """The message, then what led to it, a line each: GitHub shows the annotation's text as it is."""
+    parts = [one_line(finding.message)]
+    for evidence in finding.evidence:
+        other = elsewhere(evidence, finding, root)
+        place = f"{repository_path(other, root)}:" if other is not None else "line "
+        parts.append(f"{place}{evidence.span.start.row}: {one_line(evidence.message)}")
+    if finding.measured is not None:
+        parts.append(f"measured: {finding.measured.sentence}")
+    return "\n".join(parts)
+
+
+def _data(text: str) -> str:
+    """A message: only what would end the line is escaped, and the sign that escapes."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    """A property's value: also what would end it."""
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

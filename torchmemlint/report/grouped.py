@@ -1,0 +1,25 @@
+"""The findings of each file under its name, as in ruff's format of this name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from torchmemlint.engine.run import RunReport
+from torchmemlint.report.columns import pad, show
+from torchmemlint.report.concise import remarks
+from torchmemlint.report.paint import Paint
+from torchmemlint.report.places import shown_path
+
+
+def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
+    """The file, then a line for each of its findings, then a blank line."""
+    for filename, found in groupby(report.findings, key=lambda finding: finding.filename):
+        findings = list(found)
+        places = [f"{finding.span.start.row}:{finding.span.start.column}" for finding in findings]
+        width = max(map(len, places))
+        yield f"{paint.strong(show(shown_path(filename, root)).text)}:"
+        for finding, place in zip(findings, places, strict=True):
+            yield f"  {pad(place, width)}  {remarks(finding, report, root, paint)}"
+        yield ""
