@@ -135,6 +135,8 @@ def fix_source(
         fixed = result.fixed
         if fixed is None or not fixed.applied:
             text = _text_of(source)
+        elif fixed.cells is not None:
+            text = _notebook(source, result.path, fixed.after)
         else:
             text = (_MARK if isinstance(source, str) and source.startswith(_MARK) else "") + fixed.after
         applied = () if fixed is None else fixed.applied
@@ -248,6 +250,7 @@ def _result(
 ) -> FileResult:
     from torchmemlint.engine.one_file import Fixing, check_bytes, check_decoded, failed
     from torchmemlint.engine.runner import profile_for
+    from torchmemlint.source.loading import is_notebook
 
     name = _NOWHERE if path is None else Path(os.path.abspath(path))  # noqa: PTH100 (links in the path are kept)
     settings = resolver.fallback() if path is None else resolver.settings_for(name.parent)
@@ -255,8 +258,8 @@ def _result(
     if path is None:
         profile = replace(profile, root=None)  # it belongs to no project
     try:
-        if isinstance(source, bytes):
-            result = check_bytes(source, name, profile)
+        if isinstance(source, bytes) or is_notebook(name):
+            result = check_bytes(_data(source), name, profile)
         else:
             result = check_decoded(_decoded(source), name, profile)
     except Exception as error:
@@ -266,11 +269,22 @@ def _result(
     return result
 
 
+def _data(source: str | bytes) -> bytes:
+    return source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
+
+
 def _decoded(source: str) -> SourceText:
     """A string as a decoded file; a byte order mark in front is not part of its text."""
     from torchmemlint.source.decoding import SourceText
 
     return SourceText(source.removeprefix(_MARK), bom=source.startswith(_MARK))
+
+
+def _notebook(source: str | bytes, path: Path, program: str) -> str:
+    """The text of a notebook whose cells were fixed."""
+    from torchmemlint.source.loading import load
+
+    return load(_data(source), path).encode(program).decode()
 
 
 def _text_of(source: str | bytes) -> str:

@@ -6,6 +6,7 @@ an end position is exclusive in its column (it points just past the last charact
 
 from __future__ import annotations
 
+import bisect
 import enum
 import hashlib
 from dataclasses import dataclass, field
@@ -56,6 +57,48 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class RawRow:
+    """A row of a cell as it stands in the notebook's JSON."""
+
+    start: Position
+    escaped: str = ""  # what stands there, where a character of the row is not one there
+
+
+@dataclass(frozen=True, slots=True)
+class CellIndex:
+    """Where the rows of a notebook's program stand: in which cell, for people, and in the file's text, for machines."""
+
+    first_rows: tuple[int, ...]  # in the program, by cell
+    numbers: tuple[int, ...]  # of these cells among all cells of the notebook, from 1
+    raw: tuple[RawRow, ...]  # by row of the program
+
+    def cell(self, row: int) -> int:
+        """The number of the cell that a row of the program lies in."""
+        return self.numbers[self._cell(row)]
+
+    def within(self, position: Position) -> Position:
+        """The place in its cell."""
+        return Position(position.row - self.first_rows[self._cell(position.row)] + 1, position.column)
+
+    def rows(self, row: int) -> tuple[int, int]:
+        """The rows of the program that the cell of a row has: its first, and the one behind its last."""
+        cell = self._cell(row)
+        end = self.first_rows[cell + 1] - 1 if cell + 1 < len(self.first_rows) else len(self.raw) + 1
+        return self.first_rows[cell], end
+
+    def in_file(self, position: Position) -> Position:
+        """The place in the file as a text: the row of JSON that the row of the cell stands on."""
+        from torchmemlint.source.notebook_json import column_within
+
+        row = self.raw[min(position.row, len(self.raw)) - 1]
+        before = column_within(row.escaped, position.column) if row.escaped else position.column - 1
+        return Position(row.start.row, row.start.column + before)
+
+    def _cell(self, row: int) -> int:
+        return max(bisect.bisect_right(self.first_rows, row) - 1, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """One link of the chain that made a value what it is."""
 
@@ -97,6 +140,9 @@ class Finding:
     why: str = ""  # why the pattern costs memory, one sentence
     fingerprint: str = field(default="", compare=False)  # survives moved lines; set by the engine
     measured: Measured | None = field(default=None, compare=False)  # by an earlier run of a program; set by the engine
+    cells: CellIndex | None = field(
+        default=None, compare=False, repr=False
+    )  # of a notebook, whose program `span` is in
 
 
 class Lead(enum.Enum):

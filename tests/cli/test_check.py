@@ -283,17 +283,15 @@ def test_excluded_standard_input(run: Run) -> None:
     assert run(*arguments, "--force-exclude", "--fix", stdin=LEAK.encode()).out.startswith(LEAK)
 
 
-def test_notebook_and_text_file_by_name_are_no_silent_success(run: Run, project: Path) -> None:
-    (project / "n.ipynb").write_text("{}")
+def test_text_file_by_name_is_no_silent_success(run: Run, project: Path) -> None:
     (project / "notes.txt").write_text("torch")
-    code, _, err = run("n.ipynb", "notes.txt")
+    code, _, err = run("notes.txt")
     assert code == 2
-    assert "n.ipynb: notebooks cannot be checked yet" in err
     assert "notes.txt: not a Python file" in err
     (project / "a.py").write_text(CLEAN)
-    code, _, err = run("n.ipynb", "a.py")
+    code, _, err = run("notes.txt", "a.py")
     assert code == 0
-    assert "notebooks" in err
+    assert "notes.txt" in err
 
 
 def test_directory_without_python_says_so(run: Run, project: Path) -> None:

@@ -13,11 +13,12 @@ from torchmemlint.source.cells import program_of
 
 def test_rows_are_followed_into_their_cells() -> None:
     program = program_of(["import torch\nx = 1", "", "y = 2\n"])
-    assert program.text == "import torch\nx = 1\n\ny = 2\n\n"
-    assert program.first_rows == (1, 3, 4)
+    assert program.text == "import torch\nx = 1\n# %%\n\n# %%\ny = 2\n\n"
+    assert program.shown == "import torch\nx = 1\n\n\n\ny = 2\n\n"
+    assert program.first_rows == (1, 4, 6)
     assert program.place(2) == (0, 2)
-    assert program.place(4) == (2, 1)
-    assert program.place_of(Span(Position(4, 1), Position(4, 6))) == (2, Span(Position(1, 1), Position(1, 6)))
+    assert program.place(6) == (2, 1)
+    assert program.place_of(Span(Position(6, 1), Position(6, 6))) == (2, Span(Position(1, 1), Position(1, 6)))
 
 
 def test_what_is_not_python_is_passed_over() -> None:
@@ -31,13 +32,15 @@ def test_what_is_not_python_is_passed_over() -> None:
         "%%html\n<b>bold</b>\n",
     ]
     program = program_of(cells)
-    rows = program.text.split("\n")
+    rows = [row.split("#")[0].rstrip() for row in program.text.split("\n")]
     ast.parse(program.text)
     assert rows[:3] == ["pass", "import torch", "pass"]
-    assert rows[4:8] == ["files = None", "t = None", "if True:", "    pass"]
+    assert rows[5:9] == ["files = get_ipython()", "t = get_ipython()", "if True:", "    f()"]
     assert "% 3)" in rows  # an operator, no magic
     assert "loss.backward()" in rows
     assert not any("echo" in row or "half" in row or "bold" in row for row in rows)
+    (problem,) = program.problems
+    assert program.place(problem.position.row) == (5, 1)
 
 
 def test_a_string_that_looks_like_a_magic_is_left_alone() -> None:

@@ -212,8 +212,8 @@ def _check_input(name: Path | None, request: Request, output: Output, *, force_e
     """Standard input to report; with fixes, the fixed text goes to standard output, the report to the error stream."""
     from torchmemlint.engine.one_file import Fixing
     from torchmemlint.engine.runner import run_bytes
-    from torchmemlint.source.decoding import decode
     from torchmemlint.source.discovery import is_excluded
+    from torchmemlint.source.loading import load
 
     data = sys.stdin.buffer.read()
     start = time.monotonic()
@@ -228,7 +228,7 @@ def _check_input(name: Path | None, request: Request, output: Output, *, force_e
         return report
     fixed = next(iter(report.fixed), None)
     sys.stdout.flush()
-    sys.stdout.buffer.write(data if fixed is None else decode(data).encode(fixed.after))
+    sys.stdout.buffer.write(data if fixed is None else load(data, path).encode(fixed.after))
     sys.stdout.buffer.flush()
     _show(report, output, sys.stderr)
     return report

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING
 from torchmemlint.config.contracts import Framework
 from torchmemlint.engine.run import FixedFile
 from torchmemlint.findings import ContextFile, Finding, Position, Severity, Span, fingerprint
-from torchmemlint.source.decoding import SourceText, UnreadableFile, decode, lines_of, read
+from torchmemlint.source.decoding import SourceText, UnreadableFile, lines_of, read
 from torchmemlint.source.directives import MARKERS
+from torchmemlint.source.loading import is_notebook, load
 from torchmemlint.source.suppressions import Catalogue
 
 if TYPE_CHECKING:
+    from torchmemlint.fixes.apply import FixResult
     from torchmemlint.flow.project import Project
+    from torchmemlint.source.notebook import NotebookText
 
 UNREADABLE = "TML000"
 ABOUT_THE_RUN = frozenset((UNREADABLE, "TML001", "TML002"))  # rules that the engine answers, not the analysis
@@ -81,9 +84,14 @@ def check_bytes(data: bytes, path: Path, profile: Profile) -> FileResult:
     if not relevant and not any(marker in data for marker in MARKERS):
         return FileResult(path, skipped=True)
     try:
-        source = decode(data)
+        source = load(data, path)
     except UnreadableFile as problem:
         return FileResult(path, tuple(_unreadable(path, problem, profile)), skipped=not relevant)
+    if is_notebook(path):  # what was found may stand in its outputs
+        program = source.text.encode("utf-8", "surrogatepass")
+        relevant = is_relevant(program, profile.contracts)
+        if not relevant and not any(marker in program for marker in MARKERS):
+            return FileResult(path, skipped=True)
     return _checked(source, path, profile, relevant)
 
 
@@ -96,13 +104,37 @@ def check_decoded(source: SourceText, path: Path, profile: Profile) -> FileResul
     return _checked(source, path, profile, relevant)
 
 
-def _checked(source: SourceText, path: Path, profile: Profile, relevant: bool) -> FileResult:
-    findings = check_source(source.text, path, profile, relevant=relevant)
+def _checked(source: SourceText | NotebookText, path: Path, profile: Profile, relevant: bool) -> FileResult:
+    findings = _check(source.text, source, path, profile, relevant)
     if profile.fixing is Fixing.NONE or not any(finding.fix is not None for finding in findings):
-        result = FileResult(path, tuple(findings), skipped=not relevant)
+        result = FileResult(path, tuple(_placed(findings, source, path, profile, relevant)), skipped=not relevant)
     else:
         result = _fix(source, path, profile, findings, relevant)
     return replace(result, context=_context(profile)) if relevant else result
+
+
+def _check(text: str, source: SourceText | NotebookText, path: Path, profile: Profile, relevant: bool) -> list[Finding]:
+    """The findings of a state of a file's text."""
+    findings = check_source(text, path, profile, relevant=relevant)
+    if isinstance(source, SourceText):
+        return findings
+    from torchmemlint.engine import notebooks
+
+    return notebooks.within_cells(findings, text, source.program)
+
+
+def _placed(
+    findings: list[Finding], source: SourceText | NotebookText, path: Path, profile: Profile, relevant: bool
+) -> list[Finding]:
+    """The findings of a file's text as they are reported."""
+    if isinstance(source, SourceText):
+        return findings
+    from torchmemlint.engine import notebooks
+
+    def unreadable(problem: UnreadableFile, cell: str) -> list[Finding]:
+        return _finished(_unreadable(path, problem, profile, cell), source.shown, profile) if relevant else []
+
+    return notebooks.placed(findings, source, unreadable)
 
 
 def check_source(
@@ -166,26 +198,44 @@ def failed(path: Path, error: Exception) -> FileResult:
     return FileResult(path, error=" ".join(last.split())[:300], details=details)
 
 
-def _fix(source: SourceText, path: Path, profile: Profile, findings: list[Finding], relevant: bool) -> FileResult:
+def _fix(
+    source: SourceText | NotebookText, path: Path, profile: Profile, findings: list[Finding], relevant: bool
+) -> FileResult:
     from torchmemlint.fixes.apply import fix_text
     from torchmemlint.fixes.write import write_atomically
 
     def recheck(text: str) -> list[Finding]:
-        return check_source(text, path, profile, relevant=relevant)
+        return _check(text, source, path, profile, relevant)
+
+    def placed(findings: Sequence[Finding], source: SourceText | NotebookText) -> tuple[Finding, ...]:
+        return tuple(_placed(list(findings), source, path, profile, relevant))
 
     result = fix_text(source.text, findings, recheck, unsafe=profile.unsafe)
     if result.text == source.text:
-        fixed = FixedFile(path, source.text, source.text, (), result.rolled_back) if result.rolled_back else None
-        return FileResult(path, tuple(findings), not relevant, fixed)
+        fixed = _fixed(path, result, source, source) if result.rolled_back else None
+        return FileResult(path, placed(findings, source), not relevant, fixed)
     try:
         data = source.encode(result.text)
         if profile.fixing is Fixing.WRITE:
             write_atomically(path, data)
     except (OSError, UnreadableFile) as problem:
         reason = problem.message if isinstance(problem, UnreadableFile) else problem.strerror or str(problem)
-        return FileResult(path, tuple(findings), not relevant, error=f"the fixed text cannot be written: {reason}")
-    fixed = FixedFile(path, source.text, result.text, result.applied, result.rolled_back)
-    return FileResult(path, tuple(result.findings), not relevant, fixed)
+        error = f"the fixed text cannot be written: {reason}"
+        return FileResult(path, placed(findings, source), not relevant, error=error)
+    after = load(data, path)
+    return FileResult(path, placed(result.findings, after), not relevant, _fixed(path, result, source, after))
+
+
+def _fixed(
+    path: Path, result: FixResult, before: SourceText | NotebookText, after: SourceText | NotebookText
+) -> FixedFile:
+    """What the fixes did."""
+    fixed = FixedFile(path, before.text, result.text, result.applied, result.rolled_back)
+    if isinstance(before, SourceText) or isinstance(after, SourceText):
+        return fixed
+    from torchmemlint.engine import notebooks
+
+    return notebooks.fixed(fixed, before, after)
 
 
 def _unreadable(path: Path, problem: UnreadableFile, profile: Profile, text: str | None = None) -> list[Finding]:

@@ -10,14 +10,25 @@ from torchmemlint.findings import ContextFile, Finding
 
 
 @dataclass(frozen=True, slots=True)
+class FixedCell:
+    """What the fixes changed in one cell of a notebook."""
+
+    number: int  # among all cells of the notebook, from 1
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class FixedFile:
     """What the fixes did, or with `--diff` would do, to one file."""
 
     filename: Path
-    before: str  # decoded text, newlines as in the file
+    before: str  # decoded text, newlines as in the file; of a notebook, the program that its cells make
     after: str
     applied: tuple[Finding, ...]
     rolled_back: tuple[tuple[Finding, str], ...]  # the finding and why its fix was taken back
+    cells: tuple[FixedCell, ...] | None = None  # of a notebook: those that change
+    shown: str | None = None  # of a notebook: the rows of `after` as they stand in the cells
 
 
 @dataclass(frozen=True, slots=True)

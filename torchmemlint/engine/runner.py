@@ -13,7 +13,8 @@ from torchmemlint.engine.one_file import FileResult, Fixing, Profile, check_byte
 from torchmemlint.engine.pool import Task, check_all, workers_for
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import ContextFile, Finding
-from torchmemlint.source.decoding import UnreadableFile, decode, lines_of, read
+from torchmemlint.source.decoding import UnreadableFile, lines_of, read
+from torchmemlint.source.loading import load
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def _report(results: Sequence[FileResult], request: Request, at_hand: dict[Path,
         files_checked=sum(not result.skipped and result.error is None for result in results),
         files_skipped=sum(result.skipped for result in results),
         fixed=fixed,
-        sources=_Sources({one.filename: one.after for one in fixed}, at_hand),
+        sources=_Sources({one.filename: one.after if one.shown is None else one.shown for one in fixed}, at_hand),
         notices=notices,
         fixes_applied_to_disk=request.fixing is Fixing.WRITE,
         unsafe_fixes=request.unsafe,
@@ -137,7 +138,7 @@ class _Sources:
         if path not in self._lines:
             try:
                 data = self._at_hand.get(path)
-                self._lines[path] = lines_of(decode(read(path) if data is None else data).text)
+                self._lines[path] = lines_of(load(read(path) if data is None else data, path).shown)
             except UnreadableFile:
                 self._lines[path] = []
         return self._lines[path]

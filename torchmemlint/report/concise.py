@@ -12,7 +12,7 @@ from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding
 from torchmemlint.report.columns import show
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import elsewhere, mark, one_line, shown_path, shown_place
+from torchmemlint.report.places import elsewhere, mark, one_line, place, shown_path, shown_place
 
 _FILES = 2  # other files that are named
 
@@ -21,11 +21,10 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
     """The findings."""
     colon = paint.gutter(":")
     for finding in report.findings:
-        start = finding.span.start
-        place = colon.join(
-            (paint.strong(show(shown_path(finding.filename, root)).text), str(start.row), f"{start.column}{colon}")
-        )
-        yield f"{place} {remarks(finding, report, root, paint)}"
+        start = place(finding, finding.span.start)
+        path = paint.strong(show(shown_path(finding.filename, root)).text)
+        where = colon.join((path, *start.brief.split(":"), f"{start.column}{colon}"))
+        yield f"{where} {remarks(finding, report, root, paint)}"
 
 
 def remarks(finding: Finding, report: RunReport, root: Path, paint: Paint) -> str:

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator
 from pathlib import Path
 
-from torchmemlint.engine.run import FixedFile, RunReport
+from torchmemlint.engine.run import RunReport
 from torchmemlint.report.paint import Paint
 from torchmemlint.report.places import shown_path
 
@@ -16,12 +16,15 @@ _NO_NEWLINE = "\\ No newline at end of file"
 def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
     """The diffs of all files that the fixes touch, without line endings of their own added."""
     for one in report.fixed:
-        yield from _file(one, root, paint)
+        name = Path(shown_path(one.filename, root)).as_posix()
+        if one.cells is None:
+            yield from _file(name, one.before, one.after, paint)
+        for cell in one.cells or ():  # as ruff shows them: the cells' own rows, which no tool could patch
+            yield from _file(f"{name}:cell {cell.number}", cell.before, cell.after, paint)
 
 
-def _file(one: FixedFile, root: Path, paint: Paint) -> Iterator[str]:
-    name = Path(shown_path(one.filename, root)).as_posix()
-    found = difflib.unified_diff(_rows(one.before), _rows(one.after), name, name)
+def _file(name: str, before: str, after: str, paint: Paint) -> Iterator[str]:
+    found = difflib.unified_diff(_rows(before), _rows(after), name, name)
     for line in found:
         # difflib ends its own three kinds of header with a newline, and every row as the file does.
         text, ended = (line[:-1], True) if line.endswith("\n") else (line, False)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from torchmemlint.engine.run import RunReport
-from torchmemlint.findings import Applicability, Evidence, Finding
+from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Position, Span
 from torchmemlint.report import order
 from torchmemlint.report.changes import diff_lines, hunks
 from torchmemlint.report.columns import pad, shorten, show, text_width
 from torchmemlint.report.frame import code_frame, rows_shown
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import elsewhere, mark, shown_path, shown_place
+from torchmemlint.report.places import elsewhere, evidence_place, mark, place, shown_path, shown_place
 
 SOURCE_WIDTH = 44  # columns for the source of a link of the evidence chain
 _TRUST = {
@@ -35,9 +36,10 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
 
 def finding_lines(finding: Finding, report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
     """One finding."""
-    source = report.sources(finding.filename)
-    changes = hunks(source, finding.fix.edits) if finding.fix is not None else []
     chain = [_link(evidence, finding, report, root) for evidence in finding.evidence]
+    where = place(finding, finding.span.start)
+    finding, source = in_its_cell(finding, report.sources(finding.filename))
+    changes = hunks(source, finding.fix.edits) if finding.fix is not None else []
     rows = [
         finding.span.start.row,
         *rows_shown(source, finding.span),
@@ -45,9 +47,8 @@ def finding_lines(finding: Finding, report: RunReport, root: Path, paint: Paint)
         *(hunk.row + sum(len(other.new) for other in changes) for hunk in changes),
     ]
     gutter = len(str(max(rows)))
-    place = f"{show(shown_path(finding.filename, root)).text}:{finding.span.start.row}:{finding.span.start.column}"
     yield _headline(finding, paint, unsafe=report.unsafe_fixes)
-    yield f"{' ' * gutter}{paint.gutter('-->')} {place}"
+    yield f"{' ' * gutter}{paint.gutter('-->')} {show(shown_path(finding.filename, root)).text}:{where.text}"
     yield from code_frame(source, finding.span, gutter, paint)
     margin = f"{' ' * gutter} {paint.gutter('=')} "
     yield from _chain_lines(chain, margin, paint)
@@ -63,6 +64,25 @@ def finding_lines(finding: Finding, report: RunReport, root: Path, paint: Paint)
             yield f"{' ' * gutter} {paint.gutter('|')}"
             yield from diff_lines(changes, gutter, paint)
             yield f"{' ' * gutter} {paint.gutter('|')}"
+
+
+def in_its_cell(finding: Finding, source: Sequence[str]) -> tuple[Finding, Sequence[str]]:
+    """A finding of a notebook as one of its cell alone, with the rows of that cell. What a fix changes in other cells
+    is left out.
+    """
+    if finding.cells is None:
+        return finding, source
+    first, end = finding.cells.rows(finding.span.start.row)
+    fix = finding.fix
+    if fix is not None:
+        edits = (edit for edit in fix.edits if first <= edit.span.start.row and edit.span.end.row <= end)
+        fix = replace(fix, edits=tuple(Edit(_moved(edit.span, first), edit.content) for edit in edits))
+    return replace(finding, span=_moved(finding.span, first), fix=fix), source[first - 1 : end - 1]
+
+
+def _moved(span: Span, first: int) -> Span:
+    start, end = span.start, span.end
+    return Span(Position(start.row - first + 1, start.column), Position(end.row - first + 1, end.column))
 
 
 def _headline(finding: Finding, paint: Paint, *, unsafe: bool) -> str:
@@ -84,8 +104,10 @@ def _link(evidence: Evidence, finding: Finding, report: RunReport, root: Path) -
     filename = other or finding.filename
     row = evidence.span.start.row
     source = report.sources(filename)
-    place = shown_place(filename, row, root) if other is not None else str(row)
-    return place, _excerpt(source, evidence) if 1 <= row <= len(source) else "", _one_line(evidence.message)
+    own = evidence_place(evidence, finding, evidence.span.start)
+    in_other_cell = own.cell != place(finding, finding.span.start).cell
+    where = shown_place(filename, row, root) if other is not None else own.brief if in_other_cell else str(own.row)
+    return where, _excerpt(source, evidence) if 1 <= row <= len(source) else "", _one_line(evidence.message)
 
 
 def _excerpt(source: Sequence[str], evidence: Evidence) -> str:
@@ -101,11 +123,11 @@ def _excerpt(source: Sequence[str], evidence: Evidence) -> str:
 
 def _chain_lines(chain: Sequence[tuple[str, str, str]], margin: str, paint: Paint) -> Iterator[str]:
     """The chain as a small table: place, source, what it shows."""
-    places = max((text_width(place) for place, _, _ in chain), default=0)
+    places = max((text_width(where) for where, _, _ in chain), default=0)
     sources = max((text_width(source) for _, source, _ in chain), default=0)
-    for place, source, message in chain:
-        blank = " " * (places - text_width(place))
-        yield f"{margin}{blank}{paint.gutter(place)} {paint.gutter('│')} {pad(source, sources)}  {paint.faint(message)}"
+    for where, source, message in chain:
+        blank = " " * (places - text_width(where))
+        yield f"{margin}{blank}{paint.gutter(where)} {paint.gutter('│')} {pad(source, sources)}  {paint.faint(message)}"
 
 
 def _one_line(text: str) -> str:

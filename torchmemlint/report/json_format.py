@@ -15,7 +15,7 @@ from typing import Any
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Edit, Evidence, Finding, Fix, Position
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import absolute_path, rule_url
+from torchmemlint.report.places import Place, absolute_path, evidence_place, place, rule_url
 from torchmemlint.source.suppressions import rows_of
 
 
@@ -28,47 +28,56 @@ def finding_object(finding: Finding, root: Path) -> dict[str, Any]:
     """One finding."""
     told = {} if finding.measured is None else {"measured": finding.measured.to_json()}
     return {
-        "cell": None,
+        "cell": place(finding, finding.span.start).cell,
         "code": finding.code,
         "name": finding.name,
         "severity": finding.severity.value,
         "message": finding.message,
         "filename": str(absolute_path(finding.filename, root)),
-        "location": _location(finding.span.start),
-        "end_location": _location(finding.span.end),
-        "noqa_row": rows_of(finding)[1],
+        "location": _location(place(finding, finding.span.start)),
+        "end_location": _location(place(finding, finding.span.end)),
+        "noqa_row": place(finding, Position(rows_of(finding)[1], 1)).row,
         "evidence": [_evidence(one, finding, root) for one in finding.evidence],
-        "fix": None if finding.fix is None else _fix(finding.fix),
+        "fix": None if finding.fix is None else _fix(finding.fix, finding),
         "fingerprint": finding.fingerprint,
         "url": rule_url(finding.code),
         **told,
     }
 
 
-def _location(position: Position) -> dict[str, int]:
-    return {"row": position.row, "column": position.column}
+def _location(place: Place) -> dict[str, int]:
+    return {"row": place.row, "column": place.column}
+
+
+def _cell(finding: Finding, where: Place) -> dict[str, int | None]:
+    """Of a notebook the cell, which need not be the finding's."""
+    return {} if finding.cells is None else {"cell": where.cell}
 
 
 def _evidence(evidence: Evidence, finding: Finding, root: Path) -> dict[str, Any]:
+    start = evidence_place(evidence, finding, evidence.span.start)
     return {
         "message": evidence.message,
         "filename": str(absolute_path(evidence.filename or finding.filename, root)),
-        "location": _location(evidence.span.start),
-        "end_location": _location(evidence.span.end),
+        "location": _location(start),
+        "end_location": _location(evidence_place(evidence, finding, evidence.span.end)),
+        **_cell(finding, start),
     }
 
 
-def _fix(fix: Fix) -> dict[str, Any]:
+def _fix(fix: Fix, finding: Finding) -> dict[str, Any]:
     return {
         "message": fix.message,
         "applicability": fix.applicability.value,
-        "edits": [_edit(edit) for edit in fix.edits],
+        "edits": [_edit(edit, finding) for edit in fix.edits],
     }
 
 
-def _edit(edit: Edit) -> dict[str, Any]:
+def _edit(edit: Edit, finding: Finding) -> dict[str, Any]:
+    start = place(finding, edit.span.start)
     return {
         "content": edit.content,
-        "location": _location(edit.span.start),
-        "end_location": _location(edit.span.end),
+        "location": _location(start),
+        "end_location": _location(place(finding, edit.span.end)),
+        **_cell(finding, start),
     }

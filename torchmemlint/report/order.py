@@ -13,7 +13,7 @@ from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding, Severity
 from torchmemlint.report.columns import pad, show, text_width
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import mark, shown_place
+from torchmemlint.report.places import mark, place, shown_path, shown_place
 
 IN_FULL = 3  # findings of one rule in one file
 LINES = 12  # of folded advice; the rest is counted
@@ -42,10 +42,9 @@ def repeated_lines(findings: Sequence[Finding], root: Path, paint: Paint, *, uns
     rule = f"{paint.severity(first.severity, first.code)} {paint.strong(first.name)}"
     yield f"{rule}, {len(findings)} more in this file (--no-fold shows all of them):"
     for finding in findings:
-        start = finding.span.start
-        place = f"{shown_place(finding.filename, start.row, root)}:{start.column}"
+        where = f"{shown_path(finding.filename, root)}:{place(finding, finding.span.start).text}"
         sign = paint.fixable(mark(finding, unsafe=unsafe))
-        yield "  " + " ".join(part for part in (place, sign, show(" ".join(finding.message.split())).text) if part)
+        yield "  " + " ".join(part for part in (where, sign, show(" ".join(finding.message.split())).text) if part)
     yield ""
 
 
@@ -64,11 +63,11 @@ def folded_lines(groups: Sequence[Sequence[Finding]], root: Path, paint: Paint) 
         return
     yield f"{paint.severity(Severity.ADVICE, 'Advice')}, a line for each rule and file (--no-fold shows all of it):"
     head = groups[:LINES]
-    places = [shown_place(first.filename, first.span.start.row, root) for first, *_ in head]
-    width = max((text_width(place) for place in places if text_width(place) <= _COLUMNS), default=0)
-    for (first, *others), place in zip(head, places, strict=True):
+    places = [shown_place(first.filename, place(first, first.span.start).brief, root) for first, *_ in head]
+    width = max((text_width(where) for where in places if text_width(where) <= _COLUMNS), default=0)
+    for (first, *others), where in zip(head, places, strict=True):
         rule = f"{paint.severity(Severity.ADVICE, first.code)} {first.name}"
-        yield f"  {paint.strong(pad(place, width))}  {rule}{paint.faint(_others(others))}"
+        yield f"  {paint.strong(pad(where, width))}  {rule}{paint.faint(_others(others))}"
     rest = groups[LINES:]
     if rest:
         number = sum(map(len, rest))
@@ -78,11 +77,13 @@ def folded_lines(groups: Sequence[Sequence[Finding]], root: Path, paint: Paint) 
 
 
 def _others(findings: Sequence[Finding]) -> str:
-    """`, and 11 more: rows 52, 61, 77, …`."""
+    """`, and 11 more: rows 52, 61, 77, …`; in a notebook `: cell 4:2, cell 7:1`."""
     if not findings:
         return ""
-    rows = list(dict.fromkeys(str(finding.span.start.row) for finding in findings))
+    rows = list(dict.fromkeys(place(finding, finding.span.start).brief for finding in findings))
     dots = ", …" if len(rows) > _ROWS else ""
+    if findings[0].cells is not None:
+        return f", and {len(findings)} more: {', '.join(rows[:_ROWS])}{dots}"
     return f", and {len(findings)} more: row{'' if len(rows) == 1 else 's'} {', '.join(rows[:_ROWS])}{dots}"
 
 

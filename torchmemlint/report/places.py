@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from torchmemlint.findings import Evidence, Finding
+from torchmemlint.findings import Evidence, Finding, Position
 from torchmemlint.fixes.eligibility import eligible
 
 DOCUMENTATION = "https://torchmemlint.readthedocs.io/rules/"
@@ -24,6 +25,47 @@ def shown_path(path: Path, root: Path) -> str:
 def shown_place(path: str | Path, row: int | str, root: Path) -> str:
     """A row of a file, as read from `root`."""
     return f"{shown_path(Path(path), root)}:{row}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place as people see it: in a notebook, the cell (its number among all cells, from 1) and the row within it."""
+
+    row: int
+    column: int
+    cell: int | None = None
+
+    @property
+    def brief(self) -> str:
+        """`5`, or `cell 3:5`."""
+        return str(self.row) if self.cell is None else f"cell {self.cell}:{self.row}"
+
+    @property
+    def text(self) -> str:
+        """`5:9`, or `cell 3:5:9`, as ruff writes it."""
+        return f"{self.brief}:{self.column}"
+
+
+def place(finding: Finding, position: Position) -> Place:
+    """A place of a finding's own file, for people."""
+    if finding.cells is None:
+        return Place(position.row, position.column)
+    within = finding.cells.within(position)
+    return Place(within.row, within.column, finding.cells.cell(position.row))
+
+
+def evidence_place(evidence: Evidence, finding: Finding, position: Position) -> Place:
+    """A place of a piece of evidence, for people: it may stand in another file."""
+    if evidence.filename is not None and evidence.filename != finding.filename:
+        return Place(position.row, position.column)
+    return place(finding, position)
+
+
+def file_position(finding: Finding, position: Position) -> Position:
+    """A place of a finding's own file in the text of that file, for machines that know nothing of cells: a notebook's
+    row of JSON.
+    """
+    return position if finding.cells is None else finding.cells.in_file(position)
 
 
 def absolute_path(path: Path, root: Path) -> Path:

@@ -24,7 +24,7 @@ def unit_edits(unit: Unit, after: str, encoding: str) -> dict[str, list[lsp.Text
         if text.startswith("\ufeff"):
             after = "\ufeff" + after
         return {unit.uri: text_edits(text, after, encoding)}
-    cells = _cells_after(unit, after)
+    cells = unit.cells.changed(after)
     if cells is None:
         return None
     pairs = zip(unit.uris, unit.texts, cells, strict=True)
@@ -77,20 +77,3 @@ def _common(one: str, other: str) -> tuple[int, int]:
     if tail and one[-tail] == "\n" and (one[:-tail].endswith("\r") or other[:-tail].endswith("\r")):
         tail -= 1
     return head, tail
-
-
-def _cells_after(unit: Unit, after: str) -> list[str] | None:
-    """The texts of a notebook's cells once its program reads `after`."""
-    assert unit.cells is not None
-    old, new = unit.text.split("\n")[:-1], after.split("\n")[:-1]
-    rows = [text.split("\n") for text in unit.texts]
-    if any("\r" in text for text in unit.texts):
-        return None
-    for first, last, replacement in reversed(_blocks(old, new)):
-        cell, row = unit.cells.place(first + 1)
-        if first < last:
-            last_cell, _ = unit.cells.place(last)
-            if last_cell != cell or rows[cell][row - 1 : row - 1 + last - first] != old[first:last]:
-                return None  # over the border of a cell, or where the program only stands for something else
-        rows[cell][row - 1 : row - 1 + last - first] = replacement
-    return ["\n".join(lines) for lines in rows]

@@ -26,6 +26,7 @@ from torchmemlint.server.documents import uri_of
 from torchmemlint.server.folders import Folder
 from torchmemlint.source.decoding import UnreadableFile, read
 from torchmemlint.source.discovery import discover
+from torchmemlint.source.loading import is_notebook
 
 if TYPE_CHECKING:
     from torchmemlint.server.app import Server
@@ -126,7 +127,10 @@ class WorkspaceCheck:
         for folder in self._wanting():
             resolver = folder.resolver()
             found = discover([folder.path], resolver.settings_for)
-            chosen = (one for one in found.files if paths is None or one in paths or _names_any(one, paths))
+            files = (
+                one for one in found.files if not is_notebook(one)
+            )  # their cells have addresses when they are open
+            chosen = (one for one in files if paths is None or one in paths or _names_any(one, paths))
             jobs += [(path, profile_for(resolver.settings_for(path.parent), path)) for path in chosen]
         return jobs
 

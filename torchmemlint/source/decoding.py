@@ -37,6 +37,11 @@ class SourceText:
     bom: bool = False
 
     @property
+    def shown(self) -> str:
+        """The text as people see it."""
+        return self.text
+
+    @property
     def newline(self) -> str:
         """The commonest newline of the file; a line feed where it has none."""
         crlf = self.text.count("\r\n")

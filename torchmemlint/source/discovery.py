@@ -10,7 +10,7 @@ from typing import Protocol
 
 from torchmemlint.source import gitignore
 
-SUFFIXES = (".py", ".pyi")
+SUFFIXES = (".py", ".pyi", ".ipynb")
 
 
 class Exclusions(Protocol):
@@ -45,7 +45,7 @@ class Discovery:
 def discover(
     paths: Sequence[Path], settings_for: Callable[[Path], Exclusions], *, force_exclude: bool = False
 ) -> Discovery:
-    """Find the Python files below `paths`.
+    """Find the Python files and notebooks below `paths`.
 
     Named files are always checked, unless `force_exclude`; directories are walked without following links to
     directories. A file that can be reached in two ways is found once, under its real name if that is one of them.
@@ -140,8 +140,6 @@ def _unfit(path: Path) -> str | None:
         return "not a regular file: passed over"
     if path.suffix in SUFFIXES:
         return None
-    if path.suffix == ".ipynb":
-        return "notebooks cannot be checked yet: passed over"
     try:
         with path.open("rb") as stream:
             first = stream.readline(200)
@@ -149,7 +147,7 @@ def _unfit(path: Path) -> str | None:
         return None
     if first.startswith(b"#!") and b"python" in first:
         return None
-    return "not a Python file (.py, .pyi): passed over"
+    return "not a Python file (.py, .pyi, .ipynb): passed over"
 
 
 def _is_special(path: Path) -> bool:
