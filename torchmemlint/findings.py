@@ -140,9 +140,7 @@ class Finding:
     why: str = ""  # why the pattern costs memory, one sentence
     fingerprint: str = field(default="", compare=False)  # survives moved lines; set by the engine
     measured: Measured | None = field(default=None, compare=False)  # by an earlier run of a program; set by the engine
-    cells: CellIndex | None = field(
-        default=None, compare=False, repr=False
-    )  # of a notebook, whose program `span` is in
+    cells: CellIndex | None = field(default=None, compare=False, repr=False)  # set where it is a notebook's
 
 
 class Lead(enum.Enum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from torchmemlint.findings import Position, Span
@@ -48,6 +48,7 @@ def test_a_string_that_looks_like_a_magic_is_left_alone() -> None:
     assert program_of([text]).text == text + "\n"
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.text(st.sampled_from("ab=(\n %!?:\r'\"") | st.characters(exclude_categories=["Cs"]), max_size=30)))
 def test_any_cells_make_a_program_that_parses(cells: list[str]) -> None:
     program = program_of(cells)

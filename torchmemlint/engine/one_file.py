@@ -88,9 +88,9 @@ def check_bytes(data: bytes, path: Path, profile: Profile) -> FileResult:
     except UnreadableFile as problem:
         return FileResult(path, tuple(_unreadable(path, problem, profile)), skipped=not relevant)
     if is_notebook(path):  # what was found may stand in its outputs
-        program = source.text.encode("utf-8", "surrogatepass")
-        relevant = is_relevant(program, profile.contracts)
-        if not relevant and not any(marker in program for marker in MARKERS):
+        cells = source.shown.encode("utf-8", "surrogatepass")
+        relevant = is_relevant(cells, profile.contracts)
+        if not relevant and not any(marker in cells for marker in MARKERS):
             return FileResult(path, skipped=True)
     return _checked(source, path, profile, relevant)
 
