@@ -158,7 +158,7 @@ def problem_of(rows: Sequence[str]) -> Problem | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            ast.parse("\n".join([*rows, "#\n"]))  # something follows: a row cannot be continued beyond the cell
+            ast.parse("\n".join([*rows, ""]))
         except SyntaxError as error:
             row, column = error.lineno or 1, error.offset or 1
             return Problem(f"Syntax error: {error.msg}", Position(min(max(row, 1), len(rows)), max(column, 1)))
