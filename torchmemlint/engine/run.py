@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchmemlint.findings import ContextFile, Finding
+from torchmemlint.findings import ContextFile, Finding, Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,10 @@ class FixedFile:
     shown: str | None = None  # of a notebook: the rows of `after` as they stand in the cells
 
 
+def _is_no_advice(finding: Finding) -> bool:
+    return finding.severity is not Severity.ADVICE
+
+
 @dataclass(frozen=True, slots=True)
 class RunReport:
     """Everything that an output format may want to know about a run.
@@ -51,6 +55,7 @@ class RunReport:
     show_summary: bool = True  # False under --quiet
     folds: bool = False  # in the format for reading: advice, and what a rule repeats in a file, in a line each
     failing: int = 0  # remaining findings at or above the severity that fails a run
+    fails: Callable[[Finding], bool] = _is_no_advice  # is a finding one of them?
     errors: tuple[str, ...] = ()  # internal errors, one line each, for the error stream: exit code 2
     context: tuple[ContextFile, ...] = ()  # files that were parsed for context only, in the order of their names
     tracebacks: tuple[str, ...] = ()  # of these errors, where there are any

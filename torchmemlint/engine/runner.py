@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from torchmemlint.config.resolver import Resolver
@@ -96,6 +97,7 @@ def _report(results: Sequence[FileResult], request: Request, at_hand: dict[Path,
         fixes_applied_to_disk=request.fixing is Fixing.WRITE,
         unsafe_fixes=request.unsafe,
         failing=sum(_fails(finding, request.resolver) for finding in findings),
+        fails=partial(_fails, resolver=request.resolver),
         errors=tuple(result.problem for result in errors),
         context=_context(results),
         tracebacks=tuple(result.details for result in errors if result.details is not None),

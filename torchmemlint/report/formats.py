@@ -55,7 +55,10 @@ FORMATS: Mapping[str, Format] = {
         Format("json-lines", "json_lines"),
         Format("github", "github", document=False),
         Format("gitlab", "gitlab"),
+        Format("junit", "junit"),
         Format("pylint", "pylint", document=False),
+        Format("sarif", "sarif.log"),
         Format("rdjson", "rdjson"),
+        Format("markdown", "markdown"),
     )
 }

@@ -1,0 +1,90 @@
+"""JUnit's XML, which CI services show as test results: a suite for each file, a failed test for each finding.
+
+What fails no run, which is advice unless `--fail-on` says otherwise, is a skipped test. Where nothing is found, there
+is one test, which passes: Jenkins takes a report without tests for a mistake.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path, PurePath
+from xml.etree import ElementTree
+
+from torchmemlint.engine.run import RunReport
+from torchmemlint.findings import Finding
+from torchmemlint.report.paint import Paint
+from torchmemlint.report.places import elsewhere, rule_url, shown_path, shown_place
+
+_UNREADABLE = "TML000"
+_NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
+    """The document, in ASCII, so that it survives any stream."""
+    suites = ElementTree.Element("testsuites", name="torchmemlint")
+    for filename, found in groupby(report.findings, key=lambda finding: finding.filename):
+        path = shown_path(filename, root)
+        _add_suite(suites, path, [_case(finding, path, report, root) for finding in found])
+    internal = [_failed_case("internal error", "torchmemlint", "error", text, text) for text in report.errors]
+    if internal or not len(suites):
+        nothing = ElementTree.Element("testcase", name="nothing found", classname="torchmemlint")
+        _add_suite(suites, "torchmemlint", internal or [nothing])
+    for key in ("tests", "failures", "errors"):
+        suites.set(key, str(sum(int(suite.get(key, "0")) for suite in suites)))
+    ElementTree.indent(suites)
+    yield ElementTree.tostring(suites, encoding="us-ascii", xml_declaration=True).decode("ascii")
+
+
+def _add_suite(suites: ElementTree.Element, name: str, cases: list[ElementTree.Element]) -> None:
+    counts = {"tests": len(cases)}
+    for key, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        counts[key] = sum(case.find(tag) is not None for case in cases)
+    suite = ElementTree.SubElement(suites, "testsuite", name=_xml(name))
+    for key, count in counts.items():
+        suite.set(key, str(count))
+    suite.extend(cases)
+
+
+def _case(finding: Finding, path: str, report: RunReport, root: Path) -> ElementTree.Element:
+    start = finding.span.start
+    kind = "error" if finding.code == _UNREADABLE else "failure" if report.fails(finding) else "skipped"
+    name = f"{finding.code} {finding.name} ({start.row}:{start.column})"
+    text = "\n".join(_details(finding, path, root))
+    return _failed_case(name, _class_name(path), kind, finding.message, text, finding.severity.value)
+
+
+def _failed_case(
+    name: str, class_name: str, kind: str, message: str, text: str, severity: str = "error"
+) -> ElementTree.Element:
+    case = ElementTree.Element("testcase", name=_xml(name), classname=_xml(class_name))
+    outcome = ElementTree.SubElement(case, kind, type=severity, message=_xml(" ".join(message.split())))
+    outcome.text = _xml(text)
+    return case
+
+
+def _class_name(path: str) -> str:
+    """`src/train.py` as `src.train`: what stands before the last dot is shown as the package."""
+    pure = PurePath(path)
+    return ".".join(part for part in pure.with_suffix("").parts if part not in (pure.anchor, ".."))
+
+
+def _details(finding: Finding, path: str, root: Path) -> Iterator[str]:
+    start = finding.span.start
+    yield f"{path}:{start.row}:{start.column}: {finding.code} {finding.message}"
+    for evidence in finding.evidence:
+        where = elsewhere(evidence, finding, root) or finding.filename
+        yield f"  {shown_place(where, evidence.span.start.row, root)}: {evidence.message}"
+    if finding.why:
+        yield f"Why: {finding.why}"
+    if finding.measured is not None:
+        yield f"Measured: {finding.measured.sentence}"
+    if finding.fix is not None:
+        yield f"Fix ({finding.fix.applicability.value}): {finding.fix.message}"
+    yield rule_url(finding.code)
+
+
+def _xml(text: str) -> str:
+    """The text without what XML has no form for."""
+    return _NO_XML.sub("\ufffd", text)

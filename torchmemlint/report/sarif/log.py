@@ -1,0 +1,199 @@
+"""A run as a SARIF log.
+
+Paths are relative to the top of the repository, since a service knows no other. Columns count Unicode characters, which
+`columnKind` says. The evidence of a finding is a code flow, which ends where the finding stands.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from torchmemlint import __version__
+from torchmemlint.engine.run import RunReport
+from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Span
+from torchmemlint.report.frame import rows_shown
+from torchmemlint.report.paint import Paint
+from torchmemlint.report.places import absolute_path, repository
+from torchmemlint.report.sarif.hashes import line_hashes
+from torchmemlint.report.sarif.rules import LEVELS, describe
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+BASE = "%SRCROOT%"
+_LONGEST = 40  # rows of code that are quoted
+_TRUST = {
+    Applicability.SAFE: "safe: results stay as they are",
+    Applicability.UNSAFE: "unsafe: may change results",
+    Applicability.HINT: "a hint",
+}
+_LINK = re.compile(r"\[(?=[^\[\]]*\]\()")  # `losses[i](x)` would be read as a link
+
+
+def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
+    """The log, in ASCII, so that it survives any stream."""
+    yield json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [_Run(report, root).to_json()]}, indent=2)
+
+
+class _Run:
+    """What the parts of one run have in common: its sources, its folders and the numbers of its rules."""
+
+    def __init__(self, report: RunReport, root: Path) -> None:
+        self._report = report
+        self._root = root
+        self._repository = repository(root)
+        firsts: dict[str, Finding] = {}
+        for finding in report.findings:
+            firsts.setdefault(finding.code, finding)
+        self._rules = [describe(firsts[code]) for code in sorted(firsts)]
+        self._numbers = {code: number for number, code in enumerate(sorted(firsts))}
+        self._hashes = cache(self._hashes_of)
+
+    def to_json(self) -> dict[str, Any]:
+        """The run."""
+        driver = {
+            "name": "torchmemlint",
+            "version": __version__,
+            "semanticVersion": __version__,
+            "informationUri": "https://torchmemlint.readthedocs.io",
+            "rules": self._rules,
+        }
+        top = {"uri": f"{self._repository.as_uri().rstrip('/')}/", "description": {"text": "The repository."}}
+        return {
+            "tool": {"driver": driver},
+            "invocations": [self._invocation()],
+            "originalUriBaseIds": {BASE: top},
+            "columnKind": "unicodeCodePoints",
+            "results": [self._result(finding) for finding in self._report.findings],
+        }
+
+    def _invocation(self) -> dict[str, Any]:
+        notes = [("error", text) for text in self._report.errors]
+        notes += [("warning", text) for text in self._report.notices]
+        invocation: dict[str, Any] = {"executionSuccessful": not self._report.errors}
+        if notes:
+            invocation["toolExecutionNotifications"] = [
+                {"level": level, "message": {"text": text}} for level, text in notes
+            ]
+        return invocation
+
+    def _result(self, finding: Finding) -> dict[str, Any]:
+        place = self._place(finding.filename, finding.span)
+        shown = {**place, **self._context(finding)}
+        result: dict[str, Any] = {
+            "ruleId": finding.code,
+            "ruleIndex": self._numbers[finding.code],
+            "level": LEVELS[finding.severity],
+            "message": {"text": _message(finding)},
+            "locations": [{"physicalLocation": shown}],
+            "partialFingerprints": self._fingerprints(finding),
+        }
+        chain = [self._link(evidence, finding) for evidence in finding.evidence]
+        if chain:
+            end = {"physicalLocation": place, "message": {"text": _plain(finding.message)}}
+            flow = [{"location": location} for location in (*chain, end)]
+            result["codeFlows"] = [{"threadFlows": [{"locations": flow}]}]
+            result["relatedLocations"] = [{"id": number, **location} for number, location in enumerate(chain, 1)]
+        if finding.fix is not None and finding.fix.edits and finding.fix.applicability is not Applicability.HINT:
+            result["fixes"] = [self._fix(finding.fix, finding.filename)]
+        result["properties"] = {"severity": finding.severity.value}
+        if finding.measured is not None:
+            result["properties"]["measured"] = finding.measured.to_json()
+        return result
+
+    def _hashes_of(self, path: Path) -> list[str]:
+        lines = self._report.sources(path)
+        return line_hashes([*lines, ""] if _ends_with_newline(path) else lines) if lines else []
+
+    def _fingerprints(self, finding: Finding) -> dict[str, str]:
+        found = {"torchmemlint/v1": finding.fingerprint} if finding.fingerprint else {}
+        hashes = self._hashes(finding.filename)
+        row = finding.span.start.row
+        return {"primaryLocationLineHash": hashes[row - 1], **found} if row <= len(hashes) else found
+
+    def _link(self, evidence: Evidence, finding: Finding) -> dict[str, Any]:
+        place = self._place(evidence.filename or finding.filename, evidence.span)
+        return {"physicalLocation": place, "message": {"text": _plain(evidence.message)}}
+
+    def _fix(self, fix: Fix, filename: Path) -> dict[str, Any]:
+        change = {
+            "artifactLocation": self._artifact(filename),
+            "replacements": [_replacement(edit) for edit in sorted(set(fix.edits))],
+        }
+        text = f"{_plain(fix.message)} ({_TRUST[fix.applicability]})"
+        return {"description": {"text": text}, "artifactChanges": [change]}
+
+    def _place(self, filename: Path, span: Span) -> dict[str, Any]:
+        return {"artifactLocation": self._artifact(filename), "region": _region(span)}
+
+    def _context(self, finding: Finding) -> dict[str, Any]:
+        """The code around a finding, for readers who do not have the file."""
+        source = self._report.sources(finding.filename)
+        rows = [row for row in rows_shown(source, finding.span) if row]
+        if not rows or max(rows) - min(rows) > _LONGEST:
+            return {}
+        first, last = min(rows), max(rows)
+        text = "\n".join(source[first - 1 : last])
+        exact = {**_region(finding.span), "snippet": {"text": _text(source, finding.span)}}
+        return {"region": exact, "contextRegion": {"startLine": first, "endLine": last, "snippet": {"text": text}}}
+
+    def _artifact(self, filename: Path) -> dict[str, str]:
+        absolute = absolute_path(filename, self._root)
+        try:
+            relative = absolute.relative_to(self._repository)
+        except ValueError:
+            return {"uri": absolute.as_uri()}
+        return {"uri": quote(relative.as_posix().encode("utf-8", "surrogateescape")), "uriBaseId": BASE}
+
+
+def _ends_with_newline(path: Path) -> bool:
+    """Does a file end with a newline, as they should? Its lines do not tell."""
+    try:
+        with path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) in b"\r\n"
+    except OSError:
+        return True
+
+
+def _region(span: Span) -> dict[str, int]:
+    return {
+        "startLine": span.start.row,
+        "startColumn": span.start.column,
+        "endLine": span.end.row,
+        "endColumn": span.end.column,
+    }
+
+
+def _text(source: Sequence[str], span: Span) -> str:
+    """The text of a stretch of a file."""
+    rows = list(source[span.start.row - 1 : span.end.row])
+    if span.end.row <= len(source):
+        rows[-1] = rows[-1][: span.end.column - 1]
+    rows[0] = rows[0][span.start.column - 1 :]
+    return "\n".join(rows)
+
+
+def _replacement(edit: Edit) -> dict[str, Any]:
+    inserted = {"insertedContent": {"text": edit.content}} if edit.content else {}
+    return {"deletedRegion": _region(edit.span), **inserted}
+
+
+def _message(finding: Finding) -> str:
+    """What is found, what it was measured to cost, and what only a human can do about it."""
+    parts = [_plain(finding.message)]
+    if finding.measured is not None:
+        parts.append(f"Measured: {_plain(finding.measured.sentence)}")
+    if finding.fix is not None and (finding.fix.applicability is Applicability.HINT or not finding.fix.edits):
+        parts.append(f"Help: {_plain(finding.fix.message)}")
+    return ". ".join(part.rstrip(".") for part in parts) + ("." if len(parts) > 1 else "")
+
+
+def _plain(text: str) -> str:
+    """Text in which nothing is a link."""
+    return _LINK.sub(r"\\[", " ".join(text.split()))
