@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bisect
 import enum
-import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -138,7 +137,8 @@ class Finding:
     evidence: tuple[Evidence, ...] = ()
     fix: Fix | None = None
     why: str = ""  # why the pattern costs memory, one sentence
-    fingerprint: str = field(default="", compare=False)  # survives moved lines; set by the engine
+    fingerprint: str = field(default="", compare=False)  # see `fingerprints`; set by the engine
+    former_fingerprint: str = field(default="", compare=False)  # by which older files of measurements know it
     measured: Measured | None = field(default=None, compare=False)  # by an earlier run of a program; set by the engine
     cells: CellIndex | None = field(default=None, compare=False, repr=False)  # set where it is a notebook's
 
@@ -159,12 +159,3 @@ class ContextFile:
     lead: Lead
     name: str  # what led to it: the dotted name as imported, or the name of the called function
     by: Path  # the file in which that stands
-
-
-def fingerprint(finding: Finding, line: str, occurrence: int) -> str:
-    """Identity of a finding that survives moving lines: its rule, its file's name, its text.
-
-    `line` is the source line it starts on; `occurrence` counts equal ones in the file from 0.
-    """
-    text = "\0".join((finding.code, finding.filename.name, " ".join(line.split()), str(occurrence)))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

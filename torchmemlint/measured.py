@@ -25,6 +25,9 @@ SIMULATED = "simulated"
 """The backend whose figures come from a model of the device."""
 
 
+_STEPS = 1000  # what grows by a byte per step outweighs what a run of so many steps adds to the peak
+
+
 class Verdict(enum.Enum):
     """What the measurement says about a finding."""
 
@@ -73,6 +76,12 @@ class Measured:
             (self.loop_per_step, "per step kept in the loop around it"),
         )
         return next((f"+{format_size(nbytes)} {unit}" for nbytes, unit in told if nbytes), "")
+
+    @property
+    def weight(self) -> float:
+        """By which findings are ordered: bytes of every step before those of the peak."""
+        per_step = max(self.per_step or 0, self.line_per_step or 0, self.loop_per_step or 0)
+        return per_step * _STEPS + (self.peak or 0)
 
     @property
     def outcome(self) -> str:
@@ -125,8 +134,8 @@ class Measurement:
 class Measurements:
     """The contents of a file of measurements.
 
-    A fingerprint holds the name of the file but not its folder, so two `train.py` may share one: then the path
-    decides. Figures of a file that is no longer there belong to the one that has their finding now: it was moved.
+    A fingerprint does not hold the file, so two files may share one: then the path decides. Figures of a file that is
+    no longer there belong to the one that has their finding now: it was moved.
     """
 
     def __init__(self, folder: Path, lines: Iterable[Measurement] = ()) -> None:
@@ -215,6 +224,11 @@ _NUMBERS = tuple(item.name for item in fields(Measured) if item.name not in _TEX
 def _line_of(value: object) -> Measurement:
     line = _values(value, _LINE)
     return Measurement(line["fingerprint"], line["code"], line["file"], _measured(line["measured"]))
+
+
+def read_measured(value: object) -> Measured:
+    """One finding's figures from JSON, where what is not there is unknown; raises TypeError or ValueError."""
+    return _measured({**dict.fromkeys(_NUMBERS), **value} if isinstance(value, dict) else value)
 
 
 def _measured(value: object) -> Measured:

@@ -76,7 +76,8 @@ def _statement(tree: ast.Module, span: Span) -> Span:
     best = span
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt) and node.lineno <= span.start.row <= (node.end_lineno or 0):
-            best = Span(Position(node.lineno, 1), Position(node.end_lineno or 0, (node.end_col_offset or 0) + 1))
+            start = Position(node.lineno, node.col_offset + 1)
+            best = Span(start, Position(node.end_lineno or 0, (node.end_col_offset or 0) + 1))
     return best
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torchmemlint.config.resolver import Resolver
     from torchmemlint.engine.run import RunReport
     from torchmemlint.engine.runner import Request
+    from torchmemlint.engine.sieve import Sieve
     from torchmemlint.report.formats import Format
 
 _SELECTOR = "RULE_SELECTOR"
@@ -90,6 +91,13 @@ class Output:
     help="Look for configuration up to here, and give paths relative to here.  [default: the working directory]",
 )
 @click.option("--force-exclude", is_flag=True, help="Apply the exclusions to named files, too.")
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Report only what is not in this baseline.  [default: the configured one, if it is there]",
+)
+@click.option("--no-baseline", is_flag=True, help="Report also what is in a baseline.")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
 @click.option("--show-settings", is_flag=True, help="Show the settings for the (first) file.")
 @click.option("--no-cache", "-n", is_flag=True, help="Do not use results of earlier runs.")
@@ -133,9 +141,11 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
     if "-" in paths:
         if len(paths) > 1:
             raise click.UsageError("`-` (standard input) cannot be combined with other paths.")
+        named = (options["stdin_filename"] or Path("-")).absolute()
+        request = replace(request, sieve=_sieve((named,), resolver, options))
         report = _check_input(options["stdin_filename"], request, output, force_exclude=options["force_exclude"])
     else:
-        found = _files(paths, resolver, output, force_exclude=options["force_exclude"])
+        found = find_files(paths, resolver, quiet=output.quiet, force_exclude=options["force_exclude"])
         if options["show_files"]:
             for file in found:
                 click.echo(str(file))
@@ -143,7 +153,7 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
         if options["show_settings"]:
             _show_settings(found, resolver)
             return 0
-        report = _check_files(replace(request, files=found), output)
+        report = _check_files(replace(request, files=found, sieve=_sieve(found, resolver, options)), output)
     return _exit_code(report, output, exit_zero=options["exit_zero"])
 
 
@@ -164,7 +174,25 @@ def _wants_all(options: dict[str, Any], resolver: Resolver) -> bool:
     return resolver.settings_for(resolver.root).fail_on.rank == 0
 
 
-def _files(paths: tuple[str, ...], resolver: Resolver, output: Output, *, force_exclude: bool) -> tuple[Path, ...]:
+def _sieve(files: tuple[Path, ...], resolver: Resolver, options: dict[str, Any]) -> Sieve | None:
+    """What chooses the findings to report; None if all of them are. Raises ConfigError for a broken baseline."""
+    if options["no_baseline"]:
+        if options["baseline"] is not None:
+            raise click.UsageError("--baseline and --no-baseline contradict each other.")
+        return None
+    settings = [resolver.settings_for(folder) for folder in {file.parent for file in files}]
+    if options["baseline"] is None and not any(one.baseline or one.baseline_file.exists() for one in settings):
+        return None
+    from torchmemlint.engine.sieve import Baselines
+
+    baselines = Baselines(resolver, options["baseline"])
+    return baselines if baselines.read(files) else None
+
+
+def find_files(
+    paths: tuple[str, ...], resolver: Resolver, *, quiet: bool = False, force_exclude: bool = False
+) -> tuple[Path, ...]:
+    """The files to check in what was named, with what there is to say about them said."""
     from torchmemlint.source.discovery import MissingPathError, discover
 
     try:
@@ -175,7 +203,7 @@ def _files(paths: tuple[str, ...], resolver: Resolver, output: Output, *, force_
         complain("notice", notice)
     if not found.files and found.refused:
         raise click.UsageError("None of the given files can be checked.")
-    if not found.files and not found.excluded and not output.quiet:
+    if not found.files and not found.excluded and not quiet:
         complain("warning", "no Python files found under the given path(s)")
     return found.files
 

@@ -76,6 +76,7 @@ def settings_lines(settings: Settings) -> list[str]:
         f"respect-gitignore = {str(settings.respect_gitignore).lower()}",
         f'cache-dir = "{settings.cache_dir or settings.root / ".torchmemlint_cache"}"',
         f'measurements = "{settings.measurements_file}"',
+        f'baseline = "{settings.baseline_file}"',
         f'target-torch = "{settings.target_torch}"' if settings.target_torch else "target-torch = the newest release",
         f"contracts = {_list(framework.name for framework in settings.contracts)}",
     ]

@@ -34,6 +34,7 @@ class Layer:
     respect_gitignore: bool | None = None
     cache_dir: str | None = None
     measurements: str | None = None
+    baseline: str | None = None
     target_torch: str | None = None
     contracts: tuple[Framework, ...] | None = None
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from torchmemlint.config.contracts import read_frameworks
 from torchmemlint.config.errors import ConfigError, did_you_mean
+from torchmemlint.config.names import BASELINE
 from torchmemlint.config.selection import expand
 from torchmemlint.findings import Severity
 from torchmemlint.measured import FILE_NAME
@@ -201,6 +202,15 @@ OPTIONS = (
         "The file in which `torchmemlint verify --record` keeps what findings were measured to cost, relative to the "
         "configuration's directory. `check` reads it, where it is there, and shows the figures beside the findings.",
         'measurements = "benchmarks/measured.json"',
+        string,
+    ),
+    Option(
+        "baseline",
+        "path",
+        f'"{BASELINE}"',
+        "The file with the findings that are known and not reported, relative to the configuration's directory. "
+        "`torchmemlint baseline create` writes it, and `check` reads it where it is there.",
+        'baseline = "ci/torchmemlint-baseline.json"',
         string,
     ),
     Option(

@@ -13,6 +13,7 @@ from pathspec import GitIgnoreSpec
 from torchmemlint.config.contracts import Framework
 from torchmemlint.config.errors import ConfigError
 from torchmemlint.config.layers import Layer
+from torchmemlint.config.names import BASELINE
 from torchmemlint.config.requirement import oldest_torch
 from torchmemlint.config.selection import Selection, enabled, expand, specificity
 from torchmemlint.findings import Severity
@@ -42,6 +43,7 @@ class Settings:
     respect_gitignore: bool = True
     cache_dir: Path | None = None
     measurements: Path | None = None  # None: FILE_NAME beside the configuration
+    baseline: Path | None = None  # None: BASELINE beside the configuration, if it is there
     target_torch: str | None = None
     contracts: tuple[Framework, ...] = ()  # besides the linter's own
 
@@ -49,6 +51,11 @@ class Settings:
     def measurements_file(self) -> Path:
         """Where the figures of findings that were verified lie, if there are any."""
         return self.measurements or self.root / FILE_NAME
+
+    @property
+    def baseline_file(self) -> Path:
+        """Where the findings that are known lie, if there are any."""
+        return self.baseline or self.root / BASELINE
 
     def rules_for(self, path: str) -> frozenset[str]:
         """The codes of the rules to check in the file at an absolute path."""
@@ -98,6 +105,7 @@ def resolve(layer: Layer, root: Path, source: Path | None, command_line: Sequenc
         respect_gitignore=layer.respect_gitignore is not False,
         cache_dir=root / Path(layer.cache_dir).expanduser() if layer.cache_dir else None,
         measurements=root / Path(layer.measurements).expanduser() if layer.measurements else None,
+        baseline=root / Path(layer.baseline).expanduser() if layer.baseline else None,
         target_torch=layer.target_torch or oldest_torch(root),
         contracts=layer.contracts or (),
     )

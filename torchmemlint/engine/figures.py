@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torchmemlint.config.settings import Settings
 from torchmemlint.findings import Finding
-from torchmemlint.measured import Measurements, MeasurementsError, read_measurements
+from torchmemlint.measured import Measured, Measurements, MeasurementsError, read_measurements
 
 
 def attach(
@@ -30,6 +30,12 @@ def attach(
                 kept[path] = None
                 problems.append(f"{error}; findings are shown without their figures")
         measurements = kept[path]
-        figures = None if measurements is None else measurements.of(finding.fingerprint, finding.filename)
+        figures = None if measurements is None else _of(finding, measurements)
         told.append(finding if figures is None else replace(finding, measured=figures))
     return tuple(told), tuple(problems)
+
+
+def _of(finding: Finding, measurements: Measurements) -> Measured | None:
+    """The figures of a finding, also where they were recorded when fingerprints were other ones."""
+    marks = (finding.fingerprint, finding.former_fingerprint)
+    return next((found for mark in marks if (found := measurements.of(mark, finding.filename))), None)

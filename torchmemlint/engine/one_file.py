@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from torchmemlint.config.contracts import Framework
 from torchmemlint.engine.run import FixedFile
-from torchmemlint.findings import ContextFile, Finding, Position, Severity, Span, fingerprint
-from torchmemlint.source.decoding import SourceText, UnreadableFile, lines_of, read
+from torchmemlint.findings import ContextFile, Finding, Position, Severity, Span
+from torchmemlint.source.decoding import SourceText, UnreadableFile, read
 from torchmemlint.source.directives import MARKERS
 from torchmemlint.source.loading import is_notebook, load
 from torchmemlint.source.suppressions import Catalogue
 
 if TYPE_CHECKING:
+    from torchmemlint.baseline import Entry
     from torchmemlint.fixes.apply import FixResult
     from torchmemlint.flow.project import Project
     from torchmemlint.source.notebook import NotebookText
@@ -46,6 +47,7 @@ class Profile:
     root: Path | None = None  # of the project whose other files give the context; None: the file stands alone
     target_torch: str | None = None  # the oldest release that the code supports; None: the newest
     contracts: tuple[Framework, ...] = ()  # of frameworks, besides the linter's own
+    spared: tuple[Entry, ...] = ()  # findings that are known: neither mended nor reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ def _checked(source: SourceText | NotebookText, path: Path, profile: Profile, re
 
 def _check(text: str, source: SourceText | NotebookText, path: Path, profile: Profile, relevant: bool) -> list[Finding]:
     """The findings of a state of a file's text."""
-    findings = check_source(text, path, profile, relevant=relevant)
+    findings = _unspared(check_source(text, path, profile, relevant=relevant), text, path, profile)
     if isinstance(source, SourceText):
         return findings
     from torchmemlint.engine import notebooks
@@ -180,6 +182,14 @@ def reported(
     return _finished(kept, text, profile)
 
 
+def _unspared(findings: list[Finding], text: str, path: Path, profile: Profile) -> list[Finding]:
+    if not profile.spared:
+        return findings
+    from torchmemlint.engine.sieve import Spared
+
+    return Spared(path, profile.spared).without(findings, text)
+
+
 def _context(profile: Profile) -> tuple[ContextFile, ...]:
     from torchmemlint.engine import context
 
@@ -241,6 +251,7 @@ def _fixed(
 def _unreadable(path: Path, problem: UnreadableFile, profile: Profile, text: str | None = None) -> list[Finding]:
     if UNREADABLE not in profile.codes:
         return []
+    from torchmemlint.fingerprints import with_fingerprints
     from torchmemlint.rules import registry
     from torchmemlint.source.python2 import looks_like_python2
 
@@ -251,30 +262,20 @@ def _unreadable(path: Path, problem: UnreadableFile, profile: Profile, text: str
     severity = dict(profile.severities).get(UNREADABLE, severity)
     start = problem.position or Position(1, 1)
     span = Span(start, start)
-    return [Finding(UNREADABLE, rule.name, severity, message, path, span, span, why=rule.why)]
+    found = Finding(UNREADABLE, rule.name, severity, message, path, span, span, why=rule.why)
+    return with_fingerprints([found], text or "")
 
 
 def _finished(findings: Sequence[Finding], text: str, profile: Profile) -> list[Finding]:
     """Sorted by place, with the configured severities and with fingerprints."""
     if not findings:
         return []
+    from torchmemlint.fingerprints import with_fingerprints
+
     severities = dict(profile.severities)
-    lines = lines_of(text)
-    seen: dict[tuple[str, str], int] = {}
-    finished = []
-    for finding in sorted(findings, key=lambda finding: (finding.span.start, finding.code, finding.message)):
-        row = finding.span.start.row
-        line = " ".join(lines[row - 1].split()) if row <= len(lines) else ""
-        occurrence = seen.get((finding.code, line), 0)
-        seen[finding.code, line] = occurrence + 1
-        finished.append(
-            replace(
-                finding,
-                severity=severities.get(finding.code, finding.severity),
-                fingerprint=fingerprint(finding, line, occurrence),
-            )
-        )
-    return finished
+    ordered = sorted(findings, key=lambda finding: (finding.span.start, finding.code, finding.message))
+    weighed = [replace(finding, severity=severities.get(finding.code, finding.severity)) for finding in ordered]
+    return with_fingerprints(weighed, text)
 
 
 @lru_cache(maxsize=16)

@@ -36,6 +36,15 @@ def _is_no_advice(finding: Finding) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Findings that are not reported."""
+
+    count: int
+    where: str  # they are, in words: `in torchmemlint-baseline.json`
+    gone: int = 0  # entries there that no longer occur
+
+
+@dataclass(frozen=True, slots=True)
 class RunReport:
     """Everything that an output format may want to know about a run.
 
@@ -59,3 +68,4 @@ class RunReport:
     errors: tuple[str, ...] = ()  # internal errors, one line each, for the error stream: exit code 2
     context: tuple[ContextFile, ...] = ()  # files that were parsed for context only, in the order of their names
     tracebacks: tuple[str, ...] = ()  # of these errors, where there are any
+    left_out: tuple[LeftOut, ...] = ()  # what is known and not reported

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.config.settings import Settings
@@ -14,8 +15,12 @@ from torchmemlint.engine.one_file import FileResult, Fixing, Profile, check_byte
 from torchmemlint.engine.pool import Task, check_all, workers_for
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import ContextFile, Finding
+from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.source.decoding import UnreadableFile, lines_of, read
 from torchmemlint.source.loading import load
+
+if TYPE_CHECKING:
+    from torchmemlint.engine.sieve import Sieve
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +32,90 @@ class Request:
     fixing: Fixing = Fixing.NONE
     unsafe: bool = False
     jobs: int | None = None  # at most so many processes; None: as many as there are CPUs
+    sieve: Sieve | None = None  # chooses what is reported, and mended; None: all that is found
 
 
 def run(request: Request, progress: Callable[[int], None] = lambda done: None) -> RunReport:
     """Check the files of the request. Raises `ConfigError` before anything is checked."""
     context.forget()
-    plan = _plan(request)
-    results = check_all(plan.tasks, plan.profiles, workers_for(plan.tasks, request.jobs), progress)
-    return _report(results, request, {})
+    if request.sieve is None:
+        return _report(_check(_plan(request), request, progress), request, {})
+    results = _check(_plan(replace(request, fixing=Fixing.NONE)), request, progress)
+
+    def fix(wanted: _Plan) -> list[FileResult]:
+        return _check(wanted, request, lambda done: None)
+
+    return _sifted(results, request, {}, fix)
+
+
+def _check(plan: _Plan, request: Request, progress: Callable[[int], None]) -> list[FileResult]:
+    return list(check_all(plan.tasks, plan.profiles, workers_for(plan.tasks, request.jobs), progress))
 
 
 def run_bytes(data: bytes, path: Path, request: Request) -> RunReport:
     """Check bytes at hand (standard input) as the file that `path`, which is not read or written, names."""
     fixing = Fixing.PREVIEW if request.fixing is Fixing.WRITE else request.fixing
+    at_hand = {path: data}
+
+    def check(profile: Profile) -> FileResult:
+        try:
+            return check_bytes(data, path, profile)
+        except Exception as error:  # noqa: BLE001 (reported as an internal error, as for files)
+            return failed(path, error)
+
     profile = profile_for(request.resolver.settings_for(path.parent), path, fixing, request.unsafe)
-    try:
-        result = check_bytes(data, path, profile)
-    except Exception as error:  # noqa: BLE001 (reported as an internal error, as for files)
-        result = failed(path, error)
-    return _report([result], request, {path: data})
+    if request.sieve is None:
+        return _report([check(profile)], request, at_hand)
+    first = check(replace(profile, fixing=Fixing.NONE))
+    preview = replace(request, fixing=fixing, files=(path,))
+    report = _sifted([first], preview, at_hand, lambda wanted: [check(one) for one in wanted.profiles])
+    return replace(report, fixes_applied_to_disk=request.fixing is Fixing.WRITE)
+
+
+def _sifted(
+    results: Sequence[FileResult],
+    request: Request,
+    at_hand: dict[Path, bytes],
+    fix: Callable[[_Plan], list[FileResult]],
+) -> RunReport:
+    """The report of what the request's sieve lets through; `fix` does to files what is to be done to those findings."""
+    assert request.sieve is not None
+    sources = _Sources({}, at_hand)
+    findings = [finding for result in results for finding in result.findings]
+    kept = request.sieve.sift(findings, [result.path for result in results], sources)
+    reported: dict[Path, list[Finding]] = {}
+    for finding in kept.findings:
+        reported.setdefault(finding.filename, []).append(finding)
+    by_path = {one.path: replace(one, findings=tuple(reported.get(one.path, ()))) for one in results}
+    if request.fixing is not Fixing.NONE:
+        for result in fix(_second_plan(results, by_path, request, sources)):
+            first = by_path[result.path]
+            by_path[result.path] = replace(result, skipped=first.skipped, context=first.context)
+    return replace(_report(list(by_path.values()), request, at_hand), left_out=kept.left_out)
+
+
+def _second_plan(
+    before: Sequence[FileResult],
+    after: Mapping[Path, FileResult],
+    request: Request,
+    sources: Callable[[Path], list[str]],
+) -> _Plan:
+    """The files in which something that is reported is to be mended; the rest of what was found there is spared."""
+    from torchmemlint.engine.sieve import spared
+
+    plan = _Plan()
+    for result in before:
+        wanted = after[result.path].findings
+        if not any(eligible(finding, unsafe=request.unsafe) for finding in wanted):
+            continue
+        ids = {id(finding) for finding in wanted}
+        others = [finding for finding in result.findings if id(finding) not in ids]
+        profile = profile_for(
+            request.resolver.settings_for(result.path.parent), result.path, request.fixing, request.unsafe
+        )
+        plan.tasks.append(Task(result.path, len(plan.profiles), _size(result.path)))
+        plan.profiles.append(replace(profile, spared=spared(result.path, others, sources)))
+    return plan
 
 
 @dataclass(slots=True)
@@ -62,12 +132,15 @@ def _plan(request: Request) -> _Plan:
         if profile not in numbers:
             numbers[profile] = len(plan.profiles)
             plan.profiles.append(profile)
-        try:
-            size = path.stat().st_size
-        except OSError:  # reading it will say why
-            size = 0
-        plan.tasks.append(Task(path, numbers[profile], size))
+        plan.tasks.append(Task(path, numbers[profile], _size(path)))
     return plan
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # reading it will say why
+        return 0
 
 
 def profile_for(settings: Settings, path: Path, fixing: Fixing = Fixing.NONE, unsafe: bool = False) -> Profile:

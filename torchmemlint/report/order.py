@@ -93,11 +93,4 @@ def _is_folded(finding: Finding, report: RunReport) -> bool:
 
 def _measured(finding: Finding) -> float:
     """The bytes that a run of the program found it to cost, those of every step before those of the peak."""
-    told = finding.measured
-    if told is None:
-        return 0.0
-    per_step = max(told.per_step or 0, told.line_per_step or 0, told.loop_per_step or 0)
-    return per_step * _STEPS + (told.peak or 0)
-
-
-_STEPS = 1000  # what grows by a byte per step outweighs what a run of so many steps adds to the peak
+    return 0.0 if finding.measured is None else finding.measured.weight

@@ -30,7 +30,9 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
         yield f"{verb} {_count(fixed, 'problem')} in {_count(files, 'file')}."
     if not report.findings:
         if not fixed or report.fixes_applied_to_disk:
-            yield paint.added("All checks passed!") if not fixed else "Nothing is left."
+            passed = "No new problems." if any(one.count for one in report.left_out) else "All checks passed!"
+            yield paint.added(passed) if not fixed else "Nothing is left."
+        yield from _left_out(report)
         return
     counts = Counter(finding.severity for finding in report.findings)
     parts = [
@@ -41,6 +43,16 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
     files = len({finding.filename for finding in report.findings})
     yield f"Found {_count(len(report.findings), 'problem')} ({', '.join(parts)}) in {_count(files, 'file')}."
     yield from _fixable(report, paint)
+    yield from _left_out(report)
+
+
+def _left_out(report: RunReport) -> Iterator[str]:
+    for one in report.left_out:
+        if one.count:
+            yield f"Left out {_count(one.count, 'problem')} {one.where}."
+        if one.gone:
+            what = "entry there no longer occurs" if one.gone == 1 else "entries there no longer occur"
+            yield f"{one.gone} {what}: `torchmemlint baseline update` drops {'it' if one.gone == 1 else 'them'}."
 
 
 def _fixable(report: RunReport, paint: Paint) -> Iterator[str]:

@@ -1,0 +1,3 @@
+"""Names of files that lie beside a configuration."""
+
+BASELINE = "torchmemlint-baseline.json"
