@@ -295,6 +295,9 @@ def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
             it.facts.returns_graphs.add(function)
         if not called_here or _is_closure_result(value):
             it.use(value, Use.RETURNED)
+        else:
+            for origin in it.deep_origins(value):
+                it.facts.returned_here.setdefault(origin, set()).add(function)
         it.returned.setdefault(function, []).append(value)
         _cached(it, function, value)
     states = [*frame.return_states, it.state]

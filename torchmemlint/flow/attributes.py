@@ -280,7 +280,9 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
     if isinstance(owner, Container) and owner.attributes:
         containers._store(it, owner, f"[{name}]", value, it.site(target))
     slot = it.slot(owner, name)
-    if slot is not None:
+    if slot is not None and _intercepts(owner):
+        it.use(value, Use.STORED)
+    elif slot is not None:
         _kept(it, target, owner, slot, value, node)
         kept = it.origin(target, KEPT)
         if not isinstance(value, Container) or value.items:
@@ -330,6 +332,12 @@ def _kept(
                     it.origin(target, KEPT),
                 )
             )
+
+
+def _intercepts(owner: Value) -> bool:
+    """Does a class of the project say itself what an assignment to its attributes does (a dict with dots)?"""
+    cls = class_of(owner)
+    return cls is not None and cls.method("__setattr__") is not None
 
 
 def _is_checked(it: Interpreter, owner: cst.BaseExpression) -> bool:

@@ -43,6 +43,18 @@ class Callers:
         """The known calls of a function, in the whole project."""
         return [site for site in self._sites(function) if site.called] if _is_called_by_name(function) else []
 
+    def elsewhere(self, function: Function) -> bool:
+        """Does another file of the project call it (or name it, and import from its module)?"""
+        project = self._main.project
+        if project is None:
+            return False
+        own = function.program.source.path
+        if function.cls is None:
+            mentioning = project.texts.mentioning(function.name) or {}
+            return any(path != own for path in _importing(project, own) if path in mentioning)
+        others = (program for program in self._programs(function) or () if program.source.path != own)
+        return any(self._is_call(site, function) for program in others for site in _mentions(program, function))
+
     def _mode(self, function: Function, depth: int, within: frozenset[tuple[Path, str]]) -> Mode | None:
         """The same; None where the only callers are those asked about (`within`), which so do not decide."""
         key = (function.program.source.path, function.qualname)

@@ -88,6 +88,18 @@ def _numbers(value: Value | None) -> int | None:
     return None if None in counts or not counts else math.prod(count for count in counts if count is not None)
 
 
+def _is_row(value: Value | None) -> bool:
+    """Is it a single row, `(1, n)`? What one sample starts from takes little, whatever its width."""
+    maker, given = _maker(value), _given(value)
+    if maker is None or given is None:
+        return False
+    sizes = [node for name, node in given.items() if name.isdigit()]
+    if not maker.dims:
+        found = given.get(maker.size, given.get(str(maker.at)))
+        sizes = [element.value for element in found.elements] if isinstance(found, cst.Tuple | cst.List) else []
+    return len(sizes) == 2 and _count(sizes[0]) == 1
+
+
 def _count(node: cst.BaseExpression) -> int | None:
     match node:
         case cst.Integer():
@@ -154,7 +166,7 @@ def _is_device(arguments: Arguments, device: Device, *names: str) -> bool:
 
 def _note(it: Interpreter, site: Site, tensor: Site) -> None:
     array = it.doubles[tensor]
-    if not it.recording or array is None or array.made is None:
+    if not it.recording or array is None or array.made is None or _is_row(array):
         return
     root = _taken_at(tensor.node) if contains(site.node, tensor.node) else None
     it.facts.doubles[site] = DoubleOnDevice(

@@ -599,6 +599,7 @@ class FileFacts:
     uses_in: dict[Function | None, dict[Origin, Use]] = field(default_factory=dict)  # as each function's analysis saw
     uses: dict[Origin, Use] = field(default_factory=dict)  # all of these
     leaving: set[tuple[Origin, Site]] = field(default_factory=set)  # results of forward passes kept or given away
+    returned_here: dict[Origin, set[Function]] = field(default_factory=dict)  # by functions that this file calls
     given_back: set[Origin] = field(default_factory=set)  # by public methods of modules, to whoever calls them
     micro_batches: dict[LoopMark, MicroBatches] = field(default_factory=dict)  # loops over batches
     on_device: dict[LoopMark, Site] = field(default_factory=dict)  # loops over batches -> what puts these on a device
@@ -683,6 +684,14 @@ class FileFacts:
         if not function.outline.names.isdisjoint(("enable_grad", "set_grad_enabled")):
             return False
         return self.callers.mode(function) is not Mode.ON
+
+    def goes_to_other_files(self, origin: Origin) -> bool:
+        """Do functions that return it have callers in other files, beside those that show what becomes of it here?
+
+        Looks at other files: to be asked last, of what would be reported.
+        """
+        callers = self.callers
+        return callers is not None and any(map(callers.elsewhere, self.returned_here.get(origin, ())))
 
     def use(self, origins: frozenset[Origin]) -> Use:
         """All that happens to values from these origins."""

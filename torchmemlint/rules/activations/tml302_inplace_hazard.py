@@ -63,8 +63,8 @@ class InplaceHazard(Rule):
     ## When it stays silent
     Nothing is known to need the old value; the result is bound to the same name or the call stands alone as a
     statement (in place on purpose); gradients are off; the tensor was cloned; the ways exclude each other; only the
-    shape, device or type is looked at afterwards. `out += identity; out = relu(out)` of a residual block is fine:
-    neither batch norm nor addition needs what it made.
+    shape, device or type is looked at afterwards; `state.copy_(state * decay)` outside of a forward and of training.
+    `out += identity; out = relu(out)` of a residual block is fine: neither batch norm nor addition needs what it made.
 
     ## References
     - [Autograd mechanics: in-place operations](https://docs.pytorch.org/docs/stable/notes/autograd.html)
@@ -88,7 +88,9 @@ class InplaceHazard(Rule):
             if hazard.site not in seen:
                 seen.add(hazard.site)
                 needs_graph = hazard.kind in ("leaf", "output", "input")
-                if needs_graph and facts.enters_without_gradients(hazard.scope.function):
+                if needs_graph and (
+                    _updates_state(facts, hazard) or facts.enters_without_gradients(hazard.scope.function)
+                ):
                     continue
                 yield self._hazard(facts, hazard)
         for built in facts.sequentials:
@@ -154,6 +156,18 @@ def _severity(facts: FileFacts, hazard: Hazard) -> Severity:
     return Severity.ERROR if hazard.kind in ("leaf", "expanded") or trains or in_module else Severity.WARNING
 
 
+def _updates_state(facts: FileFacts, hazard: Hazard) -> bool:
+    """`state.copy_(state * decay + x)`, outside of a forward and of training: whoever decodes does not differentiate.
+
+    What a tensor holds is replaced as a whole for those who hold it too, a cache or an average. With a backward behind
+    it, it would raise in the first step.
+    """
+    function = hazard.scope.function
+    if hazard.kind != "input" or hazard.overwrite.operation != ".copy_()" or function is None:
+        return False
+    return function.name != "forward" and "backward" not in facts.effects.get(function, ())
+
+
 def keeps_output(module: ModuleValue) -> bool:
     """Does a layer keep its output for backward? In-place LeakyReLU and its kin do, having nothing else."""
     kind = activations.module_kind(module.qualified)
@@ -187,7 +201,7 @@ def _out_of_place(site: Site, kind: str) -> tuple[Edit, ...]:
             if not isinstance(value, cst.Name | cst.Attribute | cst.Call | cst.Subscript | cst.Integer | cst.Float):
                 right = f"({right})"
             return (Edit(site.span, f"{target.value} = {target.value} {sign} {right}"),)
-        case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=attribute)) if attribute.value.endswith("_"):
+        case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=attribute)) if _has_twin(attribute.value):
             span = site.piece.span(attribute)
             start = site.span.start
             rebinding = (Edit(Span(start, start), f"{name} = "),) if _is_statement(site) else ()
@@ -195,6 +209,17 @@ def _out_of_place(site: Site, kind: str) -> tuple[Edit, ...]:
         case cst.Call():
             return _not_in_place(site)
     return ()
+
+
+# In-place methods that have no twin which returns a new tensor.
+_WITHOUT_TWIN = frozenset(
+    "apply_ cauchy_ copy_ exponential_ fill_ fill_diagonal_ geometric_ log_normal_ map_ map2_ normal_ random_ "
+    "set_ share_memory_ uniform_ zero_".split()
+)
+
+
+def _has_twin(method: str) -> bool:
+    return method.endswith("_") and method not in _WITHOUT_TWIN
 
 
 def _is_statement(site: Site) -> bool:

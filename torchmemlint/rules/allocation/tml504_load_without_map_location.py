@@ -26,7 +26,8 @@ class LoadWithoutMapLocation(Rule):
     Reports `torch.load`, `torch.hub.load_state_dict_from_url` and `torch.utils.model_zoo.load_url` without
     `map_location` where what they read is then copied into tensors that exist already (`load_state_dict`), or is a
     whole module. An advice where the file of code saves nothing itself, or only what it moved to the host, as what
-    others publish mostly comes from there (always for the last two functions), and where only an optimizer copies it.
+    others publish mostly comes from there (always for the last two functions), where only an optimizer copies it, and
+    for a whole module, which is no copy: what is loaded is what works.
 
     ## Why it costs memory
     `torch.load` puts every tensor back on the device that it was saved from. What a training saved on `cuda:0` needs
@@ -89,13 +90,14 @@ class LoadWithoutMapLocation(Rule):
             what = "the checkpoint" if Use.COPIED in uses else "the module" if Use.MODULE in uses else ""
             if not what:
                 continue
-            safe = Use.COPIED in uses and uses in _UNDERSTOOD
+            copied = Use.COPIED in uses
+            safe = copied and uses in _UNDERSTOOD
             yield report(
                 self,
                 facts,
                 load.site,
                 f"`{load.callee}({shortened(load.file, 40)})` puts {what} back on the device that saved it",
-                severity=Severity.ADVICE if published or _is_doubtful(facts, load) else None,
+                severity=Severity.ADVICE if published or not copied or _is_doubtful(facts, load) else None,
                 evidence=[(load.site, "no `map_location` says where the tensors go"), *_after(facts, load)],
                 fix=Fix(
                     "Load to the host",

@@ -50,8 +50,9 @@ class AccidentalFloat64(Rule):
     ## When it stays silent
     The file speaks of double precision anywhere (`float64`, `.double()`, `set_default_dtype`): it knows what it does;
     the array's type is not known (it is read, handed in or computed from other arrays) or given; a single number, which
-    promotes nothing; less than 1024 numbers; the tensor is cast before the move, or by it; where it goes is not known
-    to be a device; tests. `.double()` is never reported: somebody asked for it.
+    promotes nothing; less than 1024 numbers, or a single row (`np.random.randn(1, n)`); the tensor is cast before the
+    move, or by it; where it goes is not known to be a device; tests. `.double()` is never reported: somebody
+    asked for it.
 
     ## References
     - [Tensor attributes: type promotion](https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc)

@@ -59,7 +59,8 @@ class EvalWithoutNoGrad(Rule):
     managers and decorators, hooks that Lightning runs without gradients, library calls that guard themselves); every
     caller in the project turns them off (sought in the files that mention the function, where these are at most 12);
     all parameters are frozen; inputs require gradients (saliency, attacks); what is called differentiates something
-    itself, or may, as a model of the project does (forces from an energy); in tests. An advice in a constructor.
+    itself, or may, as a model of the project does (forces from an energy); the pass stands in a function that another
+    makes and hands out; in tests. An advice in a constructor.
 
     ## References
     - [Autograd mechanics: locally disabling gradient computation](https://pytorch.org/docs/stable/notes/autograd.html)
@@ -197,6 +198,8 @@ def _is_pass_over_data(facts: FileFacts, call: ModuleCall, effects: set[str]) ->
 def _may_be_differentiated(facts: FileFacts, call: ModuleCall, use: Use, effects: set[str]) -> bool:
     """Is what the function returns more than the output of a module in evaluation mode?"""
     function = call.scope.function
+    if function is not None and function.parent is not None:
+        return True  # a function that is handed out: those who get it decide
     if in_forward(call.scope):
         return True  # a frozen part of a larger module: gradients may flow through it to its input
     if effects & {"backward", "restores training mode"} or use & Use.PASSED:

@@ -10,7 +10,8 @@ from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, S
 from torchmemlint.flow.facts import FileFacts, NoOpGradMode
 from torchmemlint.rules.base import Rule, Tag
 from torchmemlint.rules.findings import report
-from torchmemlint.syntax.text import shortened
+from torchmemlint.syntax.text import shortened, text_of
+from torchmemlint.syntax.walking import contains
 
 
 class NoOpGradModeRule(Rule):
@@ -19,7 +20,8 @@ class NoOpGradModeRule(Rule):
     ## What it does
     Reports `torch.no_grad()` (or `inference_mode`, `enable_grad`) as a statement of its own, `with torch.no_grad:`
     without the call, a class decorated with `no_grad` (only its construction is covered), `Variable(x, volatile=True)`
-    (without effect since torch 0.4), and `module.requires_grad = False` (an attribute that nobody reads).
+    (without effect since torch 0.4; an advice where no forward pass is seen to start from it), and
+    `module.requires_grad = False` (an attribute that nobody reads).
 
     ## Why it costs memory
     The code means to run without a graph and does not: every activation of the forward pass is kept for a backward
@@ -65,14 +67,32 @@ class NoOpGradModeRule(Rule):
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield modes without effect."""
         for mode in facts.no_op_modes:
+            form = mode.form
+            if form == "volatile" and not _enters_module(facts, mode):
+                form = "volatile-aside"
             yield report(
                 self,
                 facts,
                 mode.site,
-                _MESSAGES[mode.form].format(text=shortened(mode.text, 50)),
+                _MESSAGES[form].format(text=shortened(mode.text, 50)),
+                severity=Severity.ADVICE if form == "volatile-aside" else None,
                 evidence=[(mode.site, _EVIDENCE[mode.form])],
                 fix=_fix(mode),
             )
+
+
+def _enters_module(facts: FileFacts, mode: NoOpGradMode) -> bool:
+    """Does a forward pass of the same function start from the variable (and not a loss, which takes what came out)?"""
+    statement = mode.statement.node
+    names = {text_of(target.target) for target in statement.targets} if isinstance(statement, cst.Assign) else set()
+    made = {call.origin for call in facts.module_calls}
+    for call in facts.module_calls:
+        if call.scope.function is not mode.scope.function or call.input_origins & (made - {call.origin}):
+            continue
+        for argument in call.site.node.args if isinstance(call.site.node, cst.Call) else ():
+            if text_of(argument.value) in names or contains(argument.value, mode.site.node):
+                return True
+    return False
 
 
 _MESSAGES = {
@@ -80,6 +100,7 @@ _MESSAGES = {
     "uncalled": "`with {text}:` lacks the call: the context is never entered",
     "class": "`@{text}` on a class covers only its construction, not its methods",
     "volatile": "`volatile` has had no effect since torch 0.4: this forward pass records a graph",
+    "volatile-aside": "`volatile` has had no effect since torch 0.4",
     "module-attribute": "`{text}.requires_grad = False` sets an attribute that nobody reads: the module still trains",
 }
 

@@ -50,7 +50,8 @@ class ForwardThenDetach(Rule):
     optimizer that callers hand to the trainer could hold its parameters.
 
     ## When it stays silent
-    Any output is differentiated, returned, or handed to code out of view; the module is frozen and its inputs need no
+    Any output is differentiated, returned, or handed to code out of view, or the function that returns it is called in
+    other files too; the module is frozen and its inputs need no
     gradient (then there is no graph); gradients are off, here or in every caller in the project. For a trainer's
     reference model: it is frozen, put into training mode, or asked for its parameters, by the trainer or by a function
     that its constructor hands it to; its inputs may hang on what the trained model computes; it may be the trained
@@ -77,6 +78,8 @@ class ForwardThenDetach(Rule):
         for call in sorted(calls, key=_calls_project):
             if isinstance(call, ModuleCall) and call.module is None and call.function in functions:
                 continue
+            if _is_demonstration(facts, call):
+                continue
             found = detaches.get(call.origin)
             if not found or call.scope.mode is not Mode.ON or not _only_detached(facts, call):
                 continue
@@ -84,7 +87,7 @@ class ForwardThenDetach(Rule):
                 continue
             if in_module(call.scope) and evaluates(facts.tests.get(call.site, ())):
                 continue  # whoever evaluates the model turns gradients off around it
-            if facts.enters_without_gradients(call.scope.function):
+            if facts.enters_without_gradients(call.scope.function) or facts.goes_to_other_files(call.origin):
                 continue
             functions.add(call.scope.function)
             evidence = call.evidence if isinstance(call, ModuleCall) else [(call.site, "is called with gradients on")]
@@ -116,6 +119,14 @@ class ForwardThenDetach(Rule):
             evidence=[(call.stored, f"`{call.held}` is kept beside the model that is trained")],
             fix=wrap(facts, alone.span, Applicability.UNSAFE) if alone is not None else None,
         )
+
+
+def _is_demonstration(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
+    """A library's file that calls its own function at its end, once, to show what comes out."""
+    if not isinstance(call, ModuleCall) or call.function is None or call.scope.function is not None:
+        return False
+    at_once = all(mark.node is None for mark in call.scope.loops)
+    return at_once and facts.callers is not None and facts.callers.elsewhere(call.function)
 
 
 def _calls_project(call: ModuleCall | WeakCall) -> bool:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import Backward, FileFacts, Fold
-from torchmemlint.flow.values import Via
+from torchmemlint.flow.values import ModuleValue, Via
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, report
 from torchmemlint.rules.graphs.lifetime import loop_link
@@ -51,7 +51,9 @@ class CarriedHiddenState(Rule):
 
     ## When it stays silent
     The state is detached on some path (truncated backpropagation every k steps), is made afresh in each iteration, or
-    the losses of the whole sequence are differentiated after the loop.
+    the losses of the whole sequence are differentiated after the loop; the module may detach it: a class of the project
+    that mentions `detach` or `no_grad`, or a module that is not known, where no `retain_graph` keeps the program
+    running.
 
     ## References
     - [pytorch#2198](https://github.com/pytorch/pytorch/issues/2198)
@@ -71,10 +73,12 @@ class CarriedHiddenState(Rule):
             backward = _backward_in_loop(facts, fold)
             if backward is None or _reset_elsewhere(facts, fold):
                 continue
+            kept = backward.retain is not None or backward.create is not None
+            if _may_cut(facts, fold, kept):
+                continue
             links = history(fold.value.history)
             links.append((backward.site, "backward runs in the same loop, through the state's graph"))
             links += loop_link(fold.loop, f"`{fold.target}` comes from the previous iteration, never detached")
-            kept = backward.retain is not None or backward.create is not None
             yield report(
                 self,
                 facts,
@@ -88,6 +92,26 @@ class CarriedHiddenState(Rule):
                 evidence=links,
                 fix=None if kept else _detach_argument(fold),
             )
+
+
+_CUTS = frozenset(("detach", "detach_", "no_grad", "inference_mode", "data"))
+
+
+def _may_cut(facts: FileFacts, fold: Fold, kept: bool) -> bool:
+    """May the module return its state without a graph?
+
+    One of the project does where its class mentions a detach. One that is not known may: where the graph is not even
+    retained, the second step would raise, so a program that has run once shows that it does.
+    """
+    calls = [call for call in facts.module_calls if call.origin in fold.value.origins]
+    return any(_cuts(call.module, kept) for call in calls if call.module is not None)
+
+
+def _cuts(module: ModuleValue, kept: bool) -> bool:
+    if module.cls is None:
+        return not module.qualified and not kept
+    methods = (method for cls in module.cls.ancestors() for method in cls.methods.values())
+    return any(not _CUTS.isdisjoint(method.outline.names) for method in methods)
 
 
 def _detach_argument(fold: Fold) -> Fix | None:
