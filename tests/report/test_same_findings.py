@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -173,3 +175,43 @@ def test_a_file_outside_of_the_root(tmp_path: Path, name: str) -> None:
     report = RunReport((finding,), 1, 0, (), sources=lambda path: [])
     (found,) = READERS[name](written(report, tmp_path / "a", name), tmp_path / "a")
     assert (found.path, found.row, found.code) == (str(tmp_path / "b" / "x.py"), 9, "TML101")
+
+
+CELLS = (
+    "import torch\nfrom torch import nn\nmodel = nn.Linear(4, 1)\n",
+    "%matplotlib inline\n",
+    "total = 0\nfor x, y in data:\n    loss = (model(x) - y).sum()\n    loss.backward()\n    'é'; total += loss\n",
+    "print(total.item())",
+)
+PEOPLE = {"full", "concise", "grouped", "junit", "markdown", "html"}
+
+
+@pytest.fixture
+def notebook(tmp_path: Path) -> RunReport:
+    from torchmemlint.config.resolver import Resolver
+    from torchmemlint.engine.runner import Request, run
+
+    cells = [{"cell_type": "markdown", "metadata": {}, "source": ["# Training"]}]
+    for text in CELLS:
+        code = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+        cells.append({**code, "source": text.splitlines(keepends=True)})
+    contents = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "a.ipynb").write_text(json.dumps(contents, indent=1))
+    return run(Request((tmp_path / "a.ipynb",), Resolver(tmp_path, isolated=True)))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_of_a_notebook(notebook: RunReport, tmp_path: Path, name: str) -> None:
+    """Who reads code is told the cell; what shows files is told the row of the file."""
+    assert [finding.code for finding in notebook.findings] == ["TML101"]
+    text = written(notebook, tmp_path, name)
+    if name in PEOPLE:
+        assert "cell 4:5:10" in text
+    elif name.startswith("json"):
+        assert json.loads(text if name == "json-lines" else text[1:-2])["cell"] == 4
+    else:
+        (found,) = READERS[name](text, tmp_path)
+        row = (tmp_path / "a.ipynb").read_text().splitlines()[found.row - 1]
+        assert row.lstrip().startswith("\"    '")
+        assert found.column is None or row[found.column - 1 :].startswith("total +=")
+        assert not re.search('"(fixes|suggestions)"', text)  # what belongs into a cell would break the file

@@ -12,7 +12,7 @@ from pathlib import Path
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding, Severity
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import elsewhere, one_line, repository_path
+from torchmemlint.report.places import elsewhere, evidence_place, file_span, one_line, place, repository_path
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "notice"}
 
@@ -25,7 +25,8 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
 
 
 def _properties(finding: Finding, root: Path) -> dict[str, str]:
-    start, end = finding.span.start, finding.span.end
+    span = file_span(finding, finding.span)
+    start, end = span.start, span.end
     # Columns of several lines are refused by the runner, with a warning in its log.
     columns = {"col": str(start.column), "endColumn": str(end.column)} if start.row == end.row else {}
     return {
@@ -40,10 +41,15 @@ def _properties(finding: Finding, root: Path) -> dict[str, str]:
 def _text(finding: Finding, root: Path) -> str:
     """The message, then what led to it, a line each: GitHub shows the annotation's text as it is."""
     parts = [one_line(finding.message)]
+    if finding.cells is not None:
+        parts[0] = f"{place(finding, finding.span.start).brief}: {parts[0]}"
     for evidence in finding.evidence:
         other = elsewhere(evidence, finding, root)
-        place = f"{repository_path(other, root)}:" if other is not None else "line "
-        parts.append(f"{place}{evidence.span.start.row}: {one_line(evidence.message)}")
+        row = evidence_place(evidence, finding, evidence.span.start).brief
+        where = (
+            f"{repository_path(other, root)}:{row}" if other is not None else row if "cell" in row else f"line {row}"
+        )
+        parts.append(f"{where}: {one_line(evidence.message)}")
     if finding.measured is not None:
         parts.append(f"measured: {finding.measured.sentence}")
     return "\n".join(parts)

@@ -14,7 +14,7 @@ from typing import Any
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding, Position, Severity
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import repository_path
+from torchmemlint.report.places import file_span, repository_path
 
 _SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.ADVICE: "info"}
 
@@ -26,7 +26,8 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
 
 
 def _issue(finding: Finding, root: Path, seen: set[str]) -> dict[str, Any]:
-    start, end = finding.span.start, finding.span.end
+    span = file_span(finding, finding.span)
+    start, end = span.start, span.end
     path = repository_path(finding.filename, root)
     told = f" (measured: {finding.measured.brief})" if finding.measured is not None else ""
     return {

@@ -10,16 +10,16 @@ from torchmemlint.engine.run import RunReport
 from torchmemlint.report.columns import pad, show
 from torchmemlint.report.concise import remarks
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import shown_path
+from torchmemlint.report.places import place, shown_path
 
 
 def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
     """The file, then a line for each of its findings, then a blank line."""
     for filename, found in groupby(report.findings, key=lambda finding: finding.filename):
         findings = list(found)
-        places = [f"{finding.span.start.row}:{finding.span.start.column}" for finding in findings]
+        places = [place(finding, finding.span.start).text for finding in findings]
         width = max(map(len, places))
         yield f"{paint.strong(show(shown_path(filename, root)).text)}:"
-        for finding, place in zip(findings, places, strict=True):
-            yield f"  {pad(place, width)}  {remarks(finding, report, root, paint)}"
+        for finding, where in zip(findings, places, strict=True):
+            yield f"  {pad(where, width)}  {remarks(finding, report, root, paint)}"
         yield ""

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import elsewhere, rule_url, shown_path, shown_place
+from torchmemlint.report.places import elsewhere, evidence_place, place, rule_url, shown_path, shown_place
 
 _UNREADABLE = "TML000"
 _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -48,9 +48,9 @@ def _add_suite(suites: ElementTree.Element, name: str, cases: list[ElementTree.E
 
 
 def _case(finding: Finding, path: str, report: RunReport, root: Path) -> ElementTree.Element:
-    start = finding.span.start
+    where = place(finding, finding.span.start).text
     kind = "error" if finding.code == _UNREADABLE else "failure" if report.fails(finding) else "skipped"
-    name = f"{finding.code} {finding.name} ({start.row}:{start.column})"
+    name = f"{finding.code} {finding.name} ({where})"
     text = "\n".join(_details(finding, path, root))
     return _failed_case(name, _class_name(path), kind, finding.message, text, finding.severity.value)
 
@@ -71,11 +71,11 @@ def _class_name(path: str) -> str:
 
 
 def _details(finding: Finding, path: str, root: Path) -> Iterator[str]:
-    start = finding.span.start
-    yield f"{path}:{start.row}:{start.column}: {finding.code} {finding.message}"
+    yield f"{path}:{place(finding, finding.span.start).text}: {finding.code} {finding.message}"
     for evidence in finding.evidence:
-        where = elsewhere(evidence, finding, root) or finding.filename
-        yield f"  {shown_place(where, evidence.span.start.row, root)}: {evidence.message}"
+        other = elsewhere(evidence, finding, root) or finding.filename
+        row = evidence_place(evidence, finding, evidence.span.start).brief
+        yield f"  {shown_place(other, row, root)}: {evidence.message}"
     if finding.why:
         yield f"Why: {finding.why}"
     if finding.measured is not None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from torchmemlint.findings import Evidence, Finding, Position
+from torchmemlint.findings import Evidence, Finding, Position, Span
 from torchmemlint.fixes.eligibility import eligible
 
 DOCUMENTATION = "https://torchmemlint.readthedocs.io/rules/"
@@ -66,6 +67,30 @@ def file_position(finding: Finding, position: Position) -> Position:
     row of JSON.
     """
     return position if finding.cells is None else finding.cells.in_file(position)
+
+
+def file_span(finding: Finding, span: Span) -> Span:
+    """A stretch of a finding's own file in the text of that file."""
+    return Span(file_position(finding, span.start), file_position(finding, span.end))
+
+
+def evidence_span(evidence: Evidence, finding: Finding) -> Span:
+    """Where a piece of evidence stands in the text of its file, which may be another one."""
+    if evidence.filename is not None and evidence.filename != finding.filename:
+        return evidence.span
+    return file_span(finding, evidence.span)
+
+
+def file_lines(finding: Finding, sources: Callable[[Path], list[str]]) -> list[str]:
+    """The rows of a finding's file as a text, which those of a notebook's program are not; none where it is gone."""
+    if finding.cells is None:
+        return sources(finding.filename)
+    from torchmemlint.source.decoding import lines_of
+
+    try:
+        return lines_of(finding.filename.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return []
 
 
 def absolute_path(path: Path, root: Path) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 from torchmemlint.engine.run import RunReport
 from torchmemlint.report.columns import show
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import one_line, shown_path
+from torchmemlint.report.places import file_position, one_line, shown_path
 
 _Scopes = tuple[tuple[int, int, str], ...]  # first row, last row, dotted name
 
@@ -23,7 +23,8 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
         inner = [name for first, last, name in scopes_of(finding.filename) if first <= row <= last]
         scope = inner[-1] if inner else ""  # as Pylint itself has it for a module
         path = show(shown_path(finding.filename, root)).text
-        yield f"{path}:{row}: [{finding.code}({finding.name}), {scope}] {one_line(finding.message)}"
+        in_file = file_position(finding, finding.span.start).row
+        yield f"{path}:{in_file}: [{finding.code}({finding.name}), {scope}] {one_line(finding.message)}"
 
 
 def _reader(report: RunReport) -> Callable[[Path], _Scopes]:

@@ -12,7 +12,7 @@ from torchmemlint.findings import Edit, Evidence, Finding, Position, Severity, S
 from torchmemlint.fixes.edits import EditError, apply_edits
 from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import rule_url, shown_path
+from torchmemlint.report.places import elsewhere, evidence_span, file_lines, file_span, rule_url, shown_path
 
 LONGEST = 20  # rows of a suggestion; one that also adds an import far above would rewrite all between
 _SEVERITIES = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.ADVICE: "INFO"}
@@ -28,11 +28,11 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
 
 
 def _diagnostic(finding: Finding, report: RunReport, root: Path) -> dict[str, Any]:
-    source = report.sources(finding.filename)
+    source = file_lines(finding, report.sources)
     told = f" (measured: {finding.measured.brief})" if finding.measured is not None else ""
     found: dict[str, Any] = {
         "message": finding.message + told,
-        "location": {"path": _path(finding.filename, root), "range": _range(finding.span, source)},
+        "location": {"path": _path(finding.filename, root), "range": _range(file_span(finding, finding.span), source)},
         "severity": _SEVERITIES[finding.severity],
         "code": {"value": finding.code, "url": rule_url(finding.code)},
     }
@@ -46,9 +46,10 @@ def _diagnostic(finding: Finding, report: RunReport, root: Path) -> dict[str, An
 
 
 def _related(evidence: Evidence, finding: Finding, report: RunReport, root: Path) -> dict[str, Any]:
-    filename = evidence.filename or finding.filename
-    place = {"path": _path(filename, root), "range": _range(evidence.span, report.sources(filename))}
-    return {"message": evidence.message, "location": place}
+    other = elsewhere(evidence, finding, root)
+    source = file_lines(finding, report.sources) if other is None else report.sources(other)
+    found = {"path": _path(other or finding.filename, root), "range": _range(evidence_span(evidence, finding), source)}
+    return {"message": evidence.message, "location": found}
 
 
 def _path(path: Path, root: Path) -> str:
@@ -68,8 +69,8 @@ def _position(position: Position, source: Sequence[str]) -> dict[str, int]:
 
 def _one_edit(finding: Finding, report: RunReport, source: Sequence[str]) -> Edit | None:
     """What `--fix` would do, as one replacement: suggestions are alternatives, so the parts of one fix must be one."""
-    if finding.fix is None or not eligible(finding, unsafe=report.unsafe_fixes):
-        return None
+    if finding.fix is None or finding.cells is not None or not eligible(finding, unsafe=report.unsafe_fixes):
+        return None  # a notebook's text is no code
     edits = sorted(set(finding.fix.edits))
     if len(edits) == 1:
         return edits[0]

@@ -10,7 +10,6 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -20,7 +19,8 @@ from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Span
 from torchmemlint.report.frame import rows_shown
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import absolute_path, repository
+from torchmemlint.report.places import absolute_path, evidence_span, file_lines, file_position, file_span, repository
+from torchmemlint.report.places import place as place_within
 from torchmemlint.report.sarif.hashes import line_hashes
 from torchmemlint.report.sarif.rules import LEVELS, describe
 
@@ -52,7 +52,7 @@ class _Run:
             firsts.setdefault(finding.code, finding)
         self._rules = [describe(firsts[code]) for code in sorted(firsts)]
         self._numbers = {code: number for number, code in enumerate(sorted(firsts))}
-        self._hashes = cache(self._hashes_of)
+        self._hashes: dict[Path, list[str]] = {}
 
     def to_json(self) -> dict[str, Any]:
         """The run."""
@@ -83,7 +83,7 @@ class _Run:
         return invocation
 
     def _result(self, finding: Finding) -> dict[str, Any]:
-        place = self._place(finding.filename, finding.span)
+        place = self._place(finding.filename, file_span(finding, finding.span))
         shown = {**place, **self._context(finding)}
         result: dict[str, Any] = {
             "ruleId": finding.code,
@@ -99,25 +99,29 @@ class _Run:
             flow = [{"location": location} for location in (*chain, end)]
             result["codeFlows"] = [{"threadFlows": [{"locations": flow}]}]
             result["relatedLocations"] = [{"id": number, **location} for number, location in enumerate(chain, 1)]
-        if finding.fix is not None and finding.fix.edits and finding.fix.applicability is not Applicability.HINT:
+        if finding.fix is not None and _is_applicable(finding.fix) and finding.cells is None:
             result["fixes"] = [self._fix(finding.fix, finding.filename)]
         result["properties"] = {"severity": finding.severity.value}
+        if finding.cells is not None:
+            within = place_within(finding, finding.span.start)
+            result["properties"] |= {"cell": within.cell, "row": within.row}
         if finding.measured is not None:
             result["properties"]["measured"] = finding.measured.to_json()
         return result
 
-    def _hashes_of(self, path: Path) -> list[str]:
-        lines = self._report.sources(path)
-        return line_hashes([*lines, ""] if _ends_with_newline(path) else lines) if lines else []
-
     def _fingerprints(self, finding: Finding) -> dict[str, str]:
         found = {"torchmemlint/v1": finding.fingerprint} if finding.fingerprint else {}
-        hashes = self._hashes(finding.filename)
-        row = finding.span.start.row
+        hashes = self._hashes.get(finding.filename)
+        if hashes is None:
+            lines = file_lines(finding, self._report.sources)
+            ends = _ends_with_newline(finding.filename)
+            hashes = line_hashes([*lines, ""] if ends else lines) if lines else []
+            self._hashes[finding.filename] = hashes
+        row = file_position(finding, finding.span.start).row
         return {"primaryLocationLineHash": hashes[row - 1], **found} if row <= len(hashes) else found
 
     def _link(self, evidence: Evidence, finding: Finding) -> dict[str, Any]:
-        place = self._place(evidence.filename or finding.filename, evidence.span)
+        place = self._place(evidence.filename or finding.filename, evidence_span(evidence, finding))
         return {"physicalLocation": place, "message": {"text": _plain(evidence.message)}}
 
     def _fix(self, fix: Fix, filename: Path) -> dict[str, Any]:
@@ -133,6 +137,8 @@ class _Run:
 
     def _context(self, finding: Finding) -> dict[str, Any]:
         """The code around a finding, for readers who do not have the file."""
+        if finding.cells is not None:  # that would not be what stands in the file
+            return {}
         source = self._report.sources(finding.filename)
         rows = [row for row in rows_shown(source, finding.span) if row]
         if not rows or max(rows) - min(rows) > _LONGEST:
@@ -189,9 +195,13 @@ def _message(finding: Finding) -> str:
     parts = [_plain(finding.message)]
     if finding.measured is not None:
         parts.append(f"Measured: {_plain(finding.measured.sentence)}")
-    if finding.fix is not None and (finding.fix.applicability is Applicability.HINT or not finding.fix.edits):
+    if finding.fix is not None and not _is_applicable(finding.fix):
         parts.append(f"Help: {_plain(finding.fix.message)}")
     return ". ".join(part.rstrip(".") for part in parts) + ("." if len(parts) > 1 else "")
+
+
+def _is_applicable(fix: Fix) -> bool:
+    return bool(fix.edits) and fix.applicability is not Applicability.HINT
 
 
 def _plain(text: str) -> str:
