@@ -55,6 +55,13 @@ def test_every_option(root: Path) -> None:
     assert settings.rules_for(str(root / "setup.py")) == {"TML000", "TML201"}
 
 
+@pytest.mark.parametrize("folder", ["/tmp/elsewhere", "../beside", "a/../../beside", "."])
+def test_configured_folders_are_written_to_only_within_the_project(root: Path, folder: str) -> None:
+    (root / ".torchmemlint.toml").write_text(f'cache-dir = "{folder}"\n')
+    with pytest.raises(ConfigError, match="`cache-dir` leads out of"):
+        Resolver(root).settings_for(root)
+
+
 def test_defaults(root: Path) -> None:
     settings = Resolver(root, isolated=True).settings_for(root)
     assert settings.source is None

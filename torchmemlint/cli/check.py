@@ -100,7 +100,12 @@ class Output:
 @click.option("--no-baseline", is_flag=True, help="Report also what is in a baseline.")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
 @click.option("--show-settings", is_flag=True, help="Show the settings for the (first) file.")
-@click.option("--no-cache", "-n", is_flag=True, help="Do not use results of earlier runs.")
+@click.option("--no-cache", "-n", is_flag=True, help="Neither use results of earlier runs nor keep this one's.")
+@click.option(
+    "--cache-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep results here.  [default: the user's cache directory]",
+)
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Use at most so many processes.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours.")
 @click.option("--quiet", "-q", is_flag=True, help="Show findings and nothing else.")
@@ -138,6 +143,7 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
     fixes = options["fix"] or options["fix_only"]
     fixing = Fixing.PREVIEW if options["diff"] else Fixing.WRITE if fixes else Fixing.NONE
     request = Request((), resolver, fixing, options["unsafe_fixes"], options["jobs"])
+    request = replace(request, use_cache=not options["no_cache"], cache_dir=options["cache_dir"])
     if "-" in paths:
         if len(paths) > 1:
             raise click.UsageError("`-` (standard input) cannot be combined with other paths.")

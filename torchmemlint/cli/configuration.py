@@ -14,6 +14,7 @@ from torchmemlint.config.options import ignores_by_pattern
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.config.selection import Selection, expand
 from torchmemlint.config.settings import Settings
+from torchmemlint.engine.cache.store import default_folder
 from torchmemlint.findings import Severity
 
 
@@ -74,7 +75,7 @@ def settings_lines(settings: Settings) -> list[str]:
         f"exclude = {_list(exclude)}",
         f"extend-exclude = {_list(settings.extend_exclude)}",
         f"respect-gitignore = {str(settings.respect_gitignore).lower()}",
-        f'cache-dir = "{settings.cache_dir or settings.root / ".torchmemlint_cache"}"',
+        f'cache-dir = "{settings.cache_dir or default_folder()}"',
         f'measurements = "{settings.measurements_file}"',
         f'baseline = "{settings.baseline_file}"',
         f'target-torch = "{settings.target_torch}"' if settings.target_torch else "target-torch = the newest release",

@@ -19,6 +19,8 @@ def lines(report: RunReport, seconds: float, root: Path, level: int) -> Iterator
     """The lines of `-v` (level 1) or `-vv`."""
     passed_over = f"{report.files_skipped} more never mention torch"
     yield f"checked {_files(report.files_checked)}, {passed_over}, in {seconds:.2f} s"
+    if report.from_cache:
+        yield f"of {_files(report.from_cache)} the result of an earlier run still holds"
     context = report.context
     if not context:
         yield "parsed no other files for context"

@@ -190,9 +190,10 @@ OPTIONS = (
     Option(
         "cache-dir",
         "path",
-        '".torchmemlint_cache"',
-        "Where results are kept between runs, relative to the configuration's directory.",
-        'cache-dir = "~/.cache/torchmemlint"',
+        "the user's cache directory",
+        "Where results are kept between runs: a directory below the configuration's. For any other place there are "
+        "`--cache-dir` and the environment variable `TORCHMEMLINT_CACHE_DIR`; `--no-cache` keeps and uses none.",
+        'cache-dir = ".torchmemlint_cache"',
         string,
     ),
     Option(

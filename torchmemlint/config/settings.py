@@ -103,12 +103,21 @@ def resolve(layer: Layer, root: Path, source: Path | None, command_line: Sequenc
         exclude=layer.exclude,
         extend_exclude=layer.extend_exclude or (),
         respect_gitignore=layer.respect_gitignore is not False,
-        cache_dir=root / Path(layer.cache_dir).expanduser() if layer.cache_dir else None,
+        cache_dir=_below(layer.cache_dir, root, source) if layer.cache_dir else None,
         measurements=root / Path(layer.measurements).expanduser() if layer.measurements else None,
         baseline=root / Path(layer.baseline).expanduser() if layer.baseline else None,
         target_torch=layer.target_torch or oldest_torch(root),
         contracts=layer.contracts or (),
     )
+
+
+def _below(folder: str, root: Path, source: Path | None) -> Path:
+    """A configured folder that is written to: whose code is checked has no say in what lies elsewhere."""
+    path = Path(os.path.normpath(root / folder))
+    if not path.is_relative_to(root) or path == root:
+        where = "`--cache-dir` and TORCHMEMLINT_CACHE_DIR may name another place"
+        raise ConfigError(f"{source or 'command line'}: `cache-dir` leads out of {root}: {where}")
+    return path
 
 
 def relative(path: str, root: Path) -> str:

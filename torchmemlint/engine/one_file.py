@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchmemlint.config.contracts import Framework
+from torchmemlint.engine.cache.snapshot import digest_of
 from torchmemlint.engine.run import FixedFile
 from torchmemlint.findings import ContextFile, Finding, Position, Severity, Span
 from torchmemlint.source.decoding import SourceText, UnreadableFile, read
@@ -21,6 +22,7 @@ from torchmemlint.source.suppressions import Catalogue
 if TYPE_CHECKING:
     from torchmemlint.baseline import Entry
     from torchmemlint.fixes.apply import FixResult
+    from torchmemlint.flow.needs import Needs
     from torchmemlint.flow.project import Project
     from torchmemlint.source.notebook import NotebookText
 
@@ -61,6 +63,9 @@ class FileResult:
     error: str | None = None  # one line, if the linter failed on it
     details: str | None = None  # the traceback of that failure
     context: tuple[ContextFile, ...] = ()  # files that this one was the first to need for context
+    digest: str | None = None  # of what was read, where the result may be kept
+    needs: Needs | None = None  # what it rests on besides the file
+    from_cache: bool = False  # an earlier run's
 
     @property
     def problem(self) -> str:
@@ -75,7 +80,8 @@ def check_file(path: Path, profile: Profile) -> FileResult:
             data = read(path)
         except UnreadableFile as problem:
             return FileResult(path, tuple(_unreadable(path, problem, profile)))
-        return check_bytes(data, path, profile)
+        result = check_bytes(data, path, profile)
+        return replace(result, digest=digest_of(data), needs=_needs(path, profile) if not result.skipped else None)
     except Exception as error:  # noqa: BLE001 (one file's failure must not end the run; it is reported)
         return failed(path, error)
 
@@ -194,6 +200,12 @@ def _context(profile: Profile) -> tuple[ContextFile, ...]:
     from torchmemlint.engine import context
 
     return context.project(profile.root, profile.contracts).news() if profile.root is not None else ()
+
+
+def _needs(path: Path, profile: Profile) -> Needs | None:
+    from torchmemlint.engine import context
+
+    return context.project(profile.root, profile.contracts).needs(path) if profile.root is not None else None
 
 
 def is_relevant(data: bytes, additions: tuple[Framework, ...] = ()) -> bool:

@@ -67,5 +67,6 @@ class RunReport:
     fails: Callable[[Finding], bool] = _is_no_advice  # is a finding one of them?
     errors: tuple[str, ...] = ()  # internal errors, one line each, for the error stream: exit code 2
     context: tuple[ContextFile, ...] = ()  # files that were parsed for context only, in the order of their names
+    from_cache: int = 0  # files of which an earlier run's result was taken
     tracebacks: tuple[str, ...] = ()  # of these errors, where there are any
     left_out: tuple[LeftOut, ...] = ()  # what is known and not reported

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.config.settings import Settings
 from torchmemlint.engine import context
+from torchmemlint.engine.cache.kept import Kept
 from torchmemlint.engine.one_file import FileResult, Fixing, Profile, check_bytes, failed
 from torchmemlint.engine.pool import Task, check_all, workers_for
 from torchmemlint.engine.run import RunReport
@@ -32,24 +33,32 @@ class Request:
     fixing: Fixing = Fixing.NONE
     unsafe: bool = False
     jobs: int | None = None  # at most so many processes; None: as many as there are CPUs
+    use_cache: bool = False  # are results of earlier runs used, and those of this one kept?
+    cache_dir: Path | None = None  # where, whatever the settings say
     sieve: Sieve | None = None  # chooses what is reported, and mended; None: all that is found
 
 
 def run(request: Request, progress: Callable[[int], None] = lambda done: None) -> RunReport:
     """Check the files of the request. Raises `ConfigError` before anything is checked."""
     context.forget()
-    if request.sieve is None:
-        return _report(_check(_plan(request), request, progress), request, {})
-    results = _check(_plan(replace(request, fixing=Fixing.NONE)), request, progress)
+    with Kept(request.resolver.settings_for, request.cache_dir, enabled=request.use_cache) as kept:
+        check = partial(_check, jobs=request.jobs, kept=kept)
+        if request.sieve is None:
+            report = _report(check(_plan(request), progress), request, {})
+        else:
+            results = check(_plan(replace(request, fixing=Fixing.NONE)), progress)
+            report = _sifted(results, request, {}, lambda wanted: check(wanted, lambda done: None))
+    return replace(report, notices=(*report.notices, *kept.complaints))
 
-    def fix(wanted: _Plan) -> list[FileResult]:
-        return _check(wanted, request, lambda done: None)
 
-    return _sifted(results, request, {}, fix)
-
-
-def _check(plan: _Plan, request: Request, progress: Callable[[int], None]) -> list[FileResult]:
-    return list(check_all(plan.tasks, plan.profiles, workers_for(plan.tasks, request.jobs), progress))
+def _check(plan: _Plan, progress: Callable[[int], None], jobs: int | None, kept: Kept) -> list[FileResult]:
+    profiles = [plan.profiles[task.profile] for task in plan.tasks]
+    known = kept.find([(task.path, profile) for task, profile in zip(plan.tasks, profiles, strict=True)])
+    tasks = [task for number, task in enumerate(plan.tasks) if number not in known]
+    fresh = check_all(tasks, plan.profiles, workers_for(tasks, jobs), lambda done: progress(len(known) + done))
+    kept.keep((result, plan.profiles[task.profile]) for result, task in zip(fresh, tasks, strict=True))
+    rest = iter(fresh)
+    return [known[number] if number in known else next(rest) for number in range(len(plan.tasks))]
 
 
 def run_bytes(data: bytes, path: Path, request: Request) -> RunReport:
@@ -164,6 +173,7 @@ def _report(results: Sequence[FileResult], request: Request, at_hand: dict[Path,
         findings=findings,
         files_checked=sum(not result.skipped and result.error is None for result in results),
         files_skipped=sum(result.skipped for result in results),
+        from_cache=sum(result.from_cache for result in results),
         fixed=fixed,
         sources=_Sources({one.filename: one.after if one.shown is None else one.shown for one in fixed}, at_hand),
         notices=notices,

@@ -50,8 +50,9 @@ class Callers:
             return False
         own = function.program.source.path
         if function.cls is None:
-            mentioning = project.texts.mentioning(function.name) or {}
-            return any(path != own for path in _importing(project, own) if path in mentioning)
+            by = self._main.source.path
+            mentioning = project.mentioning(function.name, by) or {}
+            return any(path != own for path in _importing(project, own, by) if path in mentioning)
         others = (program for program in self._programs(function) or () if program.source.path != own)
         return any(self._is_call(site, function) for program in others for site in _mentions(program, function))
 
@@ -110,15 +111,15 @@ class Callers:
         project = self._main.project
         if project is None:
             return [own]
-        mentioning = project.texts.mentioning(function.name)
-        if mentioning is None or not project.texts.holds(own.source.path):
+        mentioning = project.mentioning(function.name, self._main.source.path)
+        if mentioning is None or not project.holds(own.source.path):
             return None
         others = [path for path in mentioning if path not in (own.source.path, self._main.source.path)]
-        defining = project.texts.mentioning(f"def {function.name}") or {}
+        defining = project.mentioning(f"def {function.name}", self._main.source.path) or {}
         # A file that only defines a namesake mentions it as often as it defines it.
         others = [path for path in others if mentioning[path] > defining.get(path, 0)]
         if len(others) > MAX_FILES and function.cls is None:
-            importing = _importing(project, own.source.path)
+            importing = _importing(project, own.source.path, self._main.source.path)
             others = [path for path in others if path in importing]
         if len(others) > MAX_FILES:
             return None
@@ -135,7 +136,9 @@ class Callers:
 
     def _is_only_definition(self, function: Function) -> bool:
         project = self._main.project
-        defining = project.texts.mentioning(f"def {function.name}") if project is not None else None
+        if project is None:
+            return False
+        defining = project.mentioning(f"def {function.name}", self._main.source.path)
         return defining is not None and sum(defining.values()) == 1
 
     def _is_call(self, site: CallSite, function: Function) -> bool | None:
@@ -173,11 +176,11 @@ class Callers:
         return any(project.leads_to(star, program.source.path, target, function.name) for star in stars)
 
 
-def _importing(project: Project, path: Path) -> set[Path]:
+def _importing(project: Project, path: Path, by: Path) -> set[Path]:
     """The files whose text imports a module of this file's name: `from .model import step`, `import net.model as m`."""
     name = path.parent.name if path.stem == "__init__" else path.stem
     phrases = (f"{name} import", f"import {name}", f"{name} as")
-    return {found for phrase in phrases for found in project.texts.mentioning(phrase) or ()}
+    return {found for phrase in phrases for found in project.mentioning(phrase, by) or ()}
 
 
 def _mentions(program: Program, function: Function) -> Iterator[CallSite]:

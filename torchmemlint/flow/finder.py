@@ -20,17 +20,24 @@ class Finder:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._names: dict[str, frozenset[str]] = {}  # of folders
-        self._places: dict[tuple[str, Path], Place | None] = {}
+        self._places: dict[tuple[str, Path], tuple[Place | None, frozenset[Path]]] = {}
+        self._looked_for: set[Path] = set()  # by the running search
 
-    def place(self, qualified: str, path: Path) -> Place | None:
-        """The file that a dotted name, as imported by the file `path`, leads to."""
+    def place(self, qualified: str, path: Path) -> tuple[Place | None, frozenset[Path]]:
+        """The file that a dotted name, as imported by the file `path`, leads to; and what was looked for on the way."""
         key = (qualified, path.parent)
         if key not in self._places:
+            self._looked_for = set()
             try:
-                self._places[key] = self._find(qualified, path)
+                place = self._find(qualified, path)
             except OSError:  # a folder that may be listed and not entered
-                self._places[key] = None
+                place = None
+            self._places[key] = place, frozenset(self._looked_for)
         return self._places[key]
+
+    def is_package(self, folder: Path) -> bool:
+        """Has a folder an `__init__.py`?"""
+        return self._has(folder, "__init__.py")
 
     def _find(self, qualified: str, path: Path) -> Place | None:
         level = len(qualified) - len(qualified.lstrip("."))
@@ -53,34 +60,35 @@ class Finder:
     def _module(self, folder: Path, parts: list[str], *, inside: bool = False) -> Place | None:
         """The file of a name below a folder; `inside`: of a name in the folder's own package."""
         for index, part in enumerate(parts):
-            names = self._listing(folder)
-            if part in names and "__init__.py" in self._listing(folder / part):
+            if self._has(folder, part) and self.is_package(folder / part):
                 folder = folder / part
-            elif f"{part}.py" in names:
+            elif self._has(folder, f"{part}.py"):
                 return folder / f"{part}.py", ".".join(parts[index + 1 :])
-            elif part in names and (folder / part).is_dir():
+            elif self._has(folder, part) and (folder / part).is_dir():
                 folder = folder / part  # a namespace package
-            elif (inside or index) and "__init__.py" in names:
+            elif (inside or index) and self.is_package(folder):
                 return folder / "__init__.py", ".".join(parts[index:])
             else:
                 return None
-        return (folder / "__init__.py", "") if "__init__.py" in self._listing(folder) else None
+        return (folder / "__init__.py", "") if self.is_package(folder) else None
 
     def _is_regular(self, folder: Path, name: str) -> bool:
         """Is it a module or a package with an `__init__.py`?"""
-        return f"{name}.py" in self._listing(folder) or "__init__.py" in self._listing(folder / name)
+        return self._has(folder, f"{name}.py") or self.is_package(folder / name)
 
     def _search_path(self, path: Path) -> Iterator[Path]:
         above = path.parent
-        while "__init__.py" in self._listing(above) and above != above.parent:
+        while self.is_package(above) and above != above.parent:
             above = above.parent
         yield from dict.fromkeys((above, self.root, self.root / "src", path.parent))
 
-    def _listing(self, folder: Path) -> frozenset[str]:
+    def _has(self, folder: Path, name: str) -> bool:
+        """Is there such a name in a folder?"""
+        self._looked_for.add(folder / name)
         key = str(folder)
         if key not in self._names:
             try:
                 self._names[key] = frozenset(entry.name for entry in os.scandir(folder))
             except OSError:
                 self._names[key] = frozenset()
-        return self._names[key]
+        return name in self._names[key]

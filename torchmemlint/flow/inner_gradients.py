@@ -46,22 +46,13 @@ def of_some_model(program: Program) -> bool:
     project = program.project
     if _of_local_model(program) or any(_is_model(cls) for cls in _modules(program)):
         return True
-    package = _package(program.source.path)
-    if project is None or package is None:
+    if project is None:
         return False
-    if project.differentiating is None:
-        project.differentiating = frozenset(_found_in(program))
-    return package in project.differentiating
-
-
-def _package(path: Path) -> Path | None:
-    """The folder of the outermost package that a file is in."""
-    found: Path | None = None
-    for folder in path.parents:
-        if not (folder / "__init__.py").is_file():
-            break
-        found = folder
-    return found
+    path = program.source.path
+    package = project.package(path, path)
+    if package is None:
+        return False
+    return package in project.once("packages with models that differentiate", path, lambda: _found_in(program))
 
 
 def _of_local_model(program: Program) -> bool:
@@ -90,26 +81,28 @@ def _is_forward(node: ast.stmt) -> bool:
     return isinstance(node, ast.FunctionDef) and node.name == "forward"
 
 
-def _found_in(program: Program) -> Iterator[Path]:
-    """The packages of a project that have such a module."""
-    project = program.project
+def _found_in(program: Program) -> set[Path]:
+    """The packages of the project around a file that have such a module."""
+    project, by = program.project, program.source.path
     assert project is not None
+    packages: set[Path] = set()
     helpers: set[str] = set()
     looked_at: set[Path] = set()
     for phrases in (_SPELLINGS, helpers):
         for phrase in sorted(phrases):
-            for path in sorted(project.texts.mentioning(phrase) or ()):
+            for path in sorted(project.mentioning(phrase, by) or ()):
                 if path in looked_at or len(looked_at) >= _FILES:
                     continue
                 looked_at.add(path)
-                found = project.program(path, Lead.CALLER, phrase, program.source.path)
+                found = project.program(path, Lead.CALLER, phrase, by)
                 if found is None or found.is_test:
                     continue
-                package = _package(path)
+                package = project.package(path, by)
                 if package is not None and any(_is_model(cls) for cls in _modules(found)):
-                    yield package
+                    packages.add(package)
                 if phrases is _SPELLINGS:
                     helpers |= {function.name for function in _functions(found) if _takes_own_gradient(function)}
+    return packages
 
 
 def _is_model(cls: ClassInfo) -> bool:

@@ -50,7 +50,7 @@ def _spoken_of(facts: FileFacts) -> bool:
     if project is None:
         return False
     for word in _IN_PROJECT:
-        files = project.texts.mentioning(word)
+        files = project.mentioning(word, facts.path)
         if files is None or files:
             return True
     return False

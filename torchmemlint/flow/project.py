@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from torchmemlint.findings import ContextFile, Lead
-from torchmemlint.flow.finder import Finder
+from torchmemlint.flow.finder import Finder, Place
+from torchmemlint.flow.needs import Ledger, Needs
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.texts import Texts
 from torchmemlint.knowledge.contracts import Contracts, contracts
@@ -23,6 +25,8 @@ MAX_BYTES = 2_000_000  # of source that is kept in memory from one analysed file
 MAX_FILE = 1_000_000  # bytes; longer files are tables or generated, and are not read for context
 MAX_HOPS = 8  # re-exports followed
 MAX_STARS = 60  # files looked at for one name by way of `from module import *`
+
+T = TypeVar("T")
 
 
 class Files:
@@ -50,46 +54,99 @@ class Project:
         self.contracts = promised or contracts()
         self.ids = itertools.count(1)  # identities of objects, over all files
         self.read: dict[Path, ContextFile] = {}  # files parsed for context, ever, and what led to each
-        self.texts = self.files.texts
-        self.differentiating: frozenset[Path] | None = None  # packages with models that do; None: not asked
+        self._texts = self.files.texts
         self._reported = 0  # of `read`
+        self._ledger = Ledger()
+        self._found_once: dict[str, object] = {}
         self._finder = self.files.finder
         self._programs: dict[Path, Program | None] = {}
         self._definitions: dict[tuple[str, Path], Function | ClassInfo | None] = {}
 
     def definition(self, qualified: str, path: Path, lead: Lead = Lead.IMPORT) -> Function | ClassInfo | None:
         """The function or class of the project that a dotted name, as imported by the file `path`, stands for."""
-        return self._definition(qualified, path, lead, 0, itertools.count(1))
+        with self._ledger.of_file(path):
+            return self._definition(qualified, path, lead, 0, itertools.count(1))
 
     def starred(self, program: Program, name: str, lead: Lead) -> Function | ClassInfo | None:
         """What a file has under a name by way of its star imports."""
-        return self._starred(program, name, lead, 0, itertools.count(1))
+        with self._ledger.of_file(program.source.path):
+            return self._starred(program, name, lead, 0, itertools.count(1))
 
     def leads_to(self, qualified: str, path: Path, file: Path, name: str) -> bool:
         """Does a dotted name, as imported by the file `path`, stand for what `file` defines as `name`?
 
         Unlike `definition`, this does not parse `file`.
         """
+        with self._ledger.of_file(path):
+            return self._leads_to(qualified, path, file, name)
+
+    def _leads_to(self, qualified: str, path: Path, file: Path, name: str) -> bool:
         for _ in range(MAX_HOPS):
-            place = self._finder.place(qualified, path)
+            place = self._place(qualified, path)
             if place is None or not place[1]:
                 return False
             if place[0] == file:
                 return place[1] == name
-            program = self.program(place[0], Lead.CALLER, qualified, path)
+            program = self._program(place[0], Lead.CALLER, qualified, path)
             if program is None or program.defines(place[1]):
                 return False
             forwarded = _forwarded(program, place[1])
             if forwarded is None:
                 return any(
-                    self._finder.place(_join(module, place[1]), place[0]) == (file, name)
-                    for module in program.star_imports
+                    self._place(_join(module, place[1]), place[0]) == (file, name) for module in program.star_imports
                 )
             qualified, path = forwarded, place[0]
         return False
 
     def program(self, path: Path, lead: Lead, name: str, by: Path) -> Program | None:
         """The functions and classes of a file; None where it cannot be read. `name` in the file `by` led to it."""
+        with self._ledger.by(by):
+            return self._program(path, lead, name, by)
+
+    def mentioning(self, phrase: str, by: Path) -> dict[Path, int] | None:
+        """As `Texts.mentioning`, asked on behalf of the file `by`."""
+        with self._ledger.by(by):
+            self._ledger.searched(phrase)
+        return self._texts.mentioning(phrase)
+
+    def holds(self, path: Path) -> bool:
+        """As `Texts.holds`: is this one of the files that are searched?"""
+        return self._texts.holds(path)
+
+    def package(self, path: Path, by: Path) -> Path | None:
+        """The folder of the outermost package that a file is in, asked on behalf of the file `by`."""
+        with self._ledger.by(by):
+            found: Path | None = None
+            for folder in path.parents:
+                self._ledger.sought(frozenset({folder / "__init__.py"}))
+                if not self._finder.is_package(folder):
+                    break
+                found = folder
+        return found
+
+    def once(self, question: str, by: Path, find: Callable[[], T]) -> T:
+        """The answer to a question about the whole project, found when the file `by` is the first to ask it."""
+        key = (question, self.root)
+        with self._ledger.of_file(by):
+            if question in self._found_once:
+                self._ledger.asked(key)
+            else:
+                with self._ledger.asking(key):
+                    self._found_once[question] = find()
+        found: T = self._found_once[question]  # type: ignore[assignment]
+        return found
+
+    def needs(self, path: Path) -> Needs:
+        """What the analyses of a file have rested on, besides the file."""
+        return self._ledger.needs(path)
+
+    def _place(self, qualified: str, path: Path) -> Place | None:
+        place, sought = self._finder.place(qualified, path)
+        self._ledger.sought(sought)
+        return place
+
+    def _program(self, path: Path, lead: Lead, name: str, by: Path) -> Program | None:
+        self._ledger.read(path)
         if path in self._programs:
             return self._programs[path]
         self.read.setdefault(path, ContextFile(path, lead, name, by))
@@ -126,19 +183,22 @@ class Project:
     def _definition(
         self, qualified: str, path: Path, lead: Lead, hops: int, looked_at: Iterator[int]
     ) -> Function | ClassInfo | None:
-        place = self._finder.place(qualified, path)
+        place = self._place(qualified, path)
         if place is None or hops > MAX_HOPS:
             return None
         file, name = place
         if not name or file == path:
             return None
         key = (name, file)
-        if key not in self._definitions:
-            self._definitions[key] = None  # for imports in a circle
-            program = self.program(file, lead, qualified, path)
+        if key in self._definitions:
+            self._ledger.asked(key)
+            return self._definitions[key]
+        self._definitions[key] = None  # for imports in a circle
+        with self._ledger.asking(key):
+            program = self._program(file, lead, qualified, path)
             found = self._defined(program, name, lead, hops, looked_at) if program is not None else None
-            self._definitions[key] = found
-        return self._definitions[key]
+        self._definitions[key] = found
+        return found
 
     def _defined(
         self, program: Program, name: str, lead: Lead, hops: int, looked_at: Iterator[int]
@@ -161,7 +221,7 @@ class Project:
             if next(looked_at) > MAX_STARS:
                 return None
             qualified = _join(module, name)
-            place = self._finder.place(qualified, file)
+            place = self._place(qualified, file)
             if place is not None and self._may_export(*place):
                 found = self._definition(qualified, file, lead, hops + 1, looked_at)
                 starred = self._programs.get(place[0])
@@ -171,6 +231,7 @@ class Project:
 
     def _may_export(self, file: Path, name: str) -> bool:
         """Does the text of a file allow `import *` to give the name? Parsing costs fifty times as much as this."""
+        self._ledger.read(file)
         if file in self._programs:
             return True
         try:

@@ -67,7 +67,7 @@ class Texts:
     def _read(self) -> None:
         parts: list[bytes] = []
         total = 0
-        names = _python_files(str(self.root))
+        names = python_files(str(self.root))
         for name in names or ():
             try:
                 with open(name, "rb") as stream:  # noqa: PTH123 (twice as fast as Path.read_bytes)
@@ -101,7 +101,7 @@ def _is_word(byte: int) -> bool:
     return byte == 95 or byte >= 128 or chr(byte).isalnum()
 
 
-def _python_files(root: str) -> list[str] | None:
+def python_files(root: str) -> list[str] | None:
     """All Python files in a fixed order, without those that no run would check; None where there are too many."""
     found: list[str] = []
     folders = [root]

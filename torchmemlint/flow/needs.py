@@ -1,0 +1,103 @@
+"""What the analysis of a file asks of the rest of its project: while the answers stay the same, so do its findings.
+
+A project's answers are kept from file to file, so an answer has to bring along what it rests on itself. That is taken
+down by question: what a dotted name stands for in a file, and all that a file asks for on its own account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+Question: TypeAlias = "tuple[str, Path]"  # a name and the file that is asked for it; "" for what a file asks itself
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What the findings of a file rest on, besides the file."""
+
+    files: frozenset[Path] = frozenset()  # that were read, or could not be
+    sought: frozenset[Path] = frozenset()  # of which was asked whether they are there
+    phrases: frozenset[str] = frozenset()  # that the whole project was searched for
+
+
+@dataclass(slots=True)
+class _Asked:
+    files: set[Path] = field(default_factory=set)
+    sought: set[Path] = field(default_factory=set)
+    phrases: set[str] = field(default_factory=set)
+    questions: set[Question] = field(default_factory=set)
+
+
+class Ledger:
+    """Takes down what every question of one project led to."""
+
+    def __init__(self) -> None:
+        self._asked: dict[Question, _Asked] = {}
+        self._open: list[_Asked] = []
+
+    @contextmanager
+    def asking(self, question: Question) -> Iterator[None]:
+        """What is taken down meanwhile belongs to this question, and this question to the one around it."""
+        if self._open:
+            self._open[-1].questions.add(question)
+        self._open.append(self._asked.setdefault(question, _Asked()))
+        try:
+            yield
+        finally:
+            self._open.pop()
+
+    @contextmanager
+    def of_file(self, path: Path) -> Iterator[None]:
+        """What is taken down meanwhile is asked on a file's own account, whatever else is being asked."""
+        outer, self._open = self._open, [self._asked.setdefault(("", path), _Asked())]
+        try:
+            yield
+        finally:
+            self._open = outer
+
+    def by(self, path: Path) -> AbstractContextManager[None]:
+        """What is taken down meanwhile belongs to the question that is being asked, else to the file."""
+        return nullcontext() if self._open else self.of_file(path)
+
+    def read(self, path: Path) -> None:
+        """A file's text is asked for."""
+        for asked in self._open[-1:]:
+            asked.files.add(path)
+
+    def sought(self, paths: frozenset[Path]) -> None:
+        """It is asked whether these are there."""
+        for asked in self._open[-1:]:
+            asked.sought |= paths
+
+    def searched(self, phrase: str) -> None:
+        """The project is searched for a phrase."""
+        for asked in self._open[-1:]:
+            asked.phrases.add(phrase)
+
+    def asked(self, question: Question) -> None:
+        """A question is asked that was answered before."""
+        for asked in self._open[-1:]:
+            asked.questions.add(question)
+
+    def needs(self, path: Path) -> Needs:
+        """All that a file's analysis rests on, by way of all that it led to."""
+        files: set[Path] = set()
+        sought: set[Path] = set()
+        phrases: set[str] = set()
+        pending: list[Question] = [("", path)]
+        seen = set(pending)
+        while pending:
+            asked = self._asked.get(pending.pop())
+            if asked is None:
+                continue
+            sought |= asked.sought
+            phrases |= asked.phrases
+            others = {("", file) for file in asked.files - files} | asked.questions
+            files |= asked.files
+            pending += others - seen
+            seen |= others
+        return Needs(frozenset(files - {path}), frozenset(sought), frozenset(phrases))
