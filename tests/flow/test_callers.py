@@ -405,7 +405,7 @@ def test_the_project_is_searched_only_where_something_would_be_reported(tmp_path
     project = Project(tmp_path)
     assert check(tmp_path, "pkg/evaluate.py", project) == []
     assert project.read == {}
-    assert not project.texts.was_read
+    assert not project.files.texts.was_read
 
 
 def test_only_files_that_mention_the_function_are_parsed(tmp_path: Path) -> None:
