@@ -75,9 +75,11 @@ def _statement(tree: ast.Module, span: Span) -> Span:
     """The smallest statement around a place."""
     best = span
     for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and node.lineno <= span.start.row <= (node.end_lineno or 0):
+        if isinstance(node, ast.stmt):
             start = Position(node.lineno, node.col_offset + 1)
-            best = Span(start, Position(node.end_lineno or 0, (node.end_col_offset or 0) + 1))
+            end = Position(node.end_lineno or 0, (node.end_col_offset or 0) + 1)
+            if start <= span.start < end:
+                best = Span(start, end)
     return best
 
 

@@ -198,7 +198,7 @@ def test_findings_move_with_the_text_around_an_edit() -> None:
     [
         ("loss\n", (1, 1), "loss  # torchmemlint: ignore[TML101]\n"),
         ("loss  # why\n", (1, 1), "loss  # why  # torchmemlint: ignore[TML101]\n"),
-        ("f(a,\n  b)\n", (1, 2), "f(a,\n  b)  # torchmemlint: ignore[TML101]\n"),
+        ("f(a,\n  b)\n", (1, 2), "f(a,  # torchmemlint: ignore[TML101]\n  b)\n"),
         ("x = \\\n  b\n", (1, 2), "x = \\\n  b  # torchmemlint: ignore[TML101]\n"),
         ('f("""\n""")\n', (1, 2), 'f("""\n""")  # torchmemlint: ignore[TML101]\n'),
         ("loss  # torchmemlint: ignore[TML201]\n", (1, 1), "loss  # torchmemlint: ignore[TML201, TML101]\n"),
@@ -206,7 +206,9 @@ def test_findings_move_with_the_text_around_an_edit() -> None:
     ],
 )
 def test_ignore_on_this_line(text: str, statement: tuple[int, int], after: str) -> None:
-    assert apply_edits(text, [ignore_line(finding(1, statement), text)]) == after
+    edit = ignore_line(finding(1, statement), text)
+    assert edit is not None
+    assert apply_edits(text, [edit]) == after
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ class Output:
     folds: bool  # advice, and what a rule repeats in a file
     diff: bool
     fix_only: bool
+    add_ignores: bool
     root: Path
 
 
@@ -55,7 +56,9 @@ class Output:
 @click.option("--per-file-ignores", multiple=True, metavar="PATTERN:CODE", help="Rules not to check in some files.")
 @click.option("--fix", is_flag=True, help="Apply the safe fixes.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also the fixes that may change results.")
-@click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@click.option("--diff", is_flag=True, help="Show what --fix (or --add-ignores) would change, and change nothing.")
+@click.option("--add-ignores", is_flag=True, help="Silence what is found by comments: `# torchmemlint: ignore[CODE]`.")
+@click.option("--reason", metavar="TEXT", help="With --add-ignores: what the comments give as the reason.")
 @click.option("--fix-only", is_flag=True, help="Apply fixes without reporting what is left. Implies --fix.")
 @click.option(
     "--output-format",
@@ -137,12 +140,12 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
         root=resolver.root,
         targets=_targets(options),
         **{name: options[name] for name in ("color", "quiet", "verbose")},
-        **{name: options[name] for name in ("statistics", "diff", "fix_only")},
+        **{name: options[name] for name in ("statistics", "diff", "fix_only", "add_ignores")},
         folds=not _wants_all(options, resolver),
     )
-    fixes = options["fix"] or options["fix_only"]
+    fixes = options["fix"] or options["fix_only"] or options["add_ignores"]
     fixing = Fixing.PREVIEW if options["diff"] else Fixing.WRITE if fixes else Fixing.NONE
-    request = Request((), resolver, fixing, options["unsafe_fixes"], options["jobs"])
+    request = Request((), resolver, fixing, options["unsafe_fixes"], options["jobs"], ignoring=_ignoring(options))
     request = replace(request, use_cache=not options["no_cache"], cache_dir=options["cache_dir"])
     if "-" in paths:
         if len(paths) > 1:
@@ -167,8 +170,8 @@ def _targets(options: dict[str, Any]) -> tuple[Target, ...]:
     found = targets(options["output_format"], options["output_file"])
     if options["statistics"] and (without := next((one.format for one in found if not one.format.counts), None)):
         raise click.UsageError(f"--statistics has no form for `{without.name}`.")
-    if (options["diff"] or options["fix_only"]) and len(found) > 1:
-        option = "--diff" if options["diff"] else "--fix-only"
+    if (options["diff"] or options["fix_only"] or options["add_ignores"]) and len(found) > 1:
+        option = "--diff" if options["diff"] else "--fix-only" if options["fix_only"] else "--add-ignores"
         raise click.UsageError(f"{option} makes no report: only one place for its output can be given.")
     return found
 
@@ -178,6 +181,20 @@ def _wants_all(options: dict[str, Any], resolver: Resolver) -> bool:
     if options["no_fold"] or options["select"] or options["extend_select"]:
         return True
     return resolver.settings_for(resolver.root).fail_on.rank == 0
+
+
+def _ignoring(options: dict[str, Any]) -> str | None:
+    """The reason that new comments give; None if there are to be no comments."""
+    reason: str | None = options["reason"]
+    if not options["add_ignores"]:
+        if reason is not None:
+            raise click.UsageError("--reason belongs to --add-ignores.")
+        return None
+    if options["fix"] or options["fix_only"]:
+        raise click.UsageError("--add-ignores silences what --fix would mend: give one of them.")
+    if reason is not None and ("#" in reason or not reason.isprintable()):
+        raise click.UsageError("--reason must be one line without `#`, which begins another comment.")
+    return (reason or "").strip()
 
 
 def _sieve(files: tuple[Path, ...], resolver: Resolver, options: dict[str, Any]) -> Sieve | None:
@@ -294,15 +311,16 @@ def _show(report: RunReport, output: Output, standard: TextIO) -> None:
         color = wants_color(output.color, stream) if stream is standard else output.color == "always"
         if output.diff:
             write_diff(report, stream, color=color, root=output.root)
-        elif not output.fix_only:
+        elif not output.fix_only and not (output.add_ignores and not report.findings):
             name = output_format.name
-            write(report, name, stream, color=color, root=output.root, statistics=output.statistics)
+            left = replace(report, fixed=()) if output.add_ignores else report
+            write(left, name, stream, color=color, root=output.root, statistics=output.statistics)
 
     deliver(output.targets, standard, show)
-    if (output.diff or output.fix_only) and not output.quiet:
+    if (output.diff or output.fix_only or output.add_ignores) and not output.quiet:
         fixed = sum(len(one.applied) for one in report.fixed)
-        verb = "Would fix" if output.diff else "Fixed"
-        click.echo(f"{verb} {fixed} problem{'' if fixed == 1 else 's'}.", err=True)
+        done, would = ("Ignored", "Would ignore") if output.add_ignores else ("Fixed", "Would fix")
+        click.echo(f"{would if output.diff else done} {fixed} problem{'' if fixed == 1 else 's'}.", err=True)
 
 
 def _exit_code(report: RunReport, output: Output, *, exit_zero: bool) -> int:

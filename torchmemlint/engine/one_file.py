@@ -50,6 +50,7 @@ class Profile:
     target_torch: str | None = None  # the oldest release that the code supports; None: the newest
     contracts: tuple[Framework, ...] = ()  # of frameworks, besides the linter's own
     spared: tuple[Entry, ...] = ()  # findings that are known: neither mended nor reported
+    ignoring: str | None = None  # silence findings by comments instead of mending them, and give this reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +115,18 @@ def check_decoded(source: SourceText, path: Path, profile: Profile) -> FileResul
 
 def _checked(source: SourceText | NotebookText, path: Path, profile: Profile, relevant: bool) -> FileResult:
     findings = _check(source.text, source, path, profile, relevant)
-    if profile.fixing is Fixing.NONE or not any(finding.fix is not None for finding in findings):
+    if not any(is_to_change(finding, profile) for finding in findings):
         result = FileResult(path, tuple(_placed(findings, source, path, profile, relevant)), skipped=not relevant)
     else:
         result = _fix(source, path, profile, findings, relevant)
     return replace(result, context=_context(profile)) if relevant else result
+
+
+def is_to_change(finding: Finding, profile: Profile) -> bool:
+    """Is the file perhaps to be changed because of this finding?"""
+    if profile.fixing is Fixing.NONE:
+        return False
+    return profile.ignoring is not None or finding.fix is not None
 
 
 def _check(text: str, source: SourceText | NotebookText, path: Path, profile: Profile, relevant: bool) -> list[Finding]:
@@ -223,6 +231,7 @@ def failed(path: Path, error: Exception) -> FileResult:
 def _fix(
     source: SourceText | NotebookText, path: Path, profile: Profile, findings: list[Finding], relevant: bool
 ) -> FileResult:
+    from torchmemlint.engine.ignores import ignore_all
     from torchmemlint.fixes.apply import fix_text
     from torchmemlint.fixes.write import write_atomically
 
@@ -232,7 +241,10 @@ def _fix(
     def placed(findings: Sequence[Finding], source: SourceText | NotebookText) -> tuple[Finding, ...]:
         return tuple(_placed(list(findings), source, path, profile, relevant))
 
-    result = fix_text(source.text, findings, recheck, unsafe=profile.unsafe)
+    if profile.ignoring is None:
+        result = fix_text(source.text, findings, recheck, unsafe=profile.unsafe)
+    else:
+        result = ignore_all(source.text, findings, recheck, profile.ignoring)
     if result.text == source.text:
         fixed = _fixed(path, result, source, source) if result.rolled_back else None
         return FileResult(path, placed(findings, source), not relevant, fixed)
@@ -242,7 +254,7 @@ def _fix(
             write_atomically(path, data)
     except (OSError, UnreadableFile) as problem:
         reason = problem.message if isinstance(problem, UnreadableFile) else problem.strerror or str(problem)
-        error = f"the fixed text cannot be written: {reason}"
+        error = f"the {'fixed text' if profile.ignoring is None else 'comments'} cannot be written: {reason}"
         return FileResult(path, placed(findings, source), not relevant, error=error)
     after = load(data, path)
     return FileResult(path, placed(result.findings, after), not relevant, _fixed(path, result, source, after))

@@ -12,11 +12,10 @@ from torchmemlint.config.resolver import Resolver
 from torchmemlint.config.settings import Settings
 from torchmemlint.engine import context
 from torchmemlint.engine.cache.kept import Kept
-from torchmemlint.engine.one_file import FileResult, Fixing, Profile, check_bytes, failed
+from torchmemlint.engine.one_file import FileResult, Fixing, Profile, check_bytes, failed, is_to_change
 from torchmemlint.engine.pool import Task, check_all, workers_for
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import ContextFile, Finding
-from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.source.decoding import UnreadableFile, lines_of, read
 from torchmemlint.source.loading import load
 
@@ -36,6 +35,7 @@ class Request:
     use_cache: bool = False  # are results of earlier runs used, and those of this one kept?
     cache_dir: Path | None = None  # where, whatever the settings say
     sieve: Sieve | None = None  # chooses what is reported, and mended; None: all that is found
+    ignoring: str | None = None  # see `Profile`
 
 
 def run(request: Request, progress: Callable[[int], None] = lambda done: None) -> RunReport:
@@ -72,11 +72,11 @@ def run_bytes(data: bytes, path: Path, request: Request) -> RunReport:
         except Exception as error:  # noqa: BLE001 (reported as an internal error, as for files)
             return failed(path, error)
 
-    profile = profile_for(request.resolver.settings_for(path.parent), path, fixing, request.unsafe)
+    preview = replace(request, fixing=fixing, files=(path,))
+    profile = _profile(path, preview)
     if request.sieve is None:
         return _report([check(profile)], request, at_hand)
     first = check(replace(profile, fixing=Fixing.NONE))
-    preview = replace(request, fixing=fixing, files=(path,))
     report = _sifted([first], preview, at_hand, lambda wanted: [check(one) for one in wanted.profiles])
     return replace(report, fixes_applied_to_disk=request.fixing is Fixing.WRITE)
 
@@ -114,14 +114,11 @@ def _second_plan(
 
     plan = _Plan()
     for result in before:
-        wanted = after[result.path].findings
-        if not any(eligible(finding, unsafe=request.unsafe) for finding in wanted):
+        wanted, profile = after[result.path].findings, _profile(result.path, request)
+        if not any(is_to_change(finding, profile) for finding in wanted):
             continue
         ids = {id(finding) for finding in wanted}
         others = [finding for finding in result.findings if id(finding) not in ids]
-        profile = profile_for(
-            request.resolver.settings_for(result.path.parent), result.path, request.fixing, request.unsafe
-        )
         plan.tasks.append(Task(result.path, len(plan.profiles), _size(result.path)))
         plan.profiles.append(replace(profile, spared=spared(result.path, others, sources)))
     return plan
@@ -137,12 +134,17 @@ def _plan(request: Request) -> _Plan:
     plan = _Plan()
     numbers: dict[Profile, int] = {}
     for path in request.files:
-        profile = profile_for(request.resolver.settings_for(path.parent), path, request.fixing, request.unsafe)
+        profile = _profile(path, request)
         if profile not in numbers:
             numbers[profile] = len(plan.profiles)
             plan.profiles.append(profile)
         plan.tasks.append(Task(path, numbers[profile], _size(path)))
     return plan
+
+
+def _profile(path: Path, request: Request) -> Profile:
+    settings = request.resolver.settings_for(path.parent)
+    return replace(profile_for(settings, path, request.fixing, request.unsafe), ignoring=request.ignoring)
 
 
 def _size(path: Path) -> int:

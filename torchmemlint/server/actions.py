@@ -100,8 +100,9 @@ class Actions:
                 title = f"Fix all {code} in this file"
                 yield _action(title, [diagnostic], {"do": "rule", "uri": uri, "code": code})
         for finding, diagnostic in here:
-            edit = comments.ignore_line(finding, checked.unit.text)
-            yield from self._ignore(f"Ignore {finding.code} on this line", edit, checked.unit, diagnostic)
+            line = comments.ignore_line(finding, checked.unit.text)
+            if line is not None:
+                yield from self._ignore(f"Ignore {finding.code} on this line", line, checked.unit, diagnostic)
         for code, diagnostic in codes.items():
             edit = comments.ignore_file(code, checked.unit.text)
             yield from self._ignore(f"Ignore {code} in this file", edit, checked.unit, diagnostic)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from torchmemlint.findings import Edit, Finding, Position, Span
 from torchmemlint.source.decoding import lines_of
-from torchmemlint.source.directives import Directive, Scope, find_directives
+from torchmemlint.source.directives import Scope, find_directives
+from torchmemlint.source.ignoring import ignoring
 
 _INTO = re.compile(r"#[ \t]*torchmemlint[ \t]*:[ \t]*ignore(?:-file)?[ \t]*\[(?P<codes>[^\]#]*)$")
 _NOQA_INTO = re.compile(r"#[ \t]*noqa[ \t]*:[ \t]*(?P<codes>[A-Za-z0-9, \t]*)$", re.IGNORECASE)
@@ -23,21 +24,9 @@ class Unfinished:
     others: frozenset[str]  # the codes that stand there already
 
 
-def ignore_line(finding: Finding, text: str) -> Edit:
-    """The edit that silences a finding where it stands: a comment on its statement's last line, or a code in one."""
-    rows = lines_of(text)
-    start, end = finding.statement.start.row, finding.statement.end.row
-    if finding.statement.end.column == 1 and end > start:
-        end -= 1  # it ends just after the line feed
-    for row in (start, end):
-        directive = _on_line(text, row)
-        if directive is not None and directive.codes:
-            last = directive.codes[-1].span.end
-            return Edit(Span(last, last), f", {finding.code}")
-    row = start if _may_end_in_a_comment(rows, start, end) else end
-    line = rows[row - 1] if row <= len(rows) else ""
-    place = Position(row, len(line.rstrip()) + 1)
-    return Edit(Span(place, Position(row, len(line) + 1)), f"  # torchmemlint: ignore[{finding.code}]")
+def ignore_line(finding: Finding, text: str) -> Edit | None:
+    """The edit that silences a finding where it stands; None where no comment can."""
+    return next(iter(ignoring((finding,), text).edits), None)
 
 
 def ignore_file(code: str, text: str) -> Edit:
@@ -72,17 +61,3 @@ def code_at(line: str, column: int) -> tuple[str, int, int] | None:
         if 0 <= comment < match.start() and match.start() <= column <= match.end():
             return match.group(), match.start(), match.end()
     return None
-
-
-def _on_line(text: str, row: int) -> Directive | None:
-    for directive in find_directives(text, (row,)):
-        if directive.row == row and directive.scope is Scope.LINE:
-            return directive
-    return None
-
-
-def _may_end_in_a_comment(rows: list[str], start: int, end: int) -> bool:
-    """Is the statement's first line its only one? Longer ones may end in the middle of a string or after a backslash,
-    where a comment would be none; their last line is the statement's end.
-    """
-    return start == end and not rows[start - 1].rstrip().endswith("\\") if start <= len(rows) else False

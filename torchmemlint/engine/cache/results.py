@@ -22,7 +22,7 @@ import torchmemlint
 from torchmemlint.engine.cache.codec import dump, load
 from torchmemlint.engine.cache.snapshot import Snapshot
 from torchmemlint.engine.cache.store import Row, Store, StoreError, bound_all, store_path
-from torchmemlint.engine.one_file import FileResult, Fixing, Profile
+from torchmemlint.engine.one_file import FileResult, Profile, is_to_change
 from torchmemlint.findings import Finding
 from torchmemlint.flow.needs import Needs
 
@@ -55,7 +55,7 @@ class Results:
             skipped = load(bool, row.result["skipped"])
         except (TypeError, ValueError, KeyError, AttributeError):  # written by another hand
             return None
-        if profile.fixing is not Fixing.NONE and any(finding.fix is not None for finding in findings):
+        if any(is_to_change(finding, profile) for finding in findings):
             return None
         self._used.append((row.path, circumstances))
         return FileResult(path, findings, skipped, from_cache=True)
