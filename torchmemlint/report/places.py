@@ -11,6 +11,7 @@ from typing import TextIO
 from torchmemlint.findings import Evidence, Finding, Position, Span
 from torchmemlint.fixes.eligibility import eligible
 
+_FILES = 2  # other files that a line names
 DOCUMENTATION = "https://torchmemlint.readthedocs.io/rules/"
 
 
@@ -157,3 +158,16 @@ def emit(stream: TextIO, text: str) -> None:
             .decode(encoding)
         )
     stream.write(text)
+
+
+def asides(finding: Finding, root: Path) -> list[str]:
+    """What follows the message where evidence is not shown: `(measured: +48.0 MiB per step)`, what an earlier run told,
+    and `(see meters.py:8)`, where in each other file the evidence begins.
+    """
+    told = [f"(measured: {finding.measured.brief})"] if finding.measured is not None else []
+    places: dict[Path, str] = {}
+    for evidence in finding.evidence:
+        filename = elsewhere(evidence, finding, root)
+        if filename is not None:
+            places.setdefault(filename, shown_place(filename, evidence.span.start.row, root))
+    return [*told, f"(see {', '.join(list(places.values())[:_FILES])})"] if places else told
