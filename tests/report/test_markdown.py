@@ -63,7 +63,7 @@ def test_all_of_it() -> None:
         "src/train.py:9:9",
         "TML101 graph-accumulation",
         "error",
-        accumulation().message.replace("`", ""),
+        accumulation().message.replace("`", "") + " (see src/meter.py:3)",
     ]
 
 
