@@ -74,6 +74,7 @@ def check_source(
     select: Iterable[str] | None = None,
     extend_select: Iterable[str] = (),
     ignore: Iterable[str] = (),
+    extend: Iterable[PathLike] = (),
     target_torch: str | None = None,
     settings: Mapping[str, object] | None = None,
     config: PathLike | None = None,
@@ -87,8 +88,9 @@ def check_source(
     `isolated` leaves all configuration files out.
 
     `select`, `extend_select` and `ignore` hold rule selectors (codes, prefixes, names or `"ALL"`) and win over the
-    configuration, as the options of that name do. `target_torch` is the oldest release of torch that the code supports,
-    such as `"2.4"`. `settings` is a table with any other keys of `[tool.torchmemlint]`.
+    configuration, as the options of that name do. `extend` brings rules of your own: names of modules, and paths of
+    files or folders; those of installed plugins are there without it. `target_torch` is the oldest release of torch
+    that the code supports, such as `"2.4"`. `settings` is a table with any other keys of `[tool.torchmemlint]`.
 
     Bytes are decoded as Python decodes a source file; in a string, an encoding declaration has no effect. Text that
     cannot be read or parsed is no exception but a finding (TML000), and findings that comments suppress are left out.
@@ -98,7 +100,7 @@ def check_source(
     """
     with _their_turn():
         resolver = _resolver(
-            select, extend_select, ignore, target_torch, settings, config, isolated, alone=path is None
+            select, extend_select, ignore, extend, target_torch, settings, config, isolated, alone=path is None
         )
         return list(_result(source, path, resolver).findings)
 
@@ -111,6 +113,7 @@ def fix_source(
     select: Iterable[str] | None = None,
     extend_select: Iterable[str] = (),
     ignore: Iterable[str] = (),
+    extend: Iterable[PathLike] = (),
     target_torch: str | None = None,
     settings: Mapping[str, object] | None = None,
     config: PathLike | None = None,
@@ -129,7 +132,7 @@ def fix_source(
 
     with _their_turn():
         resolver = _resolver(
-            select, extend_select, ignore, target_torch, settings, config, isolated, alone=path is None
+            select, extend_select, ignore, extend, target_torch, settings, config, isolated, alone=path is None
         )
         result = _result(source, path, resolver, Fixing.PREVIEW, unsafe=unsafe)
         fixed = result.fixed
@@ -150,6 +153,7 @@ def check_paths(
     select: Iterable[str] | None = None,
     extend_select: Iterable[str] = (),
     ignore: Iterable[str] = (),
+    extend: Iterable[PathLike] = (),
     target_torch: str | None = None,
     settings: Mapping[str, object] | None = None,
     config: PathLike | None = None,
@@ -175,8 +179,10 @@ def check_paths(
         raise ValueError(f"jobs: expected a number from 1 on, or None, found {jobs}")
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     with _their_turn():
-        resolver = _resolver(select, extend_select, ignore, target_torch, settings, config, isolated)
+        resolver = _resolver(select, extend_select, ignore, extend, target_torch, settings, config, isolated)
         found = discover([Path(path) for path in given], resolver.settings_for)
+        if not found.files:
+            resolver.settings_for(Path.cwd())  # says what is wrong with the arguments, which nobody else has read
         report = run(Request(found.files, resolver, jobs=jobs))
     for notice in (*found.notices, *report.notices):
         warnings.warn(notice, stacklevel=2)
@@ -199,6 +205,7 @@ def _resolver(
     select: Iterable[str] | None,
     extend_select: Iterable[str],
     ignore: Iterable[str],
+    extend: Iterable[PathLike],
     target_torch: str | None,
     settings: Mapping[str, object] | None,
     config: PathLike | None,
@@ -207,17 +214,21 @@ def _resolver(
     alone: bool = False,
 ) -> Resolver:
     """The settings that the arguments of the API ask for; `alone`: of a text that lies nowhere."""
-    from torchmemlint.config.layers import override, read_layer
+    from torchmemlint.config.layers import Layer, override, read_layer
     from torchmemlint.config.resolver import Resolver
     from torchmemlint.config.selection import Selection
+    from torchmemlint.rules.extensions import extension_of
 
-    layer = read_layer(settings or {}, "settings")
+    if isinstance(extend, str | os.PathLike):
+        raise ConfigError(f"extend: expected a list of modules and paths, found {extend!r}")
+    words = tuple(extension_of(word) for word in extend)
+    layer = override(Layer(extend=words), read_layer(settings or {}, "settings", words))
     if target_torch is not None:
         layer = override(layer, read_layer({"target-torch": target_torch}, "target_torch"))
     selection = Selection(
-        None if select is None else _selectors("select", select),
-        _selectors("extend_select", extend_select),
-        _selectors("ignore", ignore),
+        None if select is None else _listed("select", select),
+        _listed("extend_select", extend_select),
+        _listed("ignore", ignore),
     )
     file = None if config is None else Path(config)
     if file is not None and isolated:
@@ -226,18 +237,11 @@ def _resolver(
     return Resolver(root, config=file, isolated=isolated or alone, layer=layer, selection=selection)
 
 
-def _selectors(argument: str, given: Iterable[str]) -> tuple[str, ...]:
-    from torchmemlint.config.selection import expand
-
+def _listed(argument: str, given: Iterable[str]) -> tuple[str, ...]:
+    """The selectors as a tuple; whether there are such rules depends on what the configuration brings."""
     if isinstance(given, str):
         raise ConfigError(f"{argument}: expected a list of rule selectors, found the string {given!r}")
-    found = tuple(given)
-    try:
-        for selector in found:
-            expand(selector)
-    except ConfigError as error:
-        raise ConfigError(f"{argument}: {error}") from None
-    return found
+    return tuple(given)
 
 
 def _result(

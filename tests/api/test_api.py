@@ -137,6 +137,11 @@ def test_fixing_changes_nothing_else(newline: str, start: str) -> None:
         assert fix_source(text.encode()).text == fixed.text.lstrip("\ufeff")
 
 
+def test_a_declared_encoding_is_no_obstacle_in_a_string() -> None:
+    text = "# coding: ascii\nimport torch\n\nwith torch.no_grad:\n    x = 'größer'\n"
+    assert fix_source(text).text == text.replace("no_grad:", "no_grad():")
+
+
 def test_only_safe_fixes_unless_asked() -> None:
     text = "import torch\n\nwith torch.no_grad():\n    y = torch.ones(3) * 2\n"
     kept = fix_source(text, select=["TML204"])

@@ -262,9 +262,8 @@ def _show_statistics(entries: list[Entry], output_format: str) -> None:
     import json
     from collections import Counter
 
-    from torchmemlint.rules.registry import by_code
+    from torchmemlint.rules import registry
 
-    known = by_code()
     counts = sorted(Counter(entry.rule for entry in entries).items(), key=lambda item: (-item[1], item[0]))
     if output_format == "json":
         rows = [{"code": code, "count": count} for code, count in counts]
@@ -272,7 +271,8 @@ def _show_statistics(entries: list[Entry], output_format: str) -> None:
         return
     width = max((len(str(count)) for _, count in counts), default=0)
     for code, count in counts:
-        click.echo(f"{count:>{width}}  {code}  {known[code].name if code in known else 'no rule any more'}")
+        rule = registry.find(code)
+        click.echo(f"{count:>{width}}  {code}  {rule.name if rule is not None else 'no rule any more'}")
 
 
 def _shown(path: Path, resolver: Resolver) -> str:

@@ -87,6 +87,9 @@ class Output:
 )
 @click.option("--stdin-filename", type=click.Path(path_type=Path), help="The name of what comes by `-`.")
 @click.option("--isolated", is_flag=True, help="Ignore all configuration files.")
+@click.option(
+    "--extend", multiple=True, metavar="MODULE|PATH", help="Rules of your own: a module, a file or a folder of files."
+)
 @click.option("--config", multiple=True, metavar="FILE|KEY=VALUE", help="A configuration file, or one setting as TOML.")
 @click.option(
     "--project-root",
@@ -134,7 +137,17 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
     from torchmemlint.engine.one_file import Fixing
     from torchmemlint.engine.runner import Request
 
-    names = ("select", "extend_select", "ignore", "per_file_ignores", "fail_on", "config", "isolated", "project_root")
+    names = (
+        "select",
+        "extend_select",
+        "ignore",
+        "per_file_ignores",
+        "fail_on",
+        "config",
+        "isolated",
+        "project_root",
+        "extend",
+    )
     resolver = resolver_for(ConfigurationOptions(**{name: options[name] for name in names}))
     output = Output(
         root=resolver.root,

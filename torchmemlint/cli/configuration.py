@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
@@ -16,6 +18,10 @@ from torchmemlint.config.selection import Selection, expand
 from torchmemlint.config.settings import Settings
 from torchmemlint.engine.cache.store import default_folder
 from torchmemlint.findings import Severity
+from torchmemlint.rules import registry
+from torchmemlint.rules.extensions import PluginError, extension_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,24 +36,41 @@ class ConfigurationOptions:
     config: tuple[str, ...]
     isolated: bool
     project_root: Path | None
+    extend: tuple[str, ...] = ()
 
 
 def resolver_for(options: ConfigurationOptions) -> Resolver:
     """The resolver of a run; raises click's usage errors, and `ConfigError` for a configuration file."""
-    file, layer = _config_values(options.config)
+    root = (options.project_root or Path.cwd()).absolute()
+    extend = tuple(extension_of(word) for word in options.extend)
+    file = _config_file(options.config)
     if options.isolated and file is not None:
         raise click.UsageError("--isolated and a configuration file given by --config contradict each other.")
+
+    def spoken_of() -> tuple[str, ...]:
+        """All that brings rules, by the command line or by the configuration that holds at the root."""
+        bounded = options.project_root is not None
+        there = Resolver(root, bounded=bounded, config=file, isolated=options.isolated, layer=Layer(extend=extend))
+        return there.settings_for(root).extend
+
+    layer = Layer(extend=extend)
+    for text in options.config:
+        if not _is_file(text):
+            layer = override(layer, _either(partial(read_inline, text), extend, spoken_of))
+            extend = layer.extend or ()
     if options.fail_on is not None:
         layer = override(layer, Layer(fail_on=Severity(options.fail_on)))
     if options.per_file_ignores:
-        layer = override(layer, Layer(per_file_ignores=_per_file_ignores(options.per_file_ignores)))
-    select = _selectors("--select", options.select)
+        table = _per_file_ignores(options.per_file_ignores)
+        for _, selectors in table:
+            _selectors("--per-file-ignores", selectors, extend, spoken_of)
+        layer = override(layer, Layer(per_file_ignores=table))
+    select = _selectors("--select", options.select, extend, spoken_of)
     selection = Selection(
         select if options.select else None,
-        _selectors("--extend-select", options.extend_select),
-        _selectors("--ignore", options.ignore),
+        _selectors("--extend-select", options.extend_select, extend, spoken_of),
+        _selectors("--ignore", options.ignore, extend, spoken_of),
     )
-    root = (options.project_root or Path.cwd()).absolute()
     return Resolver(
         root,
         bounded=options.project_root is not None,
@@ -79,33 +102,56 @@ def settings_lines(settings: Settings) -> list[str]:
         f'measurements = "{settings.measurements_file}"',
         f'baseline = "{settings.baseline_file}"',
         f'target-torch = "{settings.target_torch}"' if settings.target_torch else "target-torch = the newest release",
+        f"extend = {_list(settings.extend)}",
         f"contracts = {_list(framework.name for framework in settings.contracts)}",
     ]
 
 
-def _config_values(values: Iterable[str]) -> tuple[Path | None, Layer]:
-    """The one file and the inline pairs of `--config`."""
-    file: Path | None = None
-    layer = Layer()
-    for value in values:
-        path = Path(value)
-        if path.is_file() or ("=" not in value and value.endswith(".toml")):
-            if file is not None:
-                raise click.UsageError(f"--config was given two files: {file} and {value}.")
-            file = path
-        else:
-            layer = override(layer, read_inline(value))
-    return file, layer
+def _is_file(value: str) -> bool:
+    """Is a value of `--config` a file, and not `KEY = VALUE`?"""
+    return Path(value).is_file() or ("=" not in value and value.endswith(".toml"))
 
 
-def _selectors(option: str, values: Sequence[str]) -> tuple[str, ...]:
+def _config_file(values: Iterable[str]) -> Path | None:
+    """The one file of `--config`."""
+    files = [value for value in values if _is_file(value)]
+    if len(files) > 1:
+        raise click.UsageError(f"--config was given two files: {files[0]} and {files[1]}.")
+    return Path(files[0]) if files else None
+
+
+def _selectors(
+    option: str, values: Sequence[str], extend: tuple[str, ...], spoken_of: Callable[[], tuple[str, ...]]
+) -> tuple[str, ...]:
     found = tuple(word for value in values for word in value.replace(",", " ").split())
-    try:
+
+    def check(extend: tuple[str, ...]) -> None:
+        rules = registry.known(extend)
         for selector in found:
-            expand(selector)
+            expand(selector, rules)
+
+    try:
+        _either(check, extend, spoken_of)
+    except PluginError:
+        raise
     except ConfigError as error:
         raise click.UsageError(f"Invalid value for {option}: {error}") from None
     return found
+
+
+def _either(
+    read: Callable[[tuple[str, ...]], T], extend: tuple[str, ...], spoken_of: Callable[[], tuple[str, ...]]
+) -> T:
+    """What is read with the rules that the command line brings or, if need be, with those of the configuration, too."""
+    try:
+        return read(extend)
+    except PluginError:
+        raise
+    except ConfigError:
+        more = spoken_of()
+        if set(more) <= set(extend):
+            raise
+        return read(more)
 
 
 def _per_file_ignores(values: Sequence[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:

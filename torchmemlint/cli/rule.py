@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -21,10 +22,19 @@ def rule(code: str | None, every: bool, output_format: str, color: str) -> int:
     """Explain the rule with the given CODE or name: what it finds, why that costs memory, and what to do."""
     if every == (code is not None):
         raise click.UsageError("Give either a rule's code or name, or --all.")
+    from torchmemlint.config.errors import ConfigError
+
+    try:
+        return _explain(code, every, output_format, color)
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _explain(code: str | None, every: bool, output_format: str, color: str) -> int:
     from torchmemlint.rules import docs, registry
     from torchmemlint.rules.base import Rule
 
-    chosen: list[Rule] = list(registry.all_rules()) if code is None else [find_rule(code)]
+    chosen: list[Rule] = list(registry.known(_extended()).rules) if code is None else [find_rule(code)]
     if output_format == "json":
         objects = [_object(one) for one in chosen]
         click.echo(json.dumps(objects if every else objects[0], indent=2))
@@ -43,9 +53,19 @@ def find_rule(word: str) -> Any:
 
     found = registry.by_code().get(word.upper()) or registry.by_name().get(word.lower())
     if found is None:
-        hint = did_you_mean(word, [*registry.by_code(), *registry.by_name()])
-        raise click.UsageError(f"Unknown rule `{word}`.{hint}")
+        rules = registry.known(_extended())
+        found = rules.by_code.get(word.upper()) or rules.by_name.get(word.lower())
+        if found is None:
+            hint = did_you_mean(word, [*rules.by_code, *rules.by_name])
+            raise click.UsageError(f"Unknown rule `{word}`.{hint}")
     return found
+
+
+def _extended() -> tuple[str, ...]:
+    """What brings rules in the working directory."""
+    from torchmemlint.config.resolver import Resolver
+
+    return Resolver(Path.cwd()).settings_for(Path.cwd()).extend
 
 
 def _object(rule: Any) -> dict[str, object]:

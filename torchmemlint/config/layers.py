@@ -11,7 +11,10 @@ from typing import Any
 from torchmemlint.config.contracts import Framework
 from torchmemlint.config.errors import ConfigError, did_you_mean
 from torchmemlint.config.options import OPTIONS
+from torchmemlint.config.selection import expand
 from torchmemlint.findings import Severity
+from torchmemlint.rules import registry
+from torchmemlint.rules.registry import RuleSet
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -28,6 +31,7 @@ class Layer:
     ignore: tuple[str, ...] | None = None
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] | None = None
     severity: tuple[tuple[str, Severity | None], ...] | None = None  # None as a value: off
+    extend: tuple[str, ...] | None = None
     fail_on: Severity | None = None
     exclude: tuple[str, ...] | None = None
     extend_exclude: tuple[str, ...] | None = None
@@ -39,8 +43,11 @@ class Layer:
     contracts: tuple[Framework, ...] | None = None
 
 
-def read_layer(table: Mapping[str, object], where: str) -> Layer:
-    """Validate a table; errors name `where` (a file, or the command line) and the key."""
+def read_layer(table: Mapping[str, object], where: str, also: tuple[str, ...] = ()) -> Layer:
+    """Validate a table; errors name `where` (a file, or the command line) and the key.
+
+    `also` brings rules that it may speak of, besides those of its own `extend`.
+    """
     known = {option.key: option for option in OPTIONS}
     values: dict[str, Any] = {}
     for key, value in table.items():
@@ -50,15 +57,34 @@ def read_layer(table: Mapping[str, object], where: str) -> Layer:
             values[key.replace("-", "_")] = known[key].read(value)
         except ConfigError as error:
             raise ConfigError(f"{where}: `{key}`: {error}") from None
-    return Layer(**values)
+    layer = Layer(**values)
+    rules = _rules(layer, where, also)
+    for key, value in values.items():
+        option = known[key.replace("_", "-")]
+        try:
+            for selector in option.mentions(value):
+                expand(selector, rules)
+        except ConfigError as error:
+            raise ConfigError(f"{where}: `{option.key}`: {error}") from None
+    return layer
+
+
+def _rules(layer: Layer, where: str, also: tuple[str, ...]) -> RuleSet:
+    """The rules that a layer may speak of. Of installed plugins the error is theirs, of others it is the layer's."""
+    rules = registry.known()
+    extend = (*also, *(layer.extend or ()))
+    try:
+        return registry.known(extend) if extend else rules
+    except ConfigError as error:
+        raise ConfigError(f"{where}: `extend`: {error}") from None
 
 
 def override(below: Layer, above: Layer) -> Layer:
     """Both layers as one: what `above` says wins, except that lists named `extend-…` add up."""
     said = {item.name: value for item in fields(above) if (value := getattr(above, item.name)) is not None}
-    for key in ("extend_select", "extend_exclude"):
+    for key in ("extend", "extend_select", "extend_exclude"):
         if key in said:
-            said[key] = (*(getattr(below, key) or ()), *said[key])
+            said[key] = tuple(dict.fromkeys((*(getattr(below, key) or ()), *said[key])))
     return replace(below, **said)
 
 
@@ -72,15 +98,15 @@ def read_toml(path: Path) -> dict[str, object]:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
 
 
-def read_inline(text: str) -> Layer:
-    """`KEY = VALUE` as given to `--config`."""
+def read_inline(text: str, also: tuple[str, ...] = ()) -> Layer:
+    """`KEY = VALUE` as given to `--config`; `also` as for `read_layer`."""
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(
             f"--config {text}: neither a file that exists nor a `KEY = VALUE` pair in TOML: {error}"
         ) from None
-    return read_layer(table, f"--config {text}")
+    return read_layer(table, f"--config {text}", also)
 
 
 def table_of(path: Path) -> dict[str, object] | None:

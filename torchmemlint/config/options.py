@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from torchmemlint.config.contracts import read_frameworks
 from torchmemlint.config.errors import ConfigError, did_you_mean
 from torchmemlint.config.names import BASELINE
-from torchmemlint.config.selection import expand
 from torchmemlint.findings import Severity
 from torchmemlint.measured import FILE_NAME
 
 T = TypeVar("T")
 
 OFF = "off"
+MODULE = r"[^\W\d]\w*(\.[^\W\d]\w*)*"  # its dotted name
 _SEVERITIES = {severity.value: severity for severity in Severity}
 
 
@@ -30,6 +30,7 @@ class Option:
     doc: str
     example: str
     read: Callable[[object], object]  # raises ConfigError with what is wrong, without file or key
+    mentions: Callable[[Any], Iterable[str]] = lambda value: ()  # the rule selectors in what was read
 
 
 def strings(value: object) -> tuple[str, ...]:
@@ -53,14 +54,6 @@ def boolean(value: object) -> bool:
     return value
 
 
-def selectors(value: object) -> tuple[str, ...]:
-    """A list of codes, prefixes, names or ALL, each known."""
-    found = strings(value)
-    for selector in found:
-        expand(selector)
-    return found
-
-
 def severity(value: object) -> Severity:
     """`error`, `warning` or `advice`."""
     return _choice(value, _SEVERITIES)
@@ -69,16 +62,32 @@ def severity(value: object) -> Severity:
 def severities(value: object) -> tuple[tuple[str, Severity | None], ...]:
     """A table from selector to severity; None stands for `off`."""
     choices: dict[str, Severity | None] = {**_SEVERITIES, OFF: None}
-    found = []
-    for selector, level in _table(value).items():
-        expand(selector)
-        found.append((selector, _choice(level, choices)))
-    return tuple(found)
+    return tuple((selector, _choice(level, choices)) for selector, level in _table(value).items())
 
 
 def ignores_by_pattern(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """A table from file pattern to selectors."""
-    return tuple((pattern, selectors(listed)) for pattern, listed in _table(value).items())
+    return tuple((pattern, strings(listed)) for pattern, listed in _table(value).items())
+
+
+def modules(value: object) -> tuple[str, ...]:
+    """A list of dotted names of modules. Whether there are such modules is another question."""
+    found = strings(value)
+    for name in found:
+        if not re.fullmatch(MODULE, name):
+            raise ConfigError(
+                f"`{name}` is no dotted name of an installed module, such as `acme_rules`. A path would let the tree "
+                "that is checked run code: give it on the command line, by --extend"
+            )
+    return found
+
+
+def _selectors_by_pattern(ignores: Iterable[tuple[str, tuple[str, ...]]]) -> Iterator[str]:
+    return (selector for _, selectors in ignores for selector in selectors)
+
+
+def _first(pairs: Iterable[tuple[str, object]]) -> Iterator[str]:
+    return (selector for selector, _ in pairs)
 
 
 def version(value: object) -> str:
@@ -119,7 +128,8 @@ OPTIONS = (
         "Rules to check: codes (`TML101`), prefixes (`TML1`), names (`graph-accumulation`) or `ALL`. "
         "The more specific selector wins over the less specific one.",
         'select = ["TML1", "TML2"]',
-        selectors,
+        strings,
+        tuple,
     ),
     Option(
         "extend-select",
@@ -127,7 +137,8 @@ OPTIONS = (
         "[]",
         "Rules to check besides the selected ones.",
         'extend-select = ["TML301"]',
-        selectors,
+        strings,
+        tuple,
     ),
     Option(
         "ignore",
@@ -135,7 +146,8 @@ OPTIONS = (
         "[]",
         "Rules not to check.",
         'ignore = ["TML301"]',
-        selectors,
+        strings,
+        tuple,
     ),
     Option(
         "per-file-ignores",
@@ -145,6 +157,7 @@ OPTIONS = (
         "directory). A pattern that begins with `!` stands for all other files.",
         '[tool.torchmemlint.per-file-ignores]\n"tests/**" = ["TML2"]',
         ignores_by_pattern,
+        _selectors_by_pattern,
     ),
     Option(
         "severity",
@@ -153,6 +166,17 @@ OPTIONS = (
         "Severities that differ from the rules' own. `off` is the same as `ignore`.",
         '[tool.torchmemlint.severity]\nTML301 = "off"\neval-without-no-grad = "error"',
         severities,
+        _first,
+    ),
+    Option(
+        "extend",
+        "list of modules",
+        "[]",
+        "Modules with rules of your own, besides those of installed plugins, which need not be named. They must be "
+        "installed beside torchmemlint; files and folders are given on the command line, by `--extend` "
+        "(`docs/plugins.md`).",
+        'extend = ["acme_rules"]',
+        modules,
     ),
     Option(
         "fail-on",

@@ -10,6 +10,7 @@ from torchmemlint.config.errors import ConfigError
 from torchmemlint.config.layers import Layer, override, read_layer, table_of
 from torchmemlint.config.selection import Selection
 from torchmemlint.config.settings import Settings, resolve
+from torchmemlint.rules.extensions import PluginError
 
 FILE_NAMES = (".torchmemlint.toml", "torchmemlint.toml", "pyproject.toml")
 
@@ -34,6 +35,7 @@ class Resolver:
         self.root = root
         self._bounded = bounded
         self._layer = layer or Layer()
+        self._extend = self._layer.extend or ()
         self._selections: Sequence[Selection] = () if selection is None else (selection,)
         self._by_directory: dict[Path, Settings] = {}
         self._fallback: Settings | None = None
@@ -41,7 +43,7 @@ class Resolver:
         if config is not None:
             with _blaming(config):
                 table = table_of(config) or {}
-                self._fallback = self._resolve(read_layer(table, str(config)), root, config)
+                self._fallback = self._resolve(read_layer(table, str(config), self._extend), root, config)
 
     def settings_for(self, directory: Path) -> Settings:
         """The settings for the files in an absolute directory."""
@@ -68,7 +70,7 @@ class Resolver:
             path = directory / name
             with _blaming(path):
                 if path.is_file() and (table := table_of(path)) is not None:
-                    return self._resolve(read_layer(table, str(path)), directory, path)
+                    return self._resolve(read_layer(table, str(path), self._extend), directory, path)
         return None
 
     def _resolve(self, layer: Layer, root: Path, source: Path | None) -> Settings:
@@ -80,6 +82,8 @@ def _blaming(file: Path) -> Iterator[None]:
     """What is wrong within is wrong with this file."""
     try:
         yield
+    except PluginError:  # of an installed plugin, which would be wrong without the file, too
+        raise
     except ConfigError as error:
         error.file = file
         raise

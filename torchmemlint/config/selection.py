@@ -1,13 +1,17 @@
-"""Selectors (codes, prefixes, names, ALL) and how they combine, as in ruff: the more specific one wins."""
+"""Selectors (codes, prefixes, names, ALL) and how they combine, as in ruff: the more specific one wins.
+
+`rules` are the rules that may be spoken of; None stands for our own and those of installed plugins.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from torchmemlint.codes import begun_by, digits_of
 from torchmemlint.config.errors import ConfigError, did_you_mean
 from torchmemlint.rules import registry
+from torchmemlint.rules.registry import RuleSet
 
 ALWAYS = "TML000"  # a file that cannot be read is reported whatever is selected, unless it is ignored
 _EXACT = 100  # specificity of a full code or a name
@@ -22,38 +26,44 @@ class Selection:
     ignore: tuple[str, ...] = ()
 
 
-def expand(selector: str) -> frozenset[str]:
+def expand(selector: str, rules: RuleSet | None = None) -> frozenset[str]:
     """The codes that a selector means; raises `ConfigError` for one that means none."""
-    rules = registry.all_rules()
+    rules = rules or registry.known()
     if selector == "ALL":
-        return frozenset(rule.code for rule in rules)
-    found = frozenset(rule.code for rule in rules if selector == rule.name)
-    if not found and re.fullmatch(r"TML[0-9]*", selector):
-        found = frozenset(rule.code for rule in rules if rule.code.startswith(selector))
+        return frozenset(rules.by_code)
+    if selector in rules.by_name:
+        return frozenset((rules.by_name[selector].code,))
+    found = begun_by(selector, rules.by_code)
     if not found:
-        known = [word for rule in rules for word in (rule.code, rule.name)]
-        raise ConfigError(f"Unknown rule selector `{selector}`.{did_you_mean(selector, [*known, 'ALL'])}")
+        raise ConfigError(f"Unknown rule selector `{selector}`.{did_you_mean(selector, words(rules))}")
     return found
+
+
+def words(rules: RuleSet) -> list[str]:
+    """All that a selector may be, but for prefixes."""
+    return [*(word for rule in rules.rules for word in (rule.code, rule.name)), "ALL"]
 
 
 def specificity(selector: str) -> int:
     """How narrow a selector is: ALL, then longer and longer prefixes, then full codes and names."""
     if selector == "ALL":
         return 0
-    return len(selector) if re.fullmatch(r"TML[0-9]{0,2}", selector) else _EXACT
+    digits = digits_of(selector)
+    return _EXACT if digits is None or digits > 2 else 1 + digits
 
 
-def enabled(layers: Sequence[Selection]) -> frozenset[str]:
+def enabled(layers: Sequence[Selection], rules: RuleSet | None = None) -> frozenset[str]:
     """The codes that are on after all layers, the first being the weakest.
 
     Without any `select` these are the rules that are on by default. Within a layer the more specific selector
     wins, and `ignore` wins between equals. A layer with a `select` starts afresh.
     """
-    on = {rule.code for rule in registry.all_rules() if rule.on}
+    rules = rules or registry.known()
+    on = {rule.code for rule in rules.rules if rule.on}
     for layer in layers:
         changes: dict[str, bool] = {ALWAYS: True} if layer.select is not None else {}
         for selector, state in _ordered(layer):
-            changes.update(dict.fromkeys(expand(selector), state))
+            changes.update(dict.fromkeys(expand(selector, rules), state))
         if layer.select is not None:
             on = {code for code, state in changes.items() if state}
         else:

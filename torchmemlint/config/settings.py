@@ -18,6 +18,8 @@ from torchmemlint.config.requirement import oldest_torch
 from torchmemlint.config.selection import Selection, enabled, expand, specificity
 from torchmemlint.findings import Severity
 from torchmemlint.measured import FILE_NAME
+from torchmemlint.rules import registry
+from torchmemlint.rules.registry import RuleSet
 
 DEFAULT_EXCLUDED_NAMES = frozenset(
     """
@@ -46,6 +48,7 @@ class Settings:
     baseline: Path | None = None  # None: BASELINE beside the configuration, if it is there
     target_torch: str | None = None
     contracts: tuple[Framework, ...] = ()  # besides the linter's own
+    extend: tuple[str, ...] = ()  # what brings rules besides the linter's own and those of installed plugins
 
     @property
     def measurements_file(self) -> Path:
@@ -81,12 +84,15 @@ class Settings:
 
 def resolve(layer: Layer, root: Path, source: Path | None, command_line: Sequence[Selection] = ()) -> Settings:
     """Settings from a configuration layer and the selections that stand over it."""
+    rules = registry.known(layer.extend or ())
     off = tuple(selector for selector, level in layer.severity or () if level is None)
+    for selection in command_line:
+        _speaks_of_rules(selection, rules, source)
     own = Selection(layer.select, layer.extend_select or (), (*(layer.ignore or ()), *off))
     severities: dict[str, Severity] = {}
     for selector, level in sorted(layer.severity or (), key=lambda item: specificity(item[0])):
         if level is not None:
-            severities.update(dict.fromkeys(expand(selector), level))
+            severities.update(dict.fromkeys(expand(selector, rules), level))
     for pattern in (*(layer.exclude or ()), *(layer.extend_exclude or ())):
         _validate(pattern, source)
     for pattern, _ in layer.per_file_ignores or ():
@@ -94,9 +100,10 @@ def resolve(layer: Layer, root: Path, source: Path | None, command_line: Sequenc
     return Settings(
         root=root,
         source=source,
-        rules=enabled((own, *command_line)),
+        rules=enabled((own, *command_line), rules),
         per_file_ignores=tuple(
-            (pattern, frozenset().union(*map(expand, selectors))) for pattern, selectors in layer.per_file_ignores or ()
+            (pattern, frozenset().union(*(expand(selector, rules) for selector in selectors)))
+            for pattern, selectors in layer.per_file_ignores or ()
         ),
         severities=tuple(sorted(severities.items(), key=lambda item: item[0])),
         fail_on=layer.fail_on or Severity.WARNING,
@@ -108,6 +115,7 @@ def resolve(layer: Layer, root: Path, source: Path | None, command_line: Sequenc
         baseline=root / Path(layer.baseline).expanduser() if layer.baseline else None,
         target_torch=layer.target_torch or oldest_torch(root),
         contracts=layer.contracts or (),
+        extend=layer.extend or (),
     )
 
 
@@ -118,6 +126,21 @@ def _below(folder: str, root: Path, source: Path | None) -> Path:
         where = "`--cache-dir` and TORCHMEMLINT_CACHE_DIR may name another place"
         raise ConfigError(f"{source or 'command line'}: `cache-dir` leads out of {root}: {where}")
     return path
+
+
+def _speaks_of_rules(selection: Selection, rules: RuleSet, source: Path | None) -> None:
+    """Raises `ConfigError` where what was given for all files names a rule that this configuration does not have."""
+    where = f" (the rules are those of {source})" if source is not None and rules.brought_by else ""
+    for name in ("select", "extend_select", "ignore"):
+        _all_known(name, getattr(selection, name) or (), rules, where)
+
+
+def _all_known(name: str, selectors: Sequence[str], rules: RuleSet, where: str) -> None:
+    try:
+        for selector in selectors:
+            expand(selector, rules)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}{where}") from None
 
 
 def relative(path: str, root: Path) -> str:

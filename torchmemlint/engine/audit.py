@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from torchmemlint.codes import OWN
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Span
 from torchmemlint.rules import registry
 from torchmemlint.source.decoding import lines_of
@@ -14,10 +15,11 @@ from torchmemlint.source.suppressions import Catalogue, rows_of, split
 UNUSED, UNKNOWN = "TML001", "TML002"
 
 
-def catalogue() -> Catalogue:
-    """What suppression comments may refer to."""
-    rules = registry.all_rules()
-    return Catalogue({rule.code: rule.name for rule in rules}, frozenset(rule.code for rule in rules if rule.on))
+def catalogue(extend: tuple[str, ...] = ()) -> Catalogue:
+    """What suppression comments may refer to, with the plugins that `extend` names."""
+    known = registry.known(extend)
+    names = {rule.code: rule.name for rule in known.rules}
+    return Catalogue(names, frozenset(rule.code for rule in known.rules if rule.on), known.letters)
 
 
 def suppress(
@@ -27,7 +29,9 @@ def suppress(
 
     A code of a rule that did not run is never called unused.
     """
-    directives = find_directives(text, frozenset(row for finding in findings for row in rows_of(finding)))
+    directives = find_directives(
+        text, frozenset(row for finding in findings for row in rows_of(finding)), known.letters
+    )
     if not directives:
         return list(findings)
     kept, used = split(findings, directives, known)
@@ -92,8 +96,8 @@ def _unknown(directive: Directive, path: Path, known: Catalogue) -> list[Finding
         return [_finding(UNKNOWN, message, path, directive.span, None)]
     found = []
     for reference in directive.codes or ():
-        if directive.scope is Scope.NOQA and not reference.text.upper().startswith("TML"):
-            continue  # another tool's code
+        if directive.scope is Scope.NOQA and not reference.text.upper().startswith(OWN):
+            continue  # another tool's code, as any unknown one may be that begins like a plugin's
         if not known.codes(reference.text):
             nearest = known.nearest(reference.text)
             hint = f"; did you mean `{nearest}`?" if nearest else ""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from torchmemlint.config.contracts import Framework
+from torchmemlint.engine.guarding import RuleFailure, guarded
 from torchmemlint.findings import Finding
 from torchmemlint.flow import revising
 from torchmemlint.flow.analysis import analysis
+from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.project import Project
 from torchmemlint.flow.revising import TooMuch
 from torchmemlint.knowledge.contracts import contracts
-from torchmemlint.rules.registry import by_code
+from torchmemlint.rules.registry import known
 from torchmemlint.source.decoding import UnreadableFile
 from torchmemlint.syntax.source_module import SourceModule
 from torchmemlint.syntax.trees import PARSING
@@ -30,6 +32,8 @@ class Check:
 
     `target` is the oldest torch release that the code supports; None stands for the newest.
 
+    `extend` names plugins, besides those that are installed, whose rules may be among the codes asked for.
+
     `pulse` is called again and again on the way; what it raises ends the check and is passed on.
 
     Raises UnreadableFile where the text is not Python 3, or nested too deeply.
@@ -43,8 +47,12 @@ class Check:
         *,
         additions: tuple[Framework, ...] = (),
         target: str | None = None,
+        extend: tuple[str, ...] = (),
         pulse: Callable[[], None] | None = None,
     ) -> None:
+        self._rules = known(extend)
+        self._stop: Exception | None = None  # what `pulse` has raised
+        pulse = None if pulse is None else self._watched(pulse)
         with _depth():
             promised = None if around is not None else contracts(additions)
             source = SourceModule(text, path, trees=PARSING if around is None else around.files.trees)
@@ -56,16 +64,38 @@ class Check:
         """Findings of the rules in `codes`, before suppressions, in order of position."""
         with _depth():
             facts = self._analysis.facts
-            rules = by_code()
-            found = [finding for code in sorted(codes) for finding in rules[code].check(facts)]
+            found = [finding for code in sorted(codes) for finding in self._of_rule(code, facts)]
             found = [finding for finding in found if finding.filename == facts.path]  # the others are their own file's
             return sorted(found, key=lambda f: (f.span, f.code))
+
+    def _of_rule(self, code: str, facts: FileFacts) -> Iterable[Finding]:
+        rule, plugin = self._rules.by_code[code], self._rules.brought_by.get(code)
+        if plugin is None:
+            return rule.check(facts)
+        try:
+            return guarded(rule, plugin, facts)
+        except RuleFailure as failure:
+            if self._stop is not None and failure.__cause__ is self._stop:
+                raise self._stop from None
+            raise
+
+    def _watched(self, pulse: Callable[[], None]) -> Callable[[], None]:
+        """The same, but what it raises is known again."""
+
+        def watched() -> None:
+            try:
+                pulse()
+            except Exception as stop:
+                self._stop = stop
+                raise
+
+        return watched
 
     def revise(self, text: str, pulse: Callable[[], None]) -> None:
         """Look at what an edit has changed. Raises what `flow.revising.revise` raises."""
         with _depth():
             try:
-                revising.revise(self._analysis, text, pulse)
+                revising.revise(self._analysis, text, self._watched(pulse))
             except RecursionError:
                 raise TooMuch from None
 
@@ -84,10 +114,11 @@ def check_text(
     *,
     additions: tuple[Framework, ...] = (),
     target: str | None = None,
+    extend: tuple[str, ...] = (),
     pulse: Callable[[], None] | None = None,
 ) -> list[Finding]:
     """The findings of a `Check` that nothing more is asked of."""
-    check = Check(text, path, around, additions=additions, target=target, pulse=pulse)
+    check = Check(text, path, around, additions=additions, target=target, extend=extend, pulse=pulse)
     try:
         return check.findings(codes)
     finally:

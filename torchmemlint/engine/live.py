@@ -31,7 +31,14 @@ class LiveFile:
         """The findings of a whole check. `pulse` is called again and again; what it raises ends the check."""
 
         def find(codes: frozenset[str]) -> list[Finding]:
-            self._check = Check(text, self._path, self._around, target=self._profile.target_torch, pulse=pulse)
+            self._check = Check(
+                text,
+                self._path,
+                self._around,
+                target=self._profile.target_torch,
+                extend=self._profile.extend,
+                pulse=pulse,
+            )
             return self._check.findings(codes)
 
         return reported(find, text, self._path, self._profile, relevant=relevant)

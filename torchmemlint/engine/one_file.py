@@ -51,6 +51,7 @@ class Profile:
     contracts: tuple[Framework, ...] = ()  # of frameworks, besides the linter's own
     spared: tuple[Entry, ...] = ()  # findings that are known: neither mended nor reported
     ignoring: str | None = None  # silence findings by comments instead of mending them, and give this reason
+    extend: tuple[str, ...] = ()  # what brings rules besides the linter's own and those of installed plugins
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,14 @@ def check_source(
 
         context_of = context.project(profile.root, profile.contracts) if around is None and profile.root else around
         return checking.check_text(
-            text, path, codes, context_of, additions=profile.contracts, target=profile.target_torch, pulse=pulse
+            text,
+            path,
+            codes,
+            context_of,
+            additions=profile.contracts,
+            target=profile.target_torch,
+            extend=profile.extend,
+            pulse=pulse,
         )
 
     return reported(find, text, path, profile, relevant=relevant)
@@ -192,7 +200,7 @@ def reported(
             found = find(codes)
         except UnreadableFile as problem:
             return _finished(_unreadable(path, problem, profile, text), text, profile)
-    kept = audit.suppress(text, path, found, profile.codes, _catalogue())
+    kept = audit.suppress(text, path, found, profile.codes, _catalogue(profile.extend))
     return _finished(kept, text, profile)
 
 
@@ -256,7 +264,7 @@ def _fix(
         reason = problem.message if isinstance(problem, UnreadableFile) else problem.strerror or str(problem)
         error = f"the {'fixed text' if profile.ignoring is None else 'comments'} cannot be written: {reason}"
         return FileResult(path, placed(findings, source), not relevant, error=error)
-    after = load(data, path)
+    after = source if isinstance(source, SourceText) else load(data, path)
     return FileResult(path, placed(result.findings, after), not relevant, _fixed(path, result, source, after))
 
 
@@ -309,8 +317,8 @@ def _relevant_words(additions: tuple[Framework, ...]) -> tuple[bytes, ...]:
     return tuple(word.encode() for word in contracts(additions).packages)
 
 
-@lru_cache(maxsize=1)
-def _catalogue() -> Catalogue:
+@lru_cache(maxsize=16)
+def _catalogue(extend: tuple[str, ...]) -> Catalogue:
     from torchmemlint.engine import audit
 
-    return audit.catalogue()
+    return audit.catalogue(extend)

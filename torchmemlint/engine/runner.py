@@ -164,6 +164,7 @@ def profile_for(settings: Settings, path: Path, fixing: Fixing = Fixing.NONE, un
         settings.root,
         target_torch=settings.target_torch,
         contracts=settings.contracts,
+        extend=settings.extend,
     )
 
 

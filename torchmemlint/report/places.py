@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from torchmemlint.codes import is_own
 from torchmemlint.findings import Evidence, Finding, Position, Span
 from torchmemlint.fixes.eligibility import eligible
 
-_FILES = 2  # other files that a line names
 DOCUMENTATION = "https://torchmemlint.readthedocs.io/rules/"
+PLUGINS = "https://torchmemlint.readthedocs.io/plugins/"
 
 
 def shown_path(path: Path, root: Path) -> str:
@@ -126,8 +127,13 @@ def elsewhere(evidence: Evidence, finding: Finding, root: Path) -> Path | None:
 
 
 def rule_url(code: str) -> str:
-    """The documentation page of a rule."""
-    return f"{DOCUMENTATION}{code}/"
+    """The documentation page of a rule; of a plugin's rule the address that it gives, or else what plugins are."""
+    if is_own(code):
+        return f"{DOCUMENTATION}{code}/"
+    from torchmemlint.rules import registry
+
+    rule = registry.find(code)
+    return (rule.url if rule is not None else "") or PLUGINS
 
 
 def mark(finding: Finding, *, unsafe: bool) -> str:
@@ -158,16 +164,3 @@ def emit(stream: TextIO, text: str) -> None:
             .decode(encoding)
         )
     stream.write(text)
-
-
-def asides(finding: Finding, root: Path) -> list[str]:
-    """What follows the message where evidence is not shown: `(measured: +48.0 MiB per step)`, what an earlier run told,
-    and `(see meters.py:8)`, where in each other file the evidence begins.
-    """
-    told = [f"(measured: {finding.measured.brief})"] if finding.measured is not None else []
-    places: dict[Path, str] = {}
-    for evidence in finding.evidence:
-        filename = elsewhere(evidence, finding, root)
-        if filename is not None:
-            places.setdefault(filename, shown_place(filename, evidence.span.start.row, root))
-    return [*told, f"(see {', '.join(list(places.values())[:_FILES])})"] if places else told

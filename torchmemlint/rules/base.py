@@ -33,6 +33,7 @@ class Rule(ABC):
     on: ClassVar[bool] = True  # on by default
     fix: ClassVar[Applicability | None] = None  # the best applicability of its fixes
     tag: ClassVar[Tag | None] = None
+    url: ClassVar[str] = ""  # where a plugin's rule has a page; our own have theirs in the documentation
     why: ClassVar[str]  # why it costs memory, in one sentence; part of the full output
 
     @abstractmethod

@@ -10,6 +10,7 @@ import io
 import re
 from dataclasses import dataclass
 
+from torchmemlint.codes import OWN
 from torchmemlint.findings import Applicability, Severity
 from torchmemlint.rules.base import Rule
 
@@ -22,6 +23,7 @@ SECTIONS = {
     "When it stays silent": "when_it_stays_silent",
     "References": "references",
 }
+REQUIRED = ("What it does", "Why it costs memory")  # the least that a plugin's rule says
 _HEADING = re.compile(r"##\s+(?P<title>.+?)\s*#*$")
 _FENCE = re.compile(r"\s*(?P<fence>```+|~~~+)")
 _FIX = {
@@ -38,7 +40,7 @@ class PageError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A rule's metadata and its sections, each as Markdown without its heading."""
+    """A rule's metadata and its sections, each as Markdown without its heading; "" where a plugin's rule has none."""
 
     code: str
     name: str
@@ -59,10 +61,11 @@ def page(rule: Rule | type[Rule]) -> Page:
     kind = rule if isinstance(rule, type) else type(rule)
     # The class's own: an inherited docstring would describe another rule.
     found = _sections(inspect.cleandoc(kind.__dict__.get("__doc__") or ""), kind.code)
-    missing = [title for title in SECTIONS if not found.get(title)]
+    needed = SECTIONS if kind.code.startswith(OWN) else REQUIRED
+    missing = [title for title in needed if not found.get(title)]
     if missing:
         raise PageError(f"{kind.code}: no text for {', '.join(f'`## {title}`' for title in missing)}")
-    fields = {field: found[title] for title, field in SECTIONS.items()}
+    fields = {field: found.get(title, "") for title, field in SECTIONS.items()}
     return Page(kind.code, kind.name, kind.severity, kind.on, kind.fix, **fields)
 
 
@@ -75,7 +78,8 @@ def to_markdown(page: Page) -> str:
     )
     parts = [f"# {page.name} ({page.code})", " · ".join(facts)]
     for title, field in SECTIONS.items():
-        parts += [f"## {title}", getattr(page, field)]
+        if text := getattr(page, field):
+            parts += [f"## {title}", text]
     return "\n\n".join(parts) + "\n"
 
 

@@ -13,7 +13,7 @@ from torchmemlint.source.ignoring import ignoring
 _INTO = re.compile(r"#[ \t]*torchmemlint[ \t]*:[ \t]*ignore(?:-file)?[ \t]*\[(?P<codes>[^\]#]*)$")
 _NOQA_INTO = re.compile(r"#[ \t]*noqa[ \t]*:[ \t]*(?P<codes>[A-Za-z0-9, \t]*)$", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z0-9_-]*$")
-_CODE = re.compile(r"\bTML[0-9]{3}\b")
+_CODE = re.compile(r"\b[A-Z]+[0-9]{3}\b")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from lsprotocol import types as lsp
 
 from torchmemlint.findings import Evidence, Finding, Severity, Span
 from torchmemlint.report.places import rule_url
+from torchmemlint.rules import registry
 from torchmemlint.rules.base import Tag
-from torchmemlint.rules.registry import by_code
 from torchmemlint.server.documents import uri_of
 from torchmemlint.server.positions import Places
 from torchmemlint.server.session import Checked, Unit
@@ -63,7 +63,8 @@ class Presenter:
         return [Places(text, self.encoding) for text in unit.texts]
 
     def _diagnostic(self, finding: Finding, where: lsp.Range, unit: Unit, places: list[Places]) -> lsp.Diagnostic:
-        tag = by_code()[finding.code].tag
+        rule = registry.find(finding.code)
+        tag = rule.tag if rule is not None else None
         return lsp.Diagnostic(
             range=where,
             message=_message(finding),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from lsprotocol import types as lsp
 
+from torchmemlint.codes import is_own
 from torchmemlint.findings import Finding
 from torchmemlint.report.places import rule_url
 from torchmemlint.rules import docs, registry
@@ -19,16 +19,16 @@ TRIGGERS = ["[", ",", " "]
 
 def rule_of(reference: str) -> Rule | None:
     """The rule of a code or name."""
-    return registry.by_code().get(reference.upper()) or registry.by_name().get(reference.lower())
+    return registry.find(reference.upper()) or registry.find(reference.lower())
 
 
-@lru_cache(maxsize=128)
 def page(code: str) -> str | None:
     """The page of a rule in Markdown, None where there is no such rule."""
     rule = rule_of(code)
     if rule is None:
         return None
-    return f"{docs.to_markdown(docs.page(rule))}\n[{rule.code} in the documentation]({rule_url(rule.code)})\n"
+    text = docs.to_markdown(docs.page(rule))
+    return f"{text}\n[{rule.code} in the documentation]({rule_url(rule.code)})\n" if is_own(rule.code) else text
 
 
 def hover(findings: Sequence[tuple[Finding, lsp.Range]], line: str, row: int, column: int) -> lsp.Hover | None:
@@ -62,7 +62,7 @@ def completions(line: str, position: lsp.Position) -> list[lsp.CompletionItem]:
             text_edit=lsp.TextEdit(where, rule.code),
             data={"code": rule.code},
         )
-        for rule in registry.all_rules()
+        for rule in registry.all_known()
         if rule.code not in found.others
     ]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from torchmemlint.codes import digits_of, is_own
 from torchmemlint.config.errors import ConfigError, did_you_mean
 from torchmemlint.config.selection import expand
 
@@ -88,5 +89,6 @@ def _selectors(value: object) -> tuple[str, ...]:
         raise ConfigError(f"expected a list of rule selectors, got {value!r}")
     found = tuple(str(one) for one in value)
     for selector in found:
-        expand(selector)
+        if is_own(selector) or digits_of(selector) is None:  # others may be those of rules that a folder `extend`s by
+            expand(selector)
     return found

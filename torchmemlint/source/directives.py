@@ -11,6 +11,7 @@ import tokenize
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
+from torchmemlint.codes import OWN, letters_of
 from torchmemlint.findings import Position, Span
 
 MARKERS = (b"torchmemlint", b"TML")  # a file without torch in it needs a look only if it has one of these
@@ -66,16 +67,19 @@ class Directive:
         return self.span.start.row
 
 
-def find_directives(text: str, rows: Collection[int]) -> tuple[Directive, ...]:
+def find_directives(
+    text: str, rows: Collection[int], letters: Collection[str] = frozenset((OWN,))
+) -> tuple[Directive, ...]:
     """The suppression comments of `text` that matter when the findings stand on `rows`.
 
-    A `noqa` without a code of ours matters only on such a row. Comments are taken from real tokens,
-    and the text is tokenized only if there is something in it that could be one of them.
+    `letters` are those that the codes of our rules, or of plugins' rules, begin with. A `noqa` without such a code
+    matters only on such a row. Comments are taken from real tokens, and the text is tokenized only if there is
+    something in it that could be one of them.
     """
-    if not any(_matters(candidate, rows) for candidate in _candidates(text)):
+    if not any(_matters(candidate, rows, letters) for candidate in _candidates(text)):
         return ()
     found = [directive for comment in _comments(text) for directive in _parse(comment)]
-    return tuple(directive for directive in found if directive.scope is not Scope.NOQA or _ours(directive, rows))
+    return tuple(one for one in found if one.scope is not Scope.NOQA or _ours(one, rows, letters))
 
 
 def _candidates(text: str) -> Iterator[tuple[int, str]]:
@@ -89,15 +93,17 @@ def _candidates(text: str) -> Iterator[tuple[int, str]]:
         yield row, text[match.start() : end]
 
 
-def _matters(candidate: tuple[int, str], rows: Collection[int]) -> bool:
+def _matters(candidate: tuple[int, str], rows: Collection[int], letters: Collection[str]) -> bool:
     row, rest = candidate
-    return row in rows or "TML" in rest.upper() or "torchmemlint" in rest
+    return row in rows or "torchmemlint" in rest or any(one in rest.upper() for one in letters)
 
 
-def _ours(directive: Directive, rows: Collection[int]) -> bool:
+def _ours(directive: Directive, rows: Collection[int], letters: Collection[str]) -> bool:
     if directive.codes is None:
         return directive.row in rows
-    return any(code.text.upper().startswith("TML") for code in directive.codes)
+    return any(
+        letters_of(code.text.upper()) in letters or code.text.upper().startswith(OWN) for code in directive.codes
+    )
 
 
 def _comments(text: str) -> list[tokenize.TokenInfo]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from torchmemlint.codes import OWN, begun_by, letters_of
 from torchmemlint.config.errors import nearest
 from torchmemlint.findings import Finding, Span
 from torchmemlint.source.directives import Directive, Scope
@@ -16,19 +17,20 @@ class Catalogue:
 
     names: Mapping[str, str]
     default: frozenset[str]
+    letters: frozenset[str] = frozenset((OWN,))  # what codes begin with: ours, and those of plugins
 
     def codes(self, reference: str) -> frozenset[str]:
         """The rules that a code, prefix or name means; empty if there is none."""
         code = reference.upper()
         if code in self.names:
             return frozenset((code,))
-        if code.startswith("TML"):
-            return frozenset(known for known in self.names if known.startswith(code))
+        if letters_of(code) in self.letters:
+            return begun_by(code, self.names)
         return frozenset(known for known, name in self.names.items() if name == reference.lower())
 
     def nearest(self, reference: str) -> str | None:
         """The code or name that `reference` was perhaps meant to be."""
-        is_code = reference.upper().startswith("TML")
+        is_code = reference.upper().startswith(tuple(self.letters))
         return nearest(reference, self.names if is_code else self.names.values())
 
 

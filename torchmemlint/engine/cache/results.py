@@ -25,6 +25,7 @@ from torchmemlint.engine.cache.store import Row, Store, StoreError, bound_all, s
 from torchmemlint.engine.one_file import FileResult, Profile, is_to_change
 from torchmemlint.findings import Finding
 from torchmemlint.flow.needs import Needs
+from torchmemlint.rules import extensions
 
 
 class Results:
@@ -132,6 +133,7 @@ def _circumstances(profile: Profile) -> str:
         str(profile.root),
         profile.target_torch,
         repr(profile.contracts),
+        extensions.stamps(profile.extend),
         _linter(),
     )
     return hashlib.blake2b(repr(alike).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

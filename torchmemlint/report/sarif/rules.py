@@ -29,7 +29,7 @@ def describe(finding: Finding) -> dict[str, Any]:
     """The rule of a finding; what the finding itself says of it where there is no page."""
     from torchmemlint.rules import docs, registry
 
-    rule = registry.by_code().get(finding.code)
+    rule = registry.find(finding.code)
     if rule is None:
         return _descriptor(finding.code, finding.name, finding.severity, finding.why)
     described = _descriptor(rule.code, rule.name, rule.severity, rule.why)

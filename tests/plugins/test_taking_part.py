@@ -1,0 +1,243 @@
+"""Rules of plugins are rules like any other."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from torchmemlint import CheckError, check_paths, check_source, fix_source
+from torchmemlint.engine import pool
+from torchmemlint.engine.cache import results, snapshot
+
+from .conftest import PROGRAM, Run, forget, install, rule
+
+CALL = "torch.cuda.memory._record_memory_history()"
+
+
+@pytest.fixture
+def acme(site: Path) -> Path:
+    """Two rules, of which the second is off by default."""
+    install(
+        site,
+        "acme-lint",
+        "one = acme_lints\ntwo = acme_more",
+        acme_lints=rule(),
+        acme_more=rule("ACM201", "any-history", "AnyHistory").replace("    why = ", "    on = False\n    why = "),
+    )
+    return site
+
+
+def found(run: Run, *arguments: str) -> list[str]:
+    findings = json.loads(run("a.py", "--output-format=json", *arguments).out)
+    return [finding["code"] for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "codes"),
+    [
+        ((), ["ACM101"]),
+        (("--select", "ACM"), ["ACM101", "ACM201"]),
+        (("--select", "ACM2"), ["ACM201"]),
+        (("--select", "any-history"), ["ACM201"]),
+        (("--select", "ALL", "--ignore", "TML"), ["ACM101", "ACM201"]),
+        (("--extend-select", "ACM201"), ["ACM101", "ACM201"]),
+        (("--ignore", "ACM1"), []),
+        (("--ignore", "ACM", "--extend-select", "ACM201"), ["ACM201"]),
+        (("--select", "TML"), []),
+        (("--per-file-ignores", "a.py:ACM101"), []),
+        (("--per-file-ignores", "b.py:ACM101"), ["ACM101"]),
+        (("--config", "select = ['ACM201']"), ["ACM201"]),
+        (("--config", "severity.ACM101 = 'off'"), []),
+    ],
+)
+def test_selection(acme: Path, run: Run, arguments: tuple[str, ...], codes: list[str]) -> None:
+    assert found(run, *arguments) == codes
+
+
+@pytest.mark.parametrize("selector", ["AC", "ACMX", "ACM3", "ACM1011", "acm101", "A"])
+def test_selectors_that_name_nothing(acme: Path, run: Run, selector: str) -> None:
+    code, _, err = run("a.py", "--select", selector)
+    assert code == 2
+    assert f"Unknown rule selector `{selector}`" in err
+
+
+def test_severities_and_exit_codes(acme: Path, run: Run, project: Path) -> None:
+    assert run("a.py").code == 1
+    assert run("a.py", "--fail-on", "error").code == 0
+    (project / "torchmemlint.toml").write_text('fail-on = "error"\n[severity]\nACM = "error"\n')
+    assert run("a.py").code == 1
+
+
+@pytest.mark.parametrize(
+    ("comment", "codes"),
+    [
+        ("# noqa: ACM101", []),
+        ("# noqa: E501, ACM101", []),
+        ("# noqa: ACM1", []),
+        ("# noqa", []),
+        ("# torchmemlint: ignore[ACM101]", []),
+        ("# torchmemlint: ignore[ACM]", []),
+        ("# torchmemlint: ignore[unbounded-history]", []),
+        ("# torchmemlint: ignore-file[ACM101]", []),
+        ("# noqa: ACM999", ["ACM101"]),  # perhaps another tool's
+        ("# noqa: ACMX101", ["ACM101"]),
+        ("# torchmemlint: ignore[ACM999]", ["ACM101", "TML002"]),
+        ("# torchmemlint: ignore[ACM201]", ["ACM101"]),  # which did not run
+        ("# torchmemlint: ignore[TML101]", ["ACM101", "TML001"]),
+    ],
+)
+def test_suppressions(acme: Path, run: Run, project: Path, comment: str, codes: list[str]) -> None:
+    (project / "a.py").write_text(PROGRAM.replace(CALL, f"{CALL}  {comment}"))
+    assert sorted(found(run)) == codes
+
+
+def test_unused_suppressions(acme: Path, run: Run, project: Path) -> None:
+    (project / "a.py").write_text("import torch\n\nx = 1  # noqa: ACM101\n")
+    assert found(run) == ["TML001"]
+    assert run("a.py", "--fix").code == 0
+    assert (project / "a.py").read_text() == "import torch\n\nx = 1\n"
+    (project / "a.py").write_text("import torch\n\nx = 1  # noqa: ACM101\n")
+    assert found(run, "--ignore", "ACM101") == []
+
+
+def test_fixes_are_checked_as_ours(acme: Path, run: Run, project: Path) -> None:
+    assert run("a.py", "--fix").code == 0
+    assert (project / "a.py").read_text() == PROGRAM.replace("history()", "history(max_entries=100_000)")
+
+
+def test_a_fix_that_does_harm_is_taken_back(site: Path, project: Path, run: Run) -> None:
+    harm = rule().replace('"max_entries=100_000"', '"max_entries="')
+    install(site, "acme-lint", "acme = acme_lints", acme_lints=harm)
+    outcome = run("a.py", "--fix")
+    assert outcome.code == 1
+    assert (project / "a.py").read_text() == PROGRAM
+
+
+def test_the_rule_has_its_page(acme: Path, run: Run) -> None:
+    page = run("rule", "ACM101").out
+    assert page.startswith("# unbounded-history (ACM101)")
+    assert "## Why it costs memory" in page
+    assert "## References" not in page
+    assert json.loads(run("rule", "any-history", "--output-format=json").out)["default"] is False
+    assert "# any-history (ACM201)" in run("rule", "--all").out
+
+
+def test_the_rule_of_an_extension_has_its_page(site: Path, project: Path, run: Run) -> None:
+    (site / "acme_lints.py").write_text(rule())
+    assert run("rule", "ACM101").code == 2
+    (project / "torchmemlint.toml").write_text('extend = ["acme_lints"]\n')
+    assert run("rule", "ACM101").code == 0
+
+
+@pytest.mark.parametrize("jobs", ["1", "3"])
+def test_worker_processes(acme: Path, run: Run, project: Path, monkeypatch: pytest.MonkeyPatch, jobs: str) -> None:
+    monkeypatch.setattr(pool, "_BYTES_PER_WORKER", 1)
+    monkeypatch.setattr(pool, "cpus", lambda: 3)
+    for number in range(6):
+        (project / f"b{number}.py").write_text(PROGRAM)
+    outcome = run(".", "--jobs", jobs, "--output-format=concise", "--select", "ACM101")
+    assert outcome.out.count("ACM101") == 7
+
+
+def test_results_of_earlier_runs_hold_until_a_plugin_changes(
+    project: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "SETTLED", -60.0)  # else what has just been written is not kept
+    lint = tmp_path / "acme.py"
+    cache = ("--cache-dir", str(tmp_path / "kept"))
+
+    def look(text: str, when: int) -> tuple[bool, bool]:
+        lint.write_text(text)
+        os.utime(lint, (when, when))
+        forget()
+        results._circumstances.cache_clear()
+        outcome = run("a.py", "--extend", str(lint), "--output-format=concise", "-v", *cache)
+        return "Not bounded" in outcome.out, "still holds" in outcome.err
+
+    assert look(rule(), 1_700_000_000) == (False, False)
+    assert look(rule(), 1_700_000_000) == (False, True)
+    assert look(rule().replace("No bound", "Not bounded"), 1_700_000_100) == (True, False)
+    assert run("a.py", *cache).code == 0
+
+
+def test_configurations_of_one_run_may_differ(site: Path, project: Path, run: Run) -> None:
+    for name, code in (("acme_lints", "ACM101"), ("zeta_rules", "ZET101")):
+        folder = project / name
+        folder.mkdir()
+        (site / f"{name}.py").write_text(rule(code, name.replace("_", "-"), "Some"))
+        (folder / "torchmemlint.toml").write_text(f'extend = ["{name}"]\n')
+        (folder / "a.py").write_text(PROGRAM)
+    outcome = run(".", "--output-format=concise")
+    lines = [line for line in outcome.out.splitlines() if "No bound" in line]
+    assert [line.split(":")[0] + line.split(":")[3][:7] for line in lines] == [
+        "acme_lints/a.py ACM101",
+        "zeta_rules/a.py ZET101",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("raise ZeroDivisionError('by zero')", "raised ZeroDivisionError: by zero"),
+        ("raise SystemExit(0)", "raised SystemExit: 0"),
+        ("return self.check(facts)", "raised RecursionError"),
+        ("return [3]", "gave int instead of `Finding`"),
+        ("return None", "raised TypeError"),
+        ("yield report(type('Other', (), dict(code='TML101', name='x', severity=Severity.ERROR, why=''))(), facts, "
+         "Span(Position(1, 1), Position(1, 2)), '')", "gave a finding of TML101 x"),
+        ("yield report(self, facts, Span(Position(0, 1), Position(1, 2)), '')", "gave a place that is none"),
+    ],
+)  # fmt: skip
+def test_a_rule_that_fails_is_named(site: Path, project: Path, run: Run, body: str, message: str) -> None:
+    text = rule()
+    text = text[: text.index("        for call in")] + f"        {body}\n"
+    install(site, "acme-lint", "acme = acme_lints", acme_lints=text)
+    (project / "b.py").write_text("import torch\n\nwith torch.no_grad:\n    pass\n")
+    (project / "c.py").write_text("print('never mentions it')\n")
+    outcome = run(".", "--output-format=concise")
+    assert outcome.code == 2
+    assert outcome.err.count("ACM101 of plugin `acme-lint 1.0` (entry point `acme = acme_lints`) ") == 2
+    assert message in outcome.err
+    assert run(".", "--ignore", "ACM").code == 1
+    with pytest.raises(CheckError, match="acme-lint"):
+        check_source(PROGRAM)
+
+
+def test_the_api_brings_rules(tmp_path: Path, project: Path) -> None:
+    (tmp_path / "acme.py").write_text(rule())
+    extend = [tmp_path / "acme.py"]
+    assert [finding.code for finding in check_source(PROGRAM, extend=extend)] == ["ACM101"]
+    assert [finding.code for finding in check_paths(project, extend=extend, select=["ACM"])] == ["ACM101"]
+    assert fix_source(PROGRAM, extend=extend).applied
+    assert check_source(PROGRAM) == []
+
+
+def test_calls_go_by_what_names_were_imported_as(tmp_path: Path) -> None:
+    (tmp_path / "acme.py").write_text(rule())
+    program = '''
+import torch
+import torch.cuda.memory as tm
+from torch.cuda.memory import _record_memory_history as record
+
+@record()
+def f(x=record()):
+    """Ünïcode."""
+    from torch.cuda import memory
+    y = "ü", memory._record_memory_history()
+    return [tm._record_memory_history() for _ in range(3)]
+
+def g(record_memory_history, torch2):
+    record_memory_history()
+    torch2.cuda.memory._record_memory_history()
+    tm._record_memory_history(max_entries=3)
+    "torch.cuda.memory._record_memory_history()"
+    memory._record_memory_history()
+'''
+    findings = check_source(program, extend=[tmp_path / "acme.py"], select=["ACM"])
+    assert [(one.span.start.row, one.span.start.column) for one in findings] == [(6, 2), (7, 9), (10, 14), (11, 13)]
+    fixed = fix_source(program, extend=[tmp_path / "acme.py"], select=["ACM"])
+    assert fixed.text.count("max_entries=100_000") == 4
+    assert fixed.remaining == ()
