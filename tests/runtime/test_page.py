@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
-import struct
 import subprocess
-import zlib
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,10 +12,11 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("jinja2")
 from click.testing import CliRunner
+from report.browser import CHROMIUM as BROWSER
+from report.browser import different_rows
 
 from torchmemlint.cli.main import cli
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PROGRAM = """\
 import torch
 from torch import nn
@@ -106,23 +104,6 @@ def test_nothing_of_the_program_is_markup(page: Path) -> None:
     assert "<script" not in page.read_text(encoding="utf-8")
 
 
-def different_rows(file: Path) -> int:
-    """How many rows of pixels of an 8-bit PNG without interlacing (a browser's screenshot) differ from each other."""
-    data = file.read_bytes()
-    assert data.startswith(b"\x89PNG")
-    width, _, depth, kind = struct.unpack(">IIBB", data[16:26])
-    assert depth == 8
-    packed, at = b"", 8
-    while at < len(data):
-        (length,) = struct.unpack(">I", data[at : at + 4])
-        if data[at + 4 : at + 8] == b"IDAT":
-            packed += data[at + 8 : at + 8 + length]
-        at += length + 12
-    rows = zlib.decompress(packed)
-    stride = width * {2: 3, 6: 4}[kind] + 1
-    return len({rows[at : at + stride] for at in range(0, len(rows), stride)})
-
-
 @pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
 def test_a_browser_shows_it(page: Path, tmp_path: Path) -> None:
     assert BROWSER is not None
@@ -131,7 +112,7 @@ def test_a_browser_shows_it(page: Path, tmp_path: Path) -> None:
     own = f"--user-data-dir={tmp_path / 'profile'}"
     command = [BROWSER, *options, own, f"--screenshot={picture}", page.as_uri()]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
-    assert different_rows(picture) > 200  # an empty page has one, an unstyled error message some dozens
+    assert different_rows(picture.read_bytes()) > 200  # an empty page has one, an unstyled error message some dozens
     dump = subprocess.run(
         [BROWSER, *options, own, "--dump-dom", page.as_uri()], check=True, capture_output=True, text=True, timeout=120
     )

@@ -60,5 +60,6 @@ FORMATS: Mapping[str, Format] = {
         Format("sarif", "sarif.log"),
         Format("rdjson", "rdjson"),
         Format("markdown", "markdown"),
+        Format("html", "html.page", needs="jinja2"),
     )
 }

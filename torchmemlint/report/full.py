@@ -16,7 +16,7 @@ from torchmemlint.report.paint import Paint
 from torchmemlint.report.places import elsewhere, evidence_place, mark, place, shown_path, shown_place
 
 SOURCE_WIDTH = 44  # columns for the source of a link of the evidence chain
-_TRUST = {
+TRUST = {
     Applicability.SAFE: ("fix", "safe"),
     Applicability.UNSAFE: ("fix", "unsafe: may change results"),
     Applicability.HINT: ("help", ""),
@@ -36,7 +36,7 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
 
 def finding_lines(finding: Finding, report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
     """One finding."""
-    chain = [_link(evidence, finding, report, root) for evidence in finding.evidence]
+    chain = [link(evidence, finding, report, root) for evidence in finding.evidence]
     where = place(finding, finding.span.start)
     finding, source = in_its_cell(finding, report.sources(finding.filename))
     changes = hunks(source, finding.fix.edits) if finding.fix is not None else []
@@ -57,7 +57,7 @@ def finding_lines(finding: Finding, report: RunReport, root: Path, paint: Paint)
     if finding.measured is not None:
         yield f"{margin}{paint.strong('measured')}: {_one_line(finding.measured.sentence)}"
     if finding.fix is not None:
-        word, trust = _TRUST[finding.fix.applicability]
+        word, trust = TRUST[finding.fix.applicability]
         note = f" {paint.faint(f'({trust})')}" if trust else ""
         yield f"{margin}{paint.strong(word)}{note}: {_one_line(finding.fix.message)}"
         if changes:
@@ -98,7 +98,7 @@ def _headline(finding: Finding, paint: Paint, *, unsafe: bool) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _link(evidence: Evidence, finding: Finding, report: RunReport, root: Path) -> tuple[str, str, str]:
+def link(evidence: Evidence, finding: Finding, report: RunReport, root: Path) -> tuple[str, str, str]:
     """Place, source and message of one link of the evidence chain."""
     other = elsewhere(evidence, finding, root)
     filename = other or finding.filename

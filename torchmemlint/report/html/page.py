@@ -1,0 +1,109 @@
+"""Fills the page."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from torchmemlint import __version__
+from torchmemlint.engine.run import RunReport
+from torchmemlint.findings import Finding
+from torchmemlint.fixes.eligibility import eligible
+from torchmemlint.report import summary
+from torchmemlint.report.changes import hunks
+from torchmemlint.report.columns import show
+from torchmemlint.report.full import TRUST, in_its_cell, link
+from torchmemlint.report.html import charts
+from torchmemlint.report.paint import Paint
+from torchmemlint.report.places import place, rule_url, shown_path
+
+SEVERITIES = ("error", "warning", "advice")
+
+
+def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
+    """The page, in ASCII, so that it survives any stream."""
+    import jinja2
+    from markupsafe import Markup
+
+    from torchmemlint.report.html import frames
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("torchmemlint.report.html", "."),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["message"] = frames.message
+    style, script = _part("page.css"), _part("page.js")
+    severities = Counter(finding.severity.value for finding in report.findings)
+    rules = {finding.code: finding.name for finding in report.findings}
+    text = environment.get_template("page.html.jinja").render(
+        version=__version__,
+        style=Markup(style),
+        script=Markup(script),
+        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'",
+        closing=list(summary.lines(report, root, Paint(on=False))),
+        counts=[(severity, severities[severity]) for severity in SEVERITIES],
+        checked=report.files_checked,
+        fixable=sum(eligible(finding, unsafe=report.unsafe_fixes) for finding in report.findings),
+        charts=charts.charts(report.findings, root),
+        rules=sorted(rules.items()),
+        folders=sorted({charts.folder_of(finding, root) for finding in report.findings}),
+        files=[
+            (show(shown_path(filename, root)).text, [_finding(finding, report, root) for finding in found])
+            for filename, found in groupby(report.findings, key=lambda finding: finding.filename)
+        ],
+        notes=[*report.errors, *report.notices],
+    )
+    yield text.rstrip().encode("utf-8", "replace").decode("utf-8").encode("ascii", "xmlcharrefreplace").decode("ascii")
+
+
+def _finding(finding: Finding, report: RunReport, root: Path) -> dict[str, Any]:
+    from torchmemlint.report.html import frames
+
+    where = place(finding, finding.span.start)
+    chain = [link(evidence, finding, report, root) for evidence in finding.evidence]
+    folder = charts.folder_of(finding, root)
+    can_fix = eligible(finding, unsafe=report.unsafe_fixes)
+    filename = finding.filename
+    finding, source = in_its_cell(finding, report.sources(finding.filename))
+    changes = hunks(source, finding.fix.edits) if finding.fix is not None else []
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity.value,
+        "url": rule_url(finding.code),
+        "message": finding.message,
+        "place": show(f"{shown_path(filename, root)}:{where.text}").text,
+        "row": where.text,
+        "folder": folder,
+        "fixable": can_fix,
+        "frame": list(frames.frame(source, finding.span)),
+        "evidence": chain,
+        "why": finding.why,
+        "measured": finding.measured.sentence if finding.measured is not None else "",
+        "fix": finding.fix.message if finding.fix is not None else "",
+        "trust": TRUST[finding.fix.applicability] if finding.fix is not None else ("", ""),
+        "changes": [(sign, show(line).text) for hunk in changes for sign, line in _signed(hunk.old, hunk.new)],
+    }
+
+
+def _signed(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    yield from (("-", line) for line in old)
+    yield from (("+", line) for line in new)
+
+
+def _part(name: str) -> str:
+    return (files("torchmemlint.report.html") / name).read_text(encoding="ascii")
+
+
+def _hash(text: str) -> str:
+    """The page names what may run and style it by its hash, so that nothing else does, whatever a message holds."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
