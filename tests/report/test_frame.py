@@ -148,6 +148,16 @@ def test_of_many_lines_the_first_are_shown() -> None:
     assert shown[8] == "  | - … 12 more lines"
 
 
+def test_of_many_places_the_first_are_shown() -> None:
+    lines = [f"x{number}" for number in range(60)]
+    rows = [row for row in range(1, 61) if row % 3]  # each third line stays
+    shown = diff(lines, *(Edit(span(row, 1, row, 1), "    ") for row in rows))
+    assert len(shown) == 17
+    assert shown[-2:] == ["11 | +     x10", "  | … and 32 more lines below"]
+    few = diff(lines[:12], *(Edit(span(row, 1, row, 1), "    ") for row in rows if row <= 12))
+    assert len(few) == 16
+
+
 def test_edits_that_do_not_fit_the_file_show_nothing() -> None:
     assert diff(["a"], Edit(span(1, 9, 1, 9), "b")) == []
     assert diff([], Edit(span(3, 1, 3, 1), "b")) == []

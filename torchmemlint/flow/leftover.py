@@ -141,19 +141,28 @@ def _is_given_to_load(tree: _Tree, node: cst.Name) -> bool:
     return False
 
 
+def _target(tree: _Tree, node: cst.Name) -> cst.CSTNode:
+    """The name itself, or the outermost tuple of names that it is one of."""
+    target: cst.CSTNode = node
+    while isinstance(element := tree.above.get(id(target)), cst.Element | cst.StarredElement):
+        target = tree.above[id(element)]
+    return target
+
+
 def _is_bound(tree: _Tree, node: cst.Name) -> bool:
     """Is it assigned to?"""
-    match tree.above.get(id(node)):
+    target = _target(tree, node)
+    match tree.above.get(id(target)):
         case cst.AssignTarget() | cst.AsName():
             return True
-        case cst.For(target=target) | cst.NamedExpr(target=target):
-            return target is node
+        case cst.For(target=bound) | cst.NamedExpr(target=bound):
+            return bound is target
     return False
 
 
 def _is_made_of(tree: _Tree, node: cst.Name, bound: cst.Assign, names: set[str]) -> bool:
     """Is it the reading itself, a part of what was read, or a new dictionary that takes such parts?"""
-    statement = tree.above.get(id(tree.above[id(node)]))
+    statement = tree.above.get(id(tree.above[id(_target(tree, node))]))
     if statement is bound:
         return True
     if not isinstance(statement, cst.Assign):

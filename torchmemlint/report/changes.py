@@ -11,6 +11,7 @@ from torchmemlint.report.columns import show
 from torchmemlint.report.paint import Paint
 
 LONGEST = 8  # lines of each sign in one hunk; the rest is counted
+MOST = 16  # lines of all hunks, after which the rest is counted: a loop moved into a block shows how that begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,16 @@ def diff_lines(found: Sequence[Hunk], gutter: int, paint: Paint) -> Iterator[str
     """The hunks as lines with numbers and signs: those of the old file for `-`, those of the new one for `+`."""
     bar = paint.gutter("|")
     shift = 0  # lines that the hunks above have added
-    for hunk in found:
+    shown = 0
+    for place, hunk in enumerate(found):
+        if shown >= MOST:
+            rest = sum(max(len(one.old), len(one.new)) for one in found[place:])
+            note = f"… and {rest} more line{'s' if rest > 1 else ''} below"
+            yield f"{' ' * gutter} {bar} {paint.faint(note)}"
+            return
         for sign, lines, first in (("-", hunk.old, hunk.row), ("+", hunk.new, hunk.row + shift)):
             colour = paint.removed if sign == "-" else paint.added
+            shown += min(len(lines), LONGEST)
             for number, line in enumerate(lines[:LONGEST], first):
                 yield f"{paint.gutter(f'{number:>{gutter}}')} {bar} {colour(f'{sign} {show(line).text}'.rstrip())}"
             if len(lines) > LONGEST:
