@@ -110,6 +110,13 @@ def frameworks() -> str:
     return "\n" + "\n".join(lines) + "\n\n"
 
 
+def sarif() -> str:
+    """A result of a SARIF log, as its format writes it."""
+    text = shown(SHORT_EXAMPLE, "--output-format", "sarif")
+    log = json.loads(text.partition("\n")[2].partition("\n")[2].removesuffix("```\n"))
+    return f"```json\n{json.dumps(log['runs'][0]['results'][0], indent=2)}\n```\n"
+
+
 def schema() -> str:
     """The JSON schema of the findings."""
     return "```json\n" + (ROOT / "torchmemlint/report/schema.json").read_text().strip() + "\n```\n"
@@ -305,7 +312,12 @@ MAKERS: dict[str, Callable[[], str]] = {
     "full": lambda: shown(SHORT_EXAMPLE),
     "folded": lambda: shown(*FOLDED_EXAMPLE),
     "concise": lambda: shown(EXAMPLE, "--output-format", "concise"),
-    "json": lambda: shown(SHORT_EXAMPLE, "--output-format", "json"),
+    **{
+        name: functools.partial(shown, SHORT_EXAMPLE, "--output-format", name)
+        for name in ("json", "json-lines", "github", "gitlab", "junit", "pylint", "rdjson", "markdown")
+    },
+    "grouped": lambda: shown(EXAMPLE, "--output-format", "grouped"),
+    "sarif": sarif,
     "schema": schema,
     "api": api,
     "coverage": coverage,
