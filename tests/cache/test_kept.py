@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -154,6 +155,21 @@ def test_one_named_file_is_answered_too(project: Project) -> None:
     project.write("tools/meters.py", COUNTS)
     assert project.found(project.check("train.py")) == []
     assert project.checked == ["train.py"]
+
+
+def test_places_in_cells_are_kept(project: Project) -> None:
+    cells = [
+        {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": text}
+        for text in ("%pip install torch", TOTAL)
+    ]
+    project.write("a.ipynb", json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}))
+    first, second = project.check(), project.check()
+    assert project.checked == []
+    assert [finding.code for finding in second.findings] == ["TML101"]
+    for finding, known in zip(second.findings, first.findings, strict=True):
+        assert finding.cells is not None
+        assert finding.cells == known.cells
+        assert finding.cells.cell(finding.span.start.row) == 2
 
 
 @pytest.mark.parametrize("setting", ['ignore = ["TML101"]', 'severity = {TML101 = "advice"}', 'target-torch = "2.0"'])
