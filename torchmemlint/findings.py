@@ -69,7 +69,7 @@ class CellIndex:
 
     first_rows: tuple[int, ...]  # in the program, by cell
     numbers: tuple[int, ...]  # of these cells among all cells of the notebook, from 1
-    raw: tuple[RawRow, ...]  # by row of the program
+    raw: tuple[RawRow, ...]  # by row of the program; one more for its end
 
     def cell(self, row: int) -> int:
         """The number of the cell that a row of the program lies in."""
@@ -82,7 +82,7 @@ class CellIndex:
     def rows(self, row: int) -> tuple[int, int]:
         """The rows of the program that the cell of a row has: its first, and the one behind its last."""
         cell = self._cell(row)
-        end = self.first_rows[cell + 1] - 1 if cell + 1 < len(self.first_rows) else len(self.raw) + 1
+        end = self.first_rows[cell + 1] - 1 if cell + 1 < len(self.first_rows) else len(self.raw)
         return self.first_rows[cell], end
 
     def in_file(self, position: Position) -> Position:

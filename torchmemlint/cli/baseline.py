@@ -155,7 +155,7 @@ def _create(paths: tuple[str, ...], target: Path, resolver: Resolver, options: d
     if report.errors:  # a baseline without what these files have would bring it back as new
         complain("error", f"{target} was not written")
         return 2
-    scope_of = scopes_of(report.sources)
+    scope_of = scopes_of(report.programs)
     empty = Baseline(target)
     entries = tuple(empty.entry(finding, scope_of(finding)) for finding in report.findings)
     write_baseline(replace(empty, entries=entries))
@@ -187,12 +187,12 @@ def _update(paths: tuple[str, ...], target: Path, resolver: Resolver, options: d
     if report.errors:
         complain("error", f"{target} was not written")
         return 2
-    compared = baselines.compare(report.findings, files, report.sources)
+    compared = baselines.compare(report.findings, files, report.programs)
     sifted = compared[0][1] if compared else None
     gone = {id(entry) for entry in sifted.gone} if sifted else set()
     now = {id(entry): finding for finding, entry in sifted.known} if sifted else {}
     old = next((found for found, _ in compared), old)
-    scope_of = scopes_of(report.sources)
+    scope_of = scopes_of(report.programs)
     entries = tuple(
         refreshed(entry, old.entry(now[id(entry)], scope_of(now[id(entry)]))) if id(entry) in now else entry
         for entry in old.entries

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from torchmemlint.engine.run import FixedCell, FixedFile
@@ -13,17 +13,29 @@ from torchmemlint.source.decoding import UnreadableFile
 from torchmemlint.source.notebook import NotebookText
 from torchmemlint.source.python2 import looks_like_python2
 
-Report = Callable[[UnreadableFile, str], list[Finding]]
-
 
 def within_cells(findings: Sequence[Finding], text: str, program: CellProgram) -> list[Finding]:
     """Findings about a state of the program. A fix that is no change within one cell is to be shown only."""
     return [_within_a_cell(finding, text, program) for finding in findings]
 
 
-def placed(findings: Sequence[Finding], source: NotebookText, unreadable: Report) -> list[Finding]:
-    """Findings about the program as they are reported: with their cells, and those about cells that cannot be read."""
-    found = [source.program.outside(finding) for finding in findings] + _unreadable_cells(source, unreadable)
+def unreadable_cells(source: NotebookText) -> list[tuple[UnreadableFile, str]]:
+    """What is wrong with cells, and their texts. Of those in Python 2, which come in numbers, only the first."""
+    found: list[tuple[UnreadableFile, str]] = []
+    old = 0
+    for problem in source.program.problems:
+        cell, _ = source.program.place(problem.position.row)
+        text = source.program.texts[cell]
+        old += looks_like_python2(text)
+        if old <= 1 or not looks_like_python2(text):
+            found.append((UnreadableFile(f"{problem.message}: this cell is passed over", problem.position), text))
+    return found
+
+
+def placed(findings: Sequence[Finding], unreadable: Sequence[Finding], source: NotebookText) -> list[Finding]:
+    """Findings about the program, and those about cells that cannot be read, as they are reported: with their cells."""
+    found = [source.program.outside(finding) for finding in findings]
+    found += [replace(finding, why="nothing is known about a cell that cannot be read") for finding in unreadable]
     if not found:
         return []
     cells = source.cells()
@@ -53,18 +65,3 @@ def _within_a_cell(finding: Finding, text: str, program: CellProgram) -> Finding
     except EditError:  # applying the fixes says what is wrong with it
         return finding
     return replace(finding, fix=replace(fix, applicability=Applicability.HINT))
-
-
-def _unreadable_cells(source: NotebookText, unreadable: Report) -> list[Finding]:
-    """What is wrong with cells. Of those in Python 2, which come in numbers, the first stands for all."""
-    found: list[Finding] = []
-    old = 0
-    for problem in source.program.problems:
-        cell, _ = source.program.place(problem.position.row)
-        text = source.program.texts[cell]
-        if looks_like_python2(text):
-            old += 1
-            if old > 1:
-                continue
-        found += unreadable(UnreadableFile(f"{problem.message}: this cell is passed over", problem.position), text)
-    return found

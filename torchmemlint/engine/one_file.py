@@ -148,10 +148,9 @@ def _placed(
         return findings
     from torchmemlint.engine import notebooks
 
-    def unreadable(problem: UnreadableFile, cell: str) -> list[Finding]:
-        return _finished(_unreadable(path, problem, profile, cell), source.shown, profile) if relevant else []
-
-    return notebooks.placed(findings, source, unreadable)
+    problems = notebooks.unreadable_cells(source) if relevant else []
+    found = [one for problem, text in problems for one in _unreadable(path, problem, profile, text)]
+    return notebooks.placed(findings, _finished(found, source.shown, profile), source)
 
 
 def check_source(

@@ -70,3 +70,5 @@ class RunReport:
     from_cache: int = 0  # files of which an earlier run's result was taken
     tracebacks: tuple[str, ...] = ()  # of these errors, where there are any
     left_out: tuple[LeftOut, ...] = ()  # what is known and not reported
+    programs: Callable[[Path], list[str]] = lambda path: []  # `sources`, but of notebooks the Python: row for row
+    raw_sources: Callable[[Path], list[str]] = lambda path: []  # `sources`, but of notebooks the lines of their JSON

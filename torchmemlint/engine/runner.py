@@ -14,10 +14,10 @@ from torchmemlint.engine import context
 from torchmemlint.engine.cache.kept import Kept
 from torchmemlint.engine.one_file import FileResult, Fixing, Profile, check_bytes, failed, is_to_change
 from torchmemlint.engine.pool import Task, check_all, workers_for
-from torchmemlint.engine.run import RunReport
+from torchmemlint.engine.run import FixedFile, RunReport
 from torchmemlint.findings import ContextFile, Finding
 from torchmemlint.source.decoding import UnreadableFile, lines_of, read
-from torchmemlint.source.loading import load
+from torchmemlint.source.loading import is_notebook, load
 
 if TYPE_CHECKING:
     from torchmemlint.engine.sieve import Sieve
@@ -89,7 +89,7 @@ def _sifted(
 ) -> RunReport:
     """The report of what the request's sieve lets through; `fix` does to files what is to be done to those findings."""
     assert request.sieve is not None
-    sources = _Sources({}, at_hand)
+    sources = _Sources((), at_hand).program
     findings = [finding for result in results for finding in result.findings]
     kept = request.sieve.sift(findings, [result.path for result in results], sources)
     reported: dict[Path, list[Finding]] = {}
@@ -172,13 +172,16 @@ def _report(results: Sequence[FileResult], request: Request, at_hand: dict[Path,
     findings, notices = _with_figures(results, request.resolver)
     fixed = tuple(result.fixed for result in results if result.fixed is not None)
     errors = [result for result in results if result.error is not None]
+    sources = _Sources(fixed, at_hand)
     return RunReport(
         findings=findings,
         files_checked=sum(not result.skipped and result.error is None for result in results),
         files_skipped=sum(result.skipped for result in results),
         from_cache=sum(result.from_cache for result in results),
         fixed=fixed,
-        sources=_Sources({one.filename: one.after if one.shown is None else one.shown for one in fixed}, at_hand),
+        sources=sources,
+        programs=sources.program,
+        raw_sources=sources.raw,
         notices=notices,
         fixes_applied_to_disk=request.fixing is Fixing.WRITE,
         unsafe_fixes=request.unsafe,
@@ -218,15 +221,43 @@ def _fails(finding: Finding, resolver: Resolver) -> bool:
 class _Sources:
     """The lines of files, read when they are asked for."""
 
-    def __init__(self, changed: dict[Path, str], at_hand: dict[Path, bytes]) -> None:
-        self._lines = {path: lines_of(text) for path, text in changed.items()}
+    def __init__(self, fixed: Sequence[FixedFile], at_hand: dict[Path, bytes]) -> None:
+        self._lines = {one.filename: lines_of(one.after if one.shown is None else one.shown) for one in fixed}
+        self._fixed = {one.filename: one for one in fixed}
         self._at_hand = at_hand
+        self._raw: dict[Path, list[str]] = {}
 
     def __call__(self, path: Path) -> list[str]:
         if path not in self._lines:
             try:
-                data = self._at_hand.get(path)
-                self._lines[path] = lines_of(load(read(path) if data is None else data, path).shown)
+                self._lines[path] = lines_of(load(self._data(path), path).shown)
             except UnreadableFile:
                 self._lines[path] = []
         return self._lines[path]
+
+    def program(self, path: Path) -> list[str]:
+        """The program that a notebook's cells make; of all other files the same lines."""
+        if not is_notebook(path):
+            return self(path)
+        try:
+            fixed = self._fixed.get(path)
+            return lines_of(load(self._data(path), path).text if fixed is None else fixed.after)
+        except UnreadableFile:
+            return []
+
+    def raw(self, path: Path) -> list[str]:
+        """The lines of a notebook's JSON; of all other files the same."""
+        if not is_notebook(path):
+            return self(path)
+        if path not in self._raw:
+            try:
+                source, fixed = load(self._data(path), path), self._fixed.get(path)
+                data = source.encode(fixed.after if fixed is not None and fixed.before == source.text else None)
+                self._raw[path] = lines_of(data.decode("utf-8-sig"))
+            except UnreadableFile:
+                self._raw[path] = []
+        return self._raw[path]
+
+    def _data(self, path: Path) -> bytes:
+        data = self._at_hand.get(path)
+        return read(path) if data is None else data

@@ -23,7 +23,7 @@ _WHOLE_CELL = re.compile(r"%%(?P<name>\w+)(?!\w*\?)")
 _PYTHON_CELLS = frozenset("capture debug ipytest memit mprun prun scalene snakeviz time timeit wandb".split())
 _COMMAND = re.compile(r"(?P<indent>\s*)(?:[%!?,;/].*|[^#]*[\w*\]]\?{1,2}\s*)$")
 _ASSIGNED_COMMAND = re.compile(r"(?P<target>[^=#]*[^=#!<>+\-*/%&|^@:]\s*=\s*)(?:!|%[^\W\d]).*$")
-_EARLIER_COMMAND = re.compile(r"\s*[%!?]")
+_EARLIER_COMMAND = re.compile(r"(?P<indent>\s*)[%!?]")
 _TIMED = re.compile(r"(?P<magic>\s*%time\s+)(?P<statement>[^\s%!?-].*)$")
 _PROMPT = re.compile(r"\s*>>>|In \[\d+\]: ")
 _PROMPTS = re.compile(r"\s*(?:>>>|\.\.\.)(?![:.])[ \t]?|In \[\d+\]: |\s*\.{3,}: ?")
@@ -61,6 +61,8 @@ def python_of(cell: str) -> PythonCell:
     magic = _WHOLE_CELL.match(rows[head])
     if magic is not None and magic["name"] not in _PYTHON_CELLS:
         return PythonCell(("",) * len(own), own, rigid=True)
+    if magic is not None and head + 1 < len(rows):
+        return _below(own, head + 1, margin, python_of("\n".join(rows[head + 1 :])))
     reading = _Reading(rows, margin)
     if magic is not None:
         reading.stand_in(head, "", own[head])
@@ -72,6 +74,29 @@ def python_of(cell: str) -> PythonCell:
     offsets = {number: len(margin) for number, row in enumerate(own) if row.strip()} if margin else {}
     offsets.update(reading.offsets)
     return PythonCell(tuple(reading.rows), own, reading.stand_ins, offsets, margin)
+
+
+def _below(own: tuple[str, ...], first: int, margin: str, body: PythonCell) -> PythonCell:
+    """A cell whose rows from `first` on are a cell themselves, which the magic above them runs."""
+    problem = body.problem
+    if problem is not None:
+        problem = Problem(problem.message, Position(problem.position.row + first, problem.position.column))
+    before = _Reading(list(own[:first]), "")
+    for number in range(first):
+        before.stand_in(number, "", own[number])
+    stand_ins = {row: margin + old if old.strip() else old for row, old in body.stand_ins.items()}
+    offsets = {first + number: len(margin) + offset for number, offset in body.offsets.items()}
+    if margin:
+        offsets.update({n: len(margin) for n in range(first, len(own)) if own[n].strip() and n not in offsets})
+    return PythonCell(
+        (*before.rows, *body.rows),
+        own,
+        {**before.stand_ins, **stand_ins},
+        offsets,
+        margin + body.margin,
+        body.rigid,
+        problem,
+    )
 
 
 def _margin(rows: Sequence[str]) -> str:
@@ -115,7 +140,7 @@ class _Reading:
             if not (0 <= row < len(self.rows) and self._replace(row, own)):
                 # What a command leaves open, a quotation mark say, Python sees the end of further down only.
                 earlier = range(min(row, len(self.rows)))
-                if not any(_EARLIER_COMMAND.match(self.rows[one]) and self._replace(one, own) for one in earlier):
+                if not any(self._may_begin(one) and self._replace(one, own) for one in earlier):
                     return problem
         return None
 
@@ -127,6 +152,13 @@ class _Reading:
         self.rows[number] = row
         self.stand_ins[row] = own
         self._done.add(number)
+
+    def _may_begin(self, number: int) -> bool:
+        """Does a row look like a command, where a statement may begin?"""
+        match = _EARLIER_COMMAND.match(self.rows[number])
+        if match is None or number in self._done:
+            return False
+        return problem_of([*self.rows[:number], f"{match['indent']}pass"]) is None
 
     def _replace(self, number: int, own: Sequence[str]) -> bool:
         """Replace the command that a row holds; False where it holds none."""

@@ -64,15 +64,18 @@ class NotebookText:
         """Where the rows of the program stand."""
         layout = Layout(self._json.removeprefix(_BOM))
         raw: list[RawRow] = []
+        end = Position(1, 1)
         for number, cell in zip(self.numbers, self.program.cells, strict=True):
             if raw:
-                raw.append(raw[-1])  # the row between two cells
+                raw.append(RawRow(end))  # the row between two cells
             source = layout.sources[number - 1]
             rows = layout.rows(source) if source is not None else []
             if len(rows) != len(cell.rows):
                 start = layout.position(source.start) if source is not None else Position(1, 1)
                 rows = [(start, "")] * len(cell.rows)
             raw += [RawRow(place, escaped) for place, escaped in rows]
+            end = layout.position(source.end) if source is not None else Position(1, 1)
+        raw.append(RawRow(end))
         return CellIndex(self.program.first_rows, self.numbers, tuple(raw))
 
     def _replaced(self, cells: Sequence[str]) -> str:

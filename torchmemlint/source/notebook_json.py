@@ -161,6 +161,9 @@ def _strings(before: Sequence[str], after: str) -> list[str]:
     ):
         end -= len(before[-1 - tail])
         tail += 1
+    if head and head + tail == len(before) and start < end:  # put in between two of them: it joins the first
+        head -= 1
+        start -= len(before[head])
     middle = [after[start:end]] if start < end else []
     return [*before[:head], *middle, *before[len(before) - tail :]]
 
