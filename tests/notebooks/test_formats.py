@@ -100,11 +100,11 @@ def test_formats_for_machines_have_places_in_the_file(report: RunReport) -> None
         for a, b, c, d in places(document)
     ]
     assert found == ["total += model(batch).sum()", "model(batch)"]
-    for name in ("github", "gitlab", "pylint"):
-        rows = [place[0] for place in places(document)]
+    rows = [place[0] for place in places(document)]
+    for name in "github gitlab pylint".split():
         out = shown(report, name)
         assert [int(row) for row in re.findall(r"(?:line=|begin\": |ipynb:)(\d+)", out)] == rows, name
-        assert out.count("cell 3:4:24: ") == 1, name
+        assert out.count("cell 3:4: ") >= 1, name
 
 
 def test_a_suggestion_is_an_edit_of_the_json(report: RunReport, tmp_path: Path) -> None:
@@ -120,6 +120,19 @@ def test_a_suggestion_is_an_edit_of_the_json(report: RunReport, tmp_path: Path) 
             rows[start["line"] - 1] = new.decode()
     run(Request((path,), resolver(tmp_path), Fixing.WRITE, jobs=1))
     assert path.read_text() == "".join(rows)
+
+
+def test_sarif_has_the_same_fixes(report: RunReport) -> None:
+    (log,) = json.loads(shown(report, "sarif"))["runs"]
+    text = report.findings[0].filename.read_text()
+    for result in log["results"]:
+        assert result["message"]["text"].startswith("cell ")
+        (replacement,) = result["fixes"][0]["artifactChanges"][0]["replacements"]
+        where = replacement["deletedRegion"]
+        assert where["startLine"] == where["endLine"]
+        row = text.splitlines()[where["startLine"] - 1]
+        new = row[: where["startColumn"] - 1] + replacement["insertedContent"]["text"] + row[where["endColumn"] - 1 :]
+        assert json.loads(new.strip().rstrip(",")).endswith(".detach())\n" if "append" in row else ".detach()\n")
 
 
 def test_every_format_tells_of_every_finding(report: RunReport) -> None:

@@ -94,7 +94,7 @@ def test_code_quality() -> None:
         assert isinstance(one["location"]["lines"]["begin"], int)
         assert not one["location"]["path"].startswith(("/", "./"))
     assert [one["severity"] for one in found] == ["major", "minor", "info"]
-    assert found[0]["description"].endswith("(measured: +48.0 MiB per step, simulated)")
+    assert found[0]["description"].endswith("(measured: +48.0 MiB per step, simulated) (see src/meter.py:3)")
     assert json.loads(render(report(), "gitlab")) == []
 
 

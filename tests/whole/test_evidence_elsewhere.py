@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from torchmemlint.cli.main import main
-from torchmemlint.report import OUTPUT_FORMATS
+from torchmemlint.report.formats import FORMATS
 
 METER = """class Meter:
     def __init__(self):
@@ -72,11 +72,61 @@ def of_json(out: str, place: str) -> bool:
     )
 
 
-SHOWS = {"full": of_full, "concise": of_concise, "json": of_json}
+def of_json_lines(out: str, place: str) -> bool:
+    """As in JSON."""
+    return of_json(f"[{out}]", place)
+
+
+def of_line(out: str, place: str) -> bool:
+    """After the message, in brackets."""
+    (line,) = (line for line in out.splitlines() if "`meter.update` collects" in line)
+    return f"(see {place})" in line
+
+
+def of_lines(out: str, place: str) -> bool:
+    """A line for each piece of evidence."""
+    return f"{place}: which puts it into a container" in out.replace("%0A", "\n")
+
+
+def of_sarif(out: str, place: str) -> bool:
+    """As a related location, and as a step of the code flow."""
+    (result,) = json.loads(out)["runs"][0]["results"]
+    steps = [one["location"] for one in result["codeFlows"][0]["threadFlows"][0]["locations"]]
+    return all(
+        place
+        in [
+            f"{one['physicalLocation']['artifactLocation']['uri']}:{one['physicalLocation']['region']['startLine']}"
+            for one in places
+        ]
+        for places in (steps, result["relatedLocations"])
+    )
+
+
+def of_rdjson(out: str, place: str) -> bool:
+    """As a related location."""
+    (diagnostic,) = json.loads(out)["diagnostics"]
+    places = [one["location"] for one in diagnostic["related_locations"]]
+    return place in [f"{one['path']}:{one['range']['start']['line']}" for one in places]
+
+
+SHOWS = {
+    "full": of_full,
+    "concise": of_concise,
+    "grouped": of_line,
+    "json": of_json,
+    "json-lines": of_json_lines,
+    "github": of_lines,
+    "gitlab": of_line,
+    "junit": of_lines,
+    "pylint": of_line,
+    "sarif": of_sarif,
+    "rdjson": of_rdjson,
+    "markdown": of_line,
+}
 
 
 def test_every_format_is_looked_at() -> None:
-    assert set(SHOWS) == set(OUTPUT_FORMATS)
+    assert set(SHOWS) == set(FORMATS)
 
 
 @pytest.mark.parametrize("output_format", SHOWS)

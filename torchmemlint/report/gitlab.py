@@ -14,7 +14,7 @@ from typing import Any
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding, Position, Severity
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import file_span, repository_path
+from torchmemlint.report.places import asides, file_span, message, one_line, repository_path
 
 _SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.ADVICE: "info"}
 
@@ -29,11 +29,10 @@ def _issue(finding: Finding, root: Path, seen: set[str]) -> dict[str, Any]:
     span = file_span(finding, finding.span)
     start, end = span.start, span.end
     path = repository_path(finding.filename, root)
-    told = f" (measured: {finding.measured.brief})" if finding.measured is not None else ""
     return {
         "type": "issue",
         "check_name": f"{finding.code} {finding.name}",
-        "description": f"{finding.code}: {' '.join(finding.message.split())}{told}",
+        "description": " ".join((f"{finding.code}: {one_line(message(finding))}", *asides(finding, root))),
         "categories": ["Performance"],
         "severity": _SEVERITIES[finding.severity],
         "fingerprint": _unique(finding, path, seen),

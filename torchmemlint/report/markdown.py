@@ -11,7 +11,7 @@ from torchmemlint.findings import Finding, Severity
 from torchmemlint.report import summary
 from torchmemlint.report.columns import show
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import one_line, place, rule_url, shown_path
+from torchmemlint.report.places import asides, one_line, place, rule_url, shown_path
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>|~&#$]")
 _MENTION = re.compile(r"@(?=\w)")
@@ -45,8 +45,8 @@ def _table(findings: Sequence[Finding], root: Path) -> Iterator[str]:
     for finding in findings:
         where = code(f"{shown_path(finding.filename, root)}:{place(finding, finding.span.start).text}")
         rule = f"[{finding.code}]({rule_url(finding.code)}) {inline(finding.name)}"
-        told = f" (measured: {finding.measured.brief})" if finding.measured is not None else ""
-        yield f"| {where} | {rule} | {finding.severity.value} | {inline(finding.message + told)} |"
+        message = " ".join((finding.message, *asides(finding, root)))
+        yield f"| {where} | {rule} | {finding.severity.value} | {inline(message)} |"
 
 
 def inline(text: str) -> str:

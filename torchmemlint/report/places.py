@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from torchmemlint.codes import is_own
-from torchmemlint.findings import Evidence, Finding, Position, Span
+from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Position, Span
 from torchmemlint.fixes.eligibility import eligible
 
+if TYPE_CHECKING:
+    from torchmemlint.engine.run import RunReport
+
+_FILES = 2  # other files that a line names
 DOCUMENTATION = "https://torchmemlint.readthedocs.io/rules/"
 PLUGINS = "https://torchmemlint.readthedocs.io/plugins/"
 
@@ -83,16 +87,29 @@ def evidence_span(evidence: Evidence, finding: Finding) -> Span:
     return file_span(finding, evidence.span)
 
 
-def file_lines(finding: Finding, sources: Callable[[Path], list[str]]) -> list[str]:
-    """The rows of a finding's file as a text, which those of a notebook's program are not; none where it is gone."""
+def message(finding: Finding) -> str:
+    """What a finding says, in a notebook with its cell, where the place that is shown is one of the JSON."""
     if finding.cells is None:
-        return sources(finding.filename)
-    from torchmemlint.source.decoding import lines_of
+        return finding.message
+    return f"{place(finding, finding.span.start).brief}: {finding.message}"
 
-    try:
-        return lines_of(finding.filename.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return []
+
+def file_lines(finding: Finding, report: RunReport) -> list[str]:
+    """The rows of a finding's file as a text, which those of a notebook's cells are not; none where it is gone."""
+    return report.sources(finding.filename) if finding.cells is None else report.raw_sources(finding.filename)
+
+
+def file_fix(finding: Finding) -> Fix | None:
+    """The fix as edits of the file's text: of a notebook, of its JSON. None where there is none that may be applied."""
+    fix, cells = finding.fix, finding.cells
+    if fix is None or not fix.edits or fix.applicability is Applicability.HINT:
+        return None
+    if cells is None:
+        return fix
+    if any(edit.span.start.row != edit.span.end.row or "\n" in edit.content for edit in fix.edits):
+        return None  # it adds or takes away a row, which is an item of a list there
+    edits = (Edit(file_span(finding, edit.span), json.dumps(edit.content)[1:-1]) for edit in fix.edits)
+    return replace(fix, edits=tuple(edits))
 
 
 def absolute_path(path: Path, root: Path) -> Path:
@@ -164,3 +181,16 @@ def emit(stream: TextIO, text: str) -> None:
             .decode(encoding)
         )
     stream.write(text)
+
+
+def asides(finding: Finding, root: Path) -> list[str]:
+    """What follows the message where evidence is not shown: `(measured: +48.0 MiB per step)`, what an earlier run told,
+    and `(see meters.py:8)`, where in each other file the evidence begins.
+    """
+    told = [f"(measured: {finding.measured.brief})"] if finding.measured is not None else []
+    places: dict[Path, str] = {}
+    for evidence in finding.evidence:
+        filename = elsewhere(evidence, finding, root)
+        if filename is not None:
+            places.setdefault(filename, shown_place(filename, evidence.span.start.row, root))
+    return [*told, f"(see {', '.join(list(places.values())[:_FILES])})"] if places else told

@@ -10,7 +10,7 @@ from pathlib import Path
 from torchmemlint.engine.run import RunReport
 from torchmemlint.report.columns import show
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import file_position, one_line, shown_path
+from torchmemlint.report.places import asides, file_position, message, one_line, shown_path
 
 _Scopes = tuple[tuple[int, int, str], ...]  # first row, last row, dotted name
 
@@ -24,7 +24,8 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
         scope = inner[-1] if inner else ""  # as Pylint itself has it for a module
         path = show(shown_path(finding.filename, root)).text
         in_file = file_position(finding, finding.span.start).row
-        yield f"{path}:{in_file}: [{finding.code}({finding.name}), {scope}] {one_line(finding.message)}"
+        text = " ".join((one_line(message(finding)), *asides(finding, root)))
+        yield f"{path}:{in_file}: [{finding.code}({finding.name}), {scope}] {text}"
 
 
 def _reader(report: RunReport) -> Callable[[Path], _Scopes]:

@@ -12,7 +12,16 @@ from torchmemlint.findings import Edit, Evidence, Finding, Position, Severity, S
 from torchmemlint.fixes.edits import EditError, apply_edits
 from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import elsewhere, evidence_span, file_lines, file_span, rule_url, shown_path
+from torchmemlint.report.places import (
+    elsewhere,
+    evidence_span,
+    file_fix,
+    file_lines,
+    file_span,
+    message,
+    rule_url,
+    shown_path,
+)
 
 LONGEST = 20  # rows of a suggestion; one that also adds an import far above would rewrite all between
 _SEVERITIES = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.ADVICE: "INFO"}
@@ -28,10 +37,10 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
 
 
 def _diagnostic(finding: Finding, report: RunReport, root: Path) -> dict[str, Any]:
-    source = file_lines(finding, report.sources)
+    source = file_lines(finding, report)
     told = f" (measured: {finding.measured.brief})" if finding.measured is not None else ""
     found: dict[str, Any] = {
-        "message": finding.message + told,
+        "message": message(finding) + told,
         "location": {"path": _path(finding.filename, root), "range": _range(file_span(finding, finding.span), source)},
         "severity": _SEVERITIES[finding.severity],
         "code": {"value": finding.code, "url": rule_url(finding.code)},
@@ -47,7 +56,7 @@ def _diagnostic(finding: Finding, report: RunReport, root: Path) -> dict[str, An
 
 def _related(evidence: Evidence, finding: Finding, report: RunReport, root: Path) -> dict[str, Any]:
     other = elsewhere(evidence, finding, root)
-    source = file_lines(finding, report.sources) if other is None else report.sources(other)
+    source = file_lines(finding, report) if other is None else report.sources(other)
     found = {"path": _path(other or finding.filename, root), "range": _range(evidence_span(evidence, finding), source)}
     return {"message": evidence.message, "location": found}
 
@@ -69,9 +78,10 @@ def _position(position: Position, source: Sequence[str]) -> dict[str, int]:
 
 def _one_edit(finding: Finding, report: RunReport, source: Sequence[str]) -> Edit | None:
     """What `--fix` would do, as one replacement: suggestions are alternatives, so the parts of one fix must be one."""
-    if finding.fix is None or finding.cells is not None or not eligible(finding, unsafe=report.unsafe_fixes):
-        return None  # a notebook's text is no code
-    edits = sorted(set(finding.fix.edits))
+    fix = file_fix(finding) if eligible(finding, unsafe=report.unsafe_fixes) else None
+    if fix is None:
+        return None
+    edits = sorted(set(fix.edits))
     if len(edits) == 1:
         return edits[0]
     first, last = edits[0].span.start.row, max(edit.span.end.row for edit in edits)

@@ -19,7 +19,7 @@ from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Span
 from torchmemlint.report.frame import rows_shown
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import absolute_path, evidence_span, file_lines, file_position, file_span, repository
+from torchmemlint.report.places import absolute_path, evidence_span, file_fix, file_span, message, repository
 from torchmemlint.report.places import place as place_within
 from torchmemlint.report.sarif.hashes import line_hashes
 from torchmemlint.report.sarif.rules import LEVELS, describe
@@ -99,8 +99,9 @@ class _Run:
             flow = [{"location": location} for location in (*chain, end)]
             result["codeFlows"] = [{"threadFlows": [{"locations": flow}]}]
             result["relatedLocations"] = [{"id": number, **location} for number, location in enumerate(chain, 1)]
-        if finding.fix is not None and _is_applicable(finding.fix) and finding.cells is None:
-            result["fixes"] = [self._fix(finding.fix, finding.filename)]
+        fix = file_fix(finding)
+        if fix is not None:
+            result["fixes"] = [self._fix(fix, finding.filename)]
         result["properties"] = {"severity": finding.severity.value}
         if finding.cells is not None:
             within = place_within(finding, finding.span.start)
@@ -111,13 +112,15 @@ class _Run:
 
     def _fingerprints(self, finding: Finding) -> dict[str, str]:
         found = {"torchmemlint/v1": finding.fingerprint} if finding.fingerprint else {}
+        if finding.cells is not None:  # of the megabytes of a notebook's JSON only what uploads it makes them
+            return found
         hashes = self._hashes.get(finding.filename)
         if hashes is None:
-            lines = file_lines(finding, self._report.sources)
+            lines = self._report.sources(finding.filename)
             ends = _ends_with_newline(finding.filename)
             hashes = line_hashes([*lines, ""] if ends else lines) if lines else []
             self._hashes[finding.filename] = hashes
-        row = file_position(finding, finding.span.start).row
+        row = finding.span.start.row
         return {"primaryLocationLineHash": hashes[row - 1], **found} if row <= len(hashes) else found
 
     def _link(self, evidence: Evidence, finding: Finding) -> dict[str, Any]:
@@ -192,16 +195,12 @@ def _replacement(edit: Edit) -> dict[str, Any]:
 
 def _message(finding: Finding) -> str:
     """What is found, what it was measured to cost, and what only a human can do about it."""
-    parts = [_plain(finding.message)]
+    parts = [_plain(message(finding))]
     if finding.measured is not None:
         parts.append(f"Measured: {_plain(finding.measured.sentence)}")
-    if finding.fix is not None and not _is_applicable(finding.fix):
+    if finding.fix is not None and file_fix(finding) is None:
         parts.append(f"Help: {_plain(finding.fix.message)}")
     return ". ".join(part.rstrip(".") for part in parts) + ("." if len(parts) > 1 else "")
-
-
-def _is_applicable(fix: Fix) -> bool:
-    return bool(fix.edits) and fix.applicability is not Applicability.HINT
 
 
 def _plain(text: str) -> str:
