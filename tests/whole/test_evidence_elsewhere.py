@@ -109,6 +109,11 @@ def of_rdjson(out: str, place: str) -> bool:
     return place in [f"{one['path']}:{one['range']['start']['line']}" for one in places]
 
 
+def of_page(out: str, place: str) -> bool:
+    """In the table of evidence."""
+    return place in out
+
+
 SHOWS = {
     "full": of_full,
     "concise": of_concise,
@@ -122,6 +127,7 @@ SHOWS = {
     "sarif": of_sarif,
     "rdjson": of_rdjson,
     "markdown": of_line,
+    "html": of_page,
 }
 
 
