@@ -194,6 +194,7 @@ def _own_leaf(it: Interpreter, value: Tensor) -> bool:
 
 
 def _hazard(it: Interpreter, fact: InPlace, kind: str, other: Site, what: str) -> None:
+    it.facts.tests[fact.site] = it.frame.tests
     it.facts.hazards.append(Hazard(fact.site, it.scope, kind, other, what, fact))
 
 

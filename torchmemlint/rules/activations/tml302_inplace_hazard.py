@@ -15,6 +15,7 @@ from torchmemlint.rules.activations.places import inplace_argument
 from torchmemlint.rules.arguments import replacing
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
+from torchmemlint.rules.gradient_mode.evaluation import evaluates
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import code_of, shortened, text_of
 
@@ -63,7 +64,8 @@ class InplaceHazard(Rule):
     ## When it stays silent
     Nothing is known to need the old value; the result is bound to the same name or the call stands alone as a
     statement (in place on purpose); gradients are off; the tensor was cloned; the ways exclude each other; only the
-    shape, device or type is looked at afterwards; `state.copy_(state * decay)` outside of a forward and of training.
+    shape, device or type is looked at afterwards; `state.copy_(state * decay)` outside of a forward and of training;
+    where the module is not training (`else` of `if self.training`) and only its backward would need the value.
     `out += identity; out = relu(out)` of a residual block is fine: neither batch norm nor addition needs what it made.
 
     ## References
@@ -89,7 +91,9 @@ class InplaceHazard(Rule):
                 seen.add(hazard.site)
                 needs_graph = hazard.kind in ("leaf", "output", "input")
                 if needs_graph and (
-                    _updates_state(facts, hazard) or facts.enters_without_gradients(hazard.scope.function)
+                    _updates_state(facts, hazard)
+                    or evaluates(facts.tests.get(hazard.site, ()))
+                    or facts.enters_without_gradients(hazard.scope.function)
                 ):
                     continue
                 yield self._hazard(facts, hazard)

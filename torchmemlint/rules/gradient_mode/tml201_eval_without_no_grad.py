@@ -60,7 +60,8 @@ class EvalWithoutNoGrad(Rule):
     caller in the project turns them off (sought in the files that mention the function, where these are at most 12);
     all parameters are frozen; inputs require gradients (saliency, attacks); what is called differentiates something
     itself, or may, as a model of the project does (forces from an energy); the pass stands in a function that another
-    makes and hands out; in tests. An advice in a constructor.
+    makes and hands out; in tests. An advice in a constructor, and for a single
+    pass whose output is dropped.
 
     ## References
     - [Autograd mechanics: locally disabling gradient computation](https://pytorch.org/docs/stable/notes/autograd.html)
@@ -164,9 +165,16 @@ class EvalWithoutNoGrad(Rule):
 
 
 def _severity(call: ModuleCall, kept: Link | None) -> Severity:
-    if runs_once(call.scope):
+    if runs_once(call.scope) or _is_warm_up(call):
         return Severity.ADVICE
     return Severity.ERROR if kept is not None else Severity.WARNING
+
+
+def _is_warm_up(call: ModuleCall) -> bool:
+    """A pass outside of any loop whose output nobody takes: its graph is gone with it, at once."""
+    statement = call.statement.node
+    dropped = isinstance(statement, cst.Expr) and statement.value is call.site.node
+    return dropped and innermost_loop(call.scope) is None
 
 
 def _only_for_its_hooks(facts: FileFacts, call: ModuleCall) -> bool:

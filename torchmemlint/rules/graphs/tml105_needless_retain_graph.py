@@ -13,6 +13,7 @@ from torchmemlint.flow.values import Container, Origin, Tensor
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import history, is_test, report
 from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.text import text_of
 
 
 class NeedlessRetainGraph(Rule):
@@ -45,7 +46,8 @@ class NeedlessRetainGraph(Rule):
 
     ## When it stays silent
     A second differentiation is possible: another backward over a shared part, gradient penalties, double backward,
-    hypergradients, a graph built outside the loop, a loss that is returned, stored or handed to other code.
+    hypergradients, a graph built outside the loop, a loss that is returned, stored or handed to other code;
+    after `loss.backward(create_graph=True)`, a `step()` of anything but torch's optimizers.
 
     ## References
     - [torch.Tensor.backward](https://pytorch.org/docs/stable/generated/torch.Tensor.backward.html)
@@ -64,7 +66,7 @@ class NeedlessRetainGraph(Rule):
             return
         for backward in facts.backwards:
             kept = backward.retain or backward.create
-            if kept is None or not is_last(facts, backward):
+            if kept is None or not is_last(facts, backward) or _feeds_a_step(facts, backward):
                 continue
             option = "retain_graph" if backward.retain is not None else "create_graph"
             yield report(
@@ -79,6 +81,26 @@ class NeedlessRetainGraph(Rule):
                     without_argument(backward.site, kept),
                 ),
             )
+
+
+def _feeds_a_step(facts: FileFacts, backward: Backward) -> bool:
+    """May the step after `loss.backward(create_graph=True)` differentiate the gradients (second-order optimizers)?
+
+    Torch's own do not.
+    """
+    call = backward.site.node
+    if backward.create is None or not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+        return False
+    if call.func.attr.value != "backward":
+        return False  # what `autograd.grad` returns is in view
+    steps = {path for path, names in facts.methods.items() if "step" in names}
+    known = {
+        text_of(event.site.node.func.value)
+        for event in facts.training.values()
+        if event.kind == "step" and event.modules is not None
+        if isinstance(event.site.node, cst.Call) and isinstance(event.site.node.func, cst.Attribute)
+    }
+    return not known or not steps <= known
 
 
 def is_last(facts: FileFacts, backward: Backward) -> bool:
