@@ -145,6 +145,7 @@ def test_worker_processes(acme: Path, run: Run, project: Path, monkeypatch: pyte
 def test_results_of_earlier_runs_hold_until_a_plugin_changes(
     project: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("TORCHMEMLINT_NO_CACHE", raising=False)
     monkeypatch.setattr(snapshot, "SETTLED", -60.0)  # else what has just been written is not kept
     lint = tmp_path / "acme.py"
     cache = ("--cache-dir", str(tmp_path / "kept"))
