@@ -162,6 +162,38 @@ def api() -> str:
     return "\n" + "\n\n".join(part for part in parts if part) + "\n\n"
 
 
+def scaffold() -> str:
+    """The rule that `torchmemlint new-rule` makes."""
+    from torchmemlint.scaffold import plugin
+
+    files = plugin("ACM101", "unbounded-history", Path("there-is-no-such-folder")).files
+    return "```python\n" + next(text for path, text in files.items() if path.name.startswith("acm101")) + "```\n"
+
+
+def plugins() -> str:
+    """What the module for plugins has besides the data types of the API."""
+    from torchmemlint import plugins
+
+    parts = []
+    for name in ("calls", "report", "span_of"):
+        function = getattr(plugins, name)
+        parts += [f"### `{name}`", f"```python\n{_signature(function)}\n```", inspect.cleandoc(function.__doc__)]
+    parts += ["### `Call`", *_described(plugins.Call)]
+    for name in ("in_loop", "argument"):
+        member = getattr(plugins.Call, name)
+        member = member.fget if isinstance(member, property) else member
+        parts += [f"```python\n{_signature(member)}\n```", inspect.cleandoc(member.__doc__)]
+    others = ", ".join(f"`{name}`" for name in plugins.__all__ if name in vars(torchmemlint_types()))
+    parts.append(f"Besides, it has `Rule`, `Tag`, `FileFacts`, and of the [API](api.md#finding) {others}.")
+    return "\n" + "\n\n".join(part for part in parts if part) + "\n\n"
+
+
+def torchmemlint_types() -> ModuleType:
+    from torchmemlint import findings
+
+    return findings
+
+
 def _signature(function: Callable[..., Any]) -> str:
     """A function's signature, a line for each parameter."""
     signature = inspect.signature(function)
@@ -320,6 +352,8 @@ MAKERS: dict[str, Callable[[], str]] = {
     "sarif": sarif,
     "schema": schema,
     "api": api,
+    "scaffold": scaffold,
+    "plugins": plugins,
     "coverage": coverage,
     "retirements": retirements,
     "impact": impact,

@@ -16,6 +16,7 @@ from torchmemlint.cli.cache import cache
 from torchmemlint.cli.check import check
 from torchmemlint.cli.config import config
 from torchmemlint.cli.estimate import estimate
+from torchmemlint.cli.new_rule import new_rule
 from torchmemlint.cli.rule import rule
 from torchmemlint.cli.server import server
 from torchmemlint.cli.terminal import complain
@@ -48,7 +49,7 @@ def cli() -> None:
     """Find GPU-memory anti-patterns in PyTorch code, without running it."""
 
 
-for command in (check, rule, config, baseline, verify, estimate, trace, cache, server):
+for command in (check, rule, new_rule, config, baseline, verify, estimate, trace, cache, server):
     cli.add_command(command)
 
 
