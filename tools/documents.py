@@ -301,7 +301,15 @@ def file(path: str) -> str:
     return f"```{FENCES[Path(path).suffix]}\n{text}\n```\n"
 
 
-FENCES = {".lua": "lua", ".el": "elisp", ".toml": "toml", ".json": "json", ".sublime-settings": "json"}
+FENCES = {
+    "": "groovy",
+    ".yml": "yaml",
+    ".lua": "lua",
+    ".el": "elisp",
+    ".toml": "toml",
+    ".json": "json",
+    ".sublime-settings": "json",
+}
 
 # The configurations of editors, which are files that tests use.
 EDITORS = {
@@ -313,6 +321,29 @@ EDITORS = {
     "pycharm": "editors/pycharm/template.json",
     "sublime": "editors/sublime/LSP.sublime-settings",
 }
+
+# What services for CI are told, which are files that tests use, too.
+SERVICES = {
+    "github-workflow": "integrations/github/workflow.yml",
+    "github-new-since": "integrations/github/new-since.yml",
+    "github-plain": "integrations/github/plain.yml",
+    "gitlab-job": "integrations/gitlab/torchmemlint.gitlab-ci.yml",
+    "jenkins-pipeline": "integrations/jenkins/Jenkinsfile",
+}
+
+
+def action_inputs() -> str:
+    """The inputs and outputs of the GitHub Action."""
+    import yaml
+
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    lines = ["| input | default | |", "|---|---|---|"]
+    for name, one in action["inputs"].items():
+        default = f" `{one['default']}` |" if one["default"] else " |"
+        lines.append(f"| `{name}` |{default} {one['description']} |")
+    lines += ["", "| output | |", "|---|---|"]
+    lines += [f"| `{name}` | {one['description']} |" for name, one in action["outputs"].items()]
+    return "\n" + "\n".join(lines) + "\n\n"
 
 
 def beside(name: str) -> ModuleType:
@@ -334,8 +365,10 @@ MAKERS: dict[str, Callable[[], str]] = {
     **PRECISION.MAKERS,
     "benchmark": BENCHMARK.tables,
     "rules-navigation": RULE_PAGES.navigation,
-    **{name: functools.partial(file, path) for name, path in EDITORS.items()},
+    **{name: functools.partial(file, path) for name, path in {**EDITORS, **SERVICES}.items()},
+    "action-inputs": action_inputs,
     "example": lambda: shown(EXAMPLE),
+    "first": lambda: shown("examples/", "--select", "TML201"),
     "rules": rules,
     "options": options,
     "terms": terms,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"\]\((?P<target>\.\./[^)#\s]*)(?P<anchor>#[^)\s]*)?\)")
 LANGUAGES = {".el": "elisp", ".mjs": "javascript", ".rs": "rust", ".sublime-settings": "json", ".yml": "yaml"}
+NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 SCHEMAS = {"schema/findings.json": "torchmemlint/report/schema.json"}
 
 
@@ -48,9 +49,9 @@ def text_page(path: str) -> str:
     """A file's text as a page."""
     text = (ROOT / path).read_text(encoding="utf-8")
     if path.endswith(".md"):
-        return text
+        return NOT_SEARCHED + text
     suffix = Path(path).suffix
-    return f"# {path}\n\n````{LANGUAGES.get(suffix, suffix[1:] or 'text')}\n{text.rstrip()}\n````\n"
+    return f"{NOT_SEARCHED}# {path}\n\n````{LANGUAGES.get(suffix, suffix[1:] or 'text')}\n{text.rstrip()}\n````\n"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
