@@ -31,6 +31,8 @@ MATCHERS = {
 BAD = "import torch\n\n\ndef f(model):\n    with torch.no_grad:\n        return model()\n"
 GOOD = BAD.replace("no_grad", "no_grad()")
 
+REAL = {"python": str(Path(sys.executable))}  # beside it stands the linter that is tested
+
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="the steps are bash")
 
 
@@ -63,6 +65,7 @@ class Runner:
         """One step, with the inputs that are given, the defaults of others, and the outputs of steps before it."""
         step = STEPS[name]
         values = {**{key: one.get("default", "") for key, one in ACTION["inputs"].items()}, **inputs}
+        (self.folder / "output").write_text("")
         folder = self.workspace / value_of(step.get("working-directory", "."), values, known)
         environment = {key: value_of(text, values, known) for key, text in step["env"].items()}
         return subprocess.run(
