@@ -84,7 +84,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("document", type=Path, help="in a repository, where its commands are run")
     parser.add_argument("--folder", default=".", help="a folder of the repository that the reader stands in")
-    parser.add_argument("--install", action="store_true", help="install the repository first, as another page says")
+    parser.add_argument(
+        "--install", metavar="EXTRAS", nargs="?", const="", help="install the repository first, as another page says"
+    )
     parser.add_argument("--skip", action="append", default=[], metavar="TEXT", help="leave out commands with this text")
     parser.add_argument(
         "--require", action="append", default=[], metavar="TEXT", help="fail if no command has this text"
@@ -103,8 +105,9 @@ def main() -> int:
         variables = {**os.environ, "VIRTUAL_ENV": str(environment)}
         variables["PATH"] = f"{environment / 'bin'}{os.pathsep}{os.environ['PATH']}"
         variables.pop("PYTHONPATH", None)
-        if options.install:
-            subprocess.run(["pip", "install", "--quiet", str(copy)], env=variables, check=True)
+        if options.install is not None:
+            extras = f"[{options.install}]" if options.install else ""
+            subprocess.run(["pip", "install", "--quiet", f"{copy}{extras}"], env=variables, check=True)
         began = time.monotonic()
         done = subprocess.run(["bash", "-c", script(chosen)], cwd=copy / options.folder, env=variables, check=False)
     print(f"{options.document}: {len(chosen)} of {len(found)} commands run in {time.monotonic() - began:.0f} s")
