@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -104,6 +105,11 @@ class Output:
     help="Report only what is not in this baseline.  [default: the configured one, if it is there]",
 )
 @click.option("--no-baseline", is_flag=True, help="Report also what is in a baseline.")
+@click.option(
+    "--new-since",
+    metavar="REV",
+    help="Report only what was not found yet where the history left that of REV, as git tells.",
+)
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
 @click.option("--show-settings", is_flag=True, help="Show the settings for the (first) file.")
 @click.option("--no-cache", "-n", is_flag=True, help="Neither use results of earlier runs nor keep this one's.")
@@ -163,6 +169,8 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
     if "-" in paths:
         if len(paths) > 1:
             raise click.UsageError("`-` (standard input) cannot be combined with other paths.")
+        if options["new_since"] is not None:
+            raise click.UsageError("--new-since compares files with what git has of them, not standard input.")
         named = (options["stdin_filename"] or Path("-")).absolute()
         request = replace(request, sieve=_sieve((named,), resolver, options))
         report = _check_input(options["stdin_filename"], request, output, force_exclude=options["force_exclude"])
@@ -211,18 +219,40 @@ def _ignoring(options: dict[str, Any]) -> str | None:
 
 
 def _sieve(files: tuple[Path, ...], resolver: Resolver, options: dict[str, Any]) -> Sieve | None:
-    """What chooses the findings to report; None if all of them are. Raises ConfigError for a broken baseline."""
+    """What chooses the findings to report; None if all of them are. Raises ConfigError where it cannot."""
+    sieves = [*_baselines(files, resolver, options), *_since(files, resolver, options)]
+    if not sieves:
+        return None
+    from torchmemlint.engine.sieve import Sieves
+
+    return Sieves(sieves)
+
+
+def _baselines(files: tuple[Path, ...], resolver: Resolver, options: dict[str, Any]) -> Iterator[Sieve]:
     if options["no_baseline"]:
         if options["baseline"] is not None:
             raise click.UsageError("--baseline and --no-baseline contradict each other.")
-        return None
+        return
     settings = [resolver.settings_for(folder) for folder in {file.parent for file in files}]
-    if options["baseline"] is None and not any(one.baseline or one.baseline_file.exists() for one in settings):
-        return None
-    from torchmemlint.engine.sieve import Baselines
+    if options["baseline"] is not None or any(one.baseline or one.baseline_file.exists() for one in settings):
+        from torchmemlint.engine.sieve import Baselines
 
-    baselines = Baselines(resolver, options["baseline"])
-    return baselines if baselines.read(files) else None
+        baselines = Baselines(resolver, options["baseline"])
+        if baselines.read(files):
+            yield baselines
+
+
+def _since(files: tuple[Path, ...], resolver: Resolver, options: dict[str, Any]) -> Iterator[Sieve]:
+    if options["new_since"] is not None:
+        from torchmemlint.engine.runner import check_texts
+        from torchmemlint.engine.since import Since
+        from torchmemlint.source.revisions import RevisionError, changes_since
+
+        changes = changes_since(options["new_since"], resolver.root)
+        for folder in {file.parent for file in files}:
+            if changes.name_of(folder / "-") is None:
+                raise RevisionError(f"--new-since: {folder} is not in the repository {changes.top}")
+        yield Since(changes, lambda texts: check_texts(texts, resolver, options["jobs"]))
 
 
 def find_files(

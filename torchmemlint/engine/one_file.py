@@ -75,11 +75,14 @@ class FileResult:
         return f"{self.path}: internal error: {self.error}" if self.error is not None else ""
 
 
-def check_file(path: Path, profile: Profile) -> FileResult:
-    """Read, check and, if asked, fix one file. Never raises for what is wrong with the file or with a rule."""
+def check_file(path: Path, profile: Profile, data: bytes | None = None) -> FileResult:
+    """Read, check and, if asked, fix one file. Never raises for what is wrong with the file or with a rule.
+
+    `data` is checked instead of what lies there.
+    """
     try:
         try:
-            data = read(path)
+            data = read(path) if data is None else data
         except UnreadableFile as problem:
             return FileResult(path, tuple(_unreadable(path, problem, profile)))
         result = check_bytes(data, path, profile)

@@ -28,6 +28,7 @@ class Task:
     path: Path
     profile: int
     size: int  # bytes
+    data: bytes | None = None  # check these bytes instead of what lies there
 
 
 Batch = list[tuple[int, Task]]  # with the tasks' places in the order of the run
@@ -55,8 +56,12 @@ def check_all(
 def _serial(tasks: Sequence[Task], profiles: Sequence[Profile]) -> Generator[tuple[int, FileResult], None, None]:
     with _quiet_collector() as collect:
         for number, task in enumerate(tasks):
-            yield number, check_file(task.path, profiles[task.profile])
+            yield number, _check(task, profiles)
             collect(task.size)
+
+
+def _check(task: Task, profiles: Sequence[Profile]) -> FileResult:
+    return check_file(task.path, profiles[task.profile], task.data)
 
 
 def _parallel(
@@ -157,7 +162,7 @@ def _work(pipe: connection.Connection, other_end: connection.Connection, profile
     with contextlib.suppress(EOFError, OSError), _quiet_collector() as collect:  # the parent has gone
         while (batch := _next(pipe)) is not None:
             for number, task in batch:
-                pipe.send((number, check_file(task.path, profiles[task.profile])))
+                pipe.send((number, _check(task, profiles)))
                 collect(task.size)
 
 

@@ -61,6 +61,15 @@ def _check(plan: _Plan, progress: Callable[[int], None], jobs: int | None, kept:
     return [known[number] if number in known else next(rest) for number in range(len(plan.tasks))]
 
 
+def check_texts(texts: Sequence[tuple[Path, bytes]], resolver: Resolver, jobs: int | None = None) -> list[FileResult]:
+    """What is found in files with other contents than they have: each is checked among the files as they lie there."""
+    plan = _Plan()
+    for path, data in texts:
+        plan.tasks.append(Task(path, len(plan.profiles), len(data), data))
+        plan.profiles.append(profile_for(resolver.settings_for(path.parent), path))
+    return check_all(plan.tasks, plan.profiles, workers_for(plan.tasks, jobs), lambda done: None)
+
+
 def run_bytes(data: bytes, path: Path, request: Request) -> RunReport:
     """Check bytes at hand (standard input) as the file that `path`, which is not read or written, names."""
     fixing = Fixing.PREVIEW if request.fixing is Fixing.WRITE else request.fixing
