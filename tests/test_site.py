@@ -64,8 +64,12 @@ def test_links_of_the_rules_into_the_documentation_lead_somewhere(site: Path) ->
 
 
 def test_schemas_are_where_they_say_that_they_are(site: Path) -> None:
-    schema = json.loads((site / "schema" / "findings.json").read_text(encoding="utf-8"))
-    assert schema["$id"] == ADDRESS + "schema/findings.json"
+    schemas = sorted((ROOT / "torchmemlint").rglob("*schema.json"))
+    assert len(schemas) >= 5
+    for path in schemas:
+        identity = json.loads(path.read_text(encoding="utf-8"))["$id"]
+        assert identity.startswith(ADDRESS)
+        assert (site / identity.removeprefix(ADDRESS)).read_text(encoding="utf-8") == path.read_text(encoding="utf-8")
 
 
 def test_files_of_the_repository_are_pages(site: Path) -> None:

@@ -6,6 +6,7 @@ the schemas are put where their `$id` says that they are.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"\]\((?P<target>\.\./[^)#\s]*)(?P<anchor>#[^)\s]*)?\)")
 LANGUAGES = {".el": "elisp", ".mjs": "javascript", ".rs": "rust", ".sublime-settings": "json", ".yml": "yaml"}
 NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
-SCHEMAS = {"schema/findings.json": "torchmemlint/report/schema.json"}
+SITE = "https://torchmemlint.readthedocs.io/"
 
 
 def outside(page: str, target: str) -> str | None:
@@ -63,9 +64,18 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         page = File.generated(config, source_page(path), content=text_page(path))
         page.inclusion = InclusionLevel.NOT_IN_NAV
         files.append(page)
-    for uri, path in SCHEMAS.items():
-        files.append(File.generated(config, uri, content=(ROOT / path).read_text(encoding="utf-8")))
+    for uri, text in schemas().items():
+        files.append(File.generated(config, uri, content=text))
     return files
+
+
+def schemas() -> dict[str, str]:
+    """The schemas of the package by the path that their `$id` names."""
+    found = {}
+    for path in sorted((ROOT / "torchmemlint").rglob("*schema.json")):
+        text = path.read_text(encoding="utf-8")
+        found[str(json.loads(text)["$id"]).removeprefix(SITE)] = text
+    return found
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

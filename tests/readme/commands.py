@@ -83,7 +83,9 @@ def repository(document: Path) -> Path:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("document", type=Path, help="in a repository, where its commands are run")
-    parser.add_argument("--folder", default=".", help="a folder of the repository that the reader stands in")
+    parser.add_argument(
+        "--folder", type=Path, help="a folder of the repository whose copy, elsewhere, is the project that it speaks of"
+    )
     parser.add_argument(
         "--install", metavar="EXTRAS", nargs="?", const="", help="install the repository first, as another page says"
     )
@@ -105,11 +107,14 @@ def main() -> int:
         variables = {**os.environ, "VIRTUAL_ENV": str(environment)}
         variables["PATH"] = f"{environment / 'bin'}{os.pathsep}{os.environ['PATH']}"
         variables.pop("PYTHONPATH", None)
+        project = copy
+        if options.folder is not None:
+            project = shutil.copytree(copy / options.folder, Path(folder, "project"))
         if options.install is not None:
             extras = f"[{options.install}]" if options.install else ""
             subprocess.run(["pip", "install", "--quiet", f"{copy}{extras}"], env=variables, check=True)
         began = time.monotonic()
-        done = subprocess.run(["bash", "-c", script(chosen)], cwd=copy / options.folder, env=variables, check=False)
+        done = subprocess.run(["bash", "-c", script(chosen)], cwd=project, env=variables, check=False)
     print(f"{options.document}: {len(chosen)} of {len(found)} commands run in {time.monotonic() - began:.0f} s")
     return done.returncode
 
