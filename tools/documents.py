@@ -81,6 +81,28 @@ def options() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def presets() -> str:
+    """The presets, with the rules that each has."""
+    from torchmemlint.config.presets import PRESETS
+    from torchmemlint.rules.registry import all_rules, own
+
+    default = PRESETS[0].codes(own())
+    parts = []
+    for preset in PRESETS:
+        on = preset.codes(own())
+        parts += [f"### `{preset.name}`", preset.doc, preset.reason]
+        listed = [rule.code for rule in all_rules() if rule.code in on]
+        more = [code for code in listed if code not in default]
+        if preset.name == "default":
+            parts.append(f"On: {', '.join(listed)}.")
+        elif on >= default:
+            parts.append(f"Besides the default: {', '.join(more)}.")
+        else:
+            parts.append(f"On: {', '.join(listed)}.")
+        parts.append(f"Fails on: {preset.fail_on.value}.")
+    return "\n\n".join(parts) + "\n"
+
+
 def terms() -> str:
     """The keys of a framework's contracts."""
     from torchmemlint.config.contracts import VOCABULARY
@@ -371,6 +393,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "first": lambda: shown("examples/", "--select", "TML201"),
     "rules": rules,
     "options": options,
+    "presets": presets,
     "terms": terms,
     "operations": operations,
     "frameworks": frameworks,

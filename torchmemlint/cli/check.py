@@ -47,6 +47,11 @@ class Output:
 )
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
 @click.option(
+    "--preset",
+    type=click.Choice(["default", "strict", "leaks-only", "training", "inference"]),
+    help="Rules for an occasion, instead of the configured ones.",
+)
+@click.option(
     "--select",
     multiple=True,
     metavar=_SELECTOR,
@@ -153,6 +158,7 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
         "isolated",
         "project_root",
         "extend",
+        "preset",
     )
     resolver = resolver_for(ConfigurationOptions(**{name: options[name] for name in names}))
     output = Output(

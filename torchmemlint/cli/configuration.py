@@ -13,6 +13,7 @@ import click
 from torchmemlint.config.errors import ConfigError
 from torchmemlint.config.layers import Layer, override, read_inline
 from torchmemlint.config.options import ignores_by_pattern
+from torchmemlint.config.presets import BY_NAME
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.config.selection import Selection, expand
 from torchmemlint.config.settings import Settings
@@ -37,6 +38,7 @@ class ConfigurationOptions:
     isolated: bool
     project_root: Path | None
     extend: tuple[str, ...] = ()
+    preset: str | None = None
 
 
 def resolver_for(options: ConfigurationOptions) -> Resolver:
@@ -58,6 +60,8 @@ def resolver_for(options: ConfigurationOptions) -> Resolver:
         if not _is_file(text):
             layer = override(layer, _either(partial(read_inline, text), extend, spoken_of))
             extend = layer.extend or ()
+    if options.preset is not None:
+        layer = override(layer, Layer(preset=options.preset, fail_on=BY_NAME[options.preset].fail_on))
     if options.fail_on is not None:
         layer = override(layer, Layer(fail_on=Severity(options.fail_on)))
     if options.per_file_ignores:
@@ -70,6 +74,7 @@ def resolver_for(options: ConfigurationOptions) -> Resolver:
         select if options.select else None,
         _selectors("--extend-select", options.extend_select, extend, spoken_of),
         _selectors("--ignore", options.ignore, extend, spoken_of),
+        options.preset,
     )
     return Resolver(
         root,
@@ -91,6 +96,7 @@ def settings_lines(settings: Settings) -> list[str]:
     return [
         f'configuration = "{settings.source}"' if settings.source else "configuration = none found",
         f'project-root = "{settings.root}"',
+        f'preset = "{settings.preset}"',
         f"rules = {_list(sorted(settings.rules))}",
         f"per-file-ignores = {{{ignores}}}",
         f"severity = {{{severities}}}",

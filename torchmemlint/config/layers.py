@@ -26,6 +26,7 @@ else:
 class Layer:
     """What one source of configuration says; None where it says nothing."""
 
+    preset: str | None = None
     select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] | None = None

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from torchmemlint.config.contracts import read_frameworks
 from torchmemlint.config.errors import ConfigError, did_you_mean
 from torchmemlint.config.names import BASELINE
+from torchmemlint.config.presets import BY_NAME, PRESETS
 from torchmemlint.findings import Severity
 from torchmemlint.measured import FILE_NAME
 
@@ -120,7 +121,21 @@ def _kind(value: object) -> str:
     return names.get(type(value), f"a {type(value).__name__}")
 
 
+def preset(value: object) -> str:
+    """The name of a preset."""
+    return _choice(value, BY_NAME).name
+
+
 OPTIONS = (
+    Option(
+        "preset",
+        " or ".join((", ".join(f'"{one.name}"' for one in PRESETS[:-1]), f'"{PRESETS[-1].name}"')),
+        '"default"',
+        "Rules for an occasion, with the severity that fails a run; see Presets above. `select` replaces "
+        "its rules, `extend-select` and `ignore` change them, and `fail-on` wins over it.",
+        'preset = "leaks-only"',
+        preset,
+    ),
     Option(
         "select",
         "list of rule selectors",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from torchmemlint.codes import begun_by, digits_of
 from torchmemlint.config.errors import ConfigError, did_you_mean
+from torchmemlint.config.presets import BY_NAME
 from torchmemlint.rules import registry
 from torchmemlint.rules.registry import RuleSet
 
@@ -24,6 +25,7 @@ class Selection:
     select: tuple[str, ...] | None = None  # None: as in the layer below
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    preset: str | None = None  # what is on where there is no `select`; None: as in the layer below
 
 
 def expand(selector: str, rules: RuleSet | None = None) -> frozenset[str]:
@@ -56,11 +58,13 @@ def enabled(layers: Sequence[Selection], rules: RuleSet | None = None) -> frozen
     """The codes that are on after all layers, the first being the weakest.
 
     Without any `select` these are the rules that are on by default. Within a layer the more specific selector
-    wins, and `ignore` wins between equals. A layer with a `select` starts afresh.
+    wins, and `ignore` wins between equals. A layer with a `select` or a preset starts afresh.
     """
     rules = rules or registry.known()
     on = {rule.code for rule in rules.rules if rule.on}
     for layer in layers:
+        if layer.preset is not None:
+            on = set(BY_NAME[layer.preset].codes(rules))
         changes: dict[str, bool] = {ALWAYS: True} if layer.select is not None else {}
         for selector, state in _ordered(layer):
             changes.update(dict.fromkeys(expand(selector, rules), state))

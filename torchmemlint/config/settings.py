@@ -14,6 +14,7 @@ from torchmemlint.config.contracts import Framework
 from torchmemlint.config.errors import ConfigError
 from torchmemlint.config.layers import Layer
 from torchmemlint.config.names import BASELINE
+from torchmemlint.config.presets import BY_NAME
 from torchmemlint.config.requirement import oldest_torch
 from torchmemlint.config.selection import Selection, enabled, expand, specificity
 from torchmemlint.findings import Severity
@@ -36,6 +37,7 @@ class Settings:
 
     root: Path  # patterns are relative to it
     source: Path | None = None  # the configuration file
+    preset: str = "default"
     rules: frozenset[str] = frozenset()  # codes
     per_file_ignores: tuple[tuple[str, frozenset[str]], ...] = ()
     severities: tuple[tuple[str, Severity], ...] = ()  # by code
@@ -88,7 +90,7 @@ def resolve(layer: Layer, root: Path, source: Path | None, command_line: Sequenc
     off = tuple(selector for selector, level in layer.severity or () if level is None)
     for selection in command_line:
         _speaks_of_rules(selection, rules, source)
-    own = Selection(layer.select, layer.extend_select or (), (*(layer.ignore or ()), *off))
+    own = Selection(layer.select, layer.extend_select or (), (*(layer.ignore or ()), *off), layer.preset)
     severities: dict[str, Severity] = {}
     for selector, level in sorted(layer.severity or (), key=lambda item: specificity(item[0])):
         if level is not None:
@@ -100,13 +102,14 @@ def resolve(layer: Layer, root: Path, source: Path | None, command_line: Sequenc
     return Settings(
         root=root,
         source=source,
+        preset=layer.preset or "default",
         rules=enabled((own, *command_line), rules),
         per_file_ignores=tuple(
             (pattern, frozenset().union(*(expand(selector, rules) for selector in selectors)))
             for pattern, selectors in layer.per_file_ignores or ()
         ),
         severities=tuple(sorted(severities.items(), key=lambda item: item[0])),
-        fail_on=layer.fail_on or Severity.WARNING,
+        fail_on=layer.fail_on or BY_NAME[layer.preset or "default"].fail_on,
         exclude=layer.exclude,
         extend_exclude=layer.extend_exclude or (),
         respect_gitignore=layer.respect_gitignore is not False,

@@ -58,6 +58,11 @@ def by_name() -> dict[str, Rule]:
     return {rule.name: rule for rule in all_rules()}
 
 
+def own() -> RuleSet:
+    """Our own rules alone."""
+    return _together(all_rules(), ())
+
+
 def known(extend: tuple[str, ...] = ()) -> RuleSet:
     """Our own rules, those of installed plugins, and those that `extend` names.
 
