@@ -137,3 +137,18 @@ def test_the_stage_of_jenkins_leaves_its_reports_and_lets_the_gate_decide(projec
     results = json.loads((project / sarif[1]).read_text())["runs"][0]["results"]
     assert [one["ruleId"] for one in results] == ["TML202"]
     assert "TML202" in (project / junit[1]).read_text()
+
+
+def has_errors(text: str) -> bool:
+    """Whether a parser of Groovy stumbles."""
+    groovy = pytest.importorskip("tree_sitter_groovy")
+    tree_sitter = pytest.importorskip("tree_sitter")
+    parser = tree_sitter.Parser(tree_sitter.Language(groovy.language()))
+    return bool(parser.parse(text.encode()).root_node.has_error)
+
+
+def test_the_pipeline_of_jenkins_is_groovy() -> None:
+    text = JENKINS.read_text(encoding="utf-8")
+    assert not has_errors(text)
+    assert has_errors(text.replace("recordIssues(", "recordIssues((", 1))
+    assert has_errors(text.replace("'''", "", 1))
