@@ -184,7 +184,7 @@ def apply(text: str, replacements: list[dict[str, Any]]) -> str:
         region = one["deletedRegion"]
         first, last = region["startLine"] - 1, region["endLine"] - 1
         head, tail = rows[first][: region["startColumn"] - 1], rows[last][region["endColumn"] - 1 :]
-        rows[first : last + 1] = (head + one.get("insertedContent", {"text": ""})["text"] + tail).split("\n")
+        rows[first : last + 1] = (head + one["insertedContent"]["text"] + tail).split("\n")
     return "\n".join(rows)
 
 

@@ -189,8 +189,8 @@ def _text(source: Sequence[str], span: Span) -> str:
 
 
 def _replacement(edit: Edit) -> dict[str, Any]:
-    inserted = {"insertedContent": {"text": edit.content}} if edit.content else {}
-    return {"deletedRegion": _region(edit.span), **inserted}
+    # Nothing that is inserted might be left out, but reviewdog would stumble.
+    return {"deletedRegion": _region(edit.span), "insertedContent": {"text": edit.content}}
 
 
 def _message(finding: Finding) -> str:
