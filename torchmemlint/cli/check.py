@@ -71,9 +71,9 @@ class Output:
     type=FormatType(),
     multiple=True,
     default=("full",),
-    show_default="full",
     metavar="FORMAT[:FILE]",
-    help=f"How to report, and to which file: {', '.join(FORMATS)}; several with commas, or by repeating it.",
+    help=f"How to report, and to which file: {', '.join(FORMATS)}; several with commas, or by repeating it."
+    "  [default: full]",
 )
 @click.option(
     "--output-file",
