@@ -7,6 +7,7 @@ import ast
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from IPython.core.interactiveshell import InteractiveShell
 
 from tests.notebooks.ipython import parsed, shape
 from torchmemlint.source.cells import program_of
@@ -94,6 +95,22 @@ def agree(cell: str) -> None:
 @pytest.mark.parametrize("cell", CELLS)
 def test_ipython_reads_the_same(cell: str) -> None:
     agree(cell)
+
+
+@pytest.mark.parametrize("cell", ["pip install torch", "\n  cd ..\n", "ls -l *.py", "conda install pytorch -c pytorch"])
+def test_a_command_without_a_sign(cell: str) -> None:
+    """IPython decides that of a cell of one row, when it runs it."""
+    shell = InteractiveShell.instance()
+    assert "run_line_magic" in shell.prefilter_manager.prefilter_lines(shell.transform_cell(cell))
+    (row,) = (row for row in program_of([cell]).text.split("\n") if row)
+    assert row.startswith("pass  #")
+
+
+@pytest.mark.parametrize("cell", ["pip install torch\nimport torch", "import torch\npip install x", "ls -l", "pip"])
+def test_no_command_without_a_sign(cell: str) -> None:
+    """There are more rows, or it is Python."""
+    program = program_of([cell])
+    assert program.problems if "install" in cell else program.text == f"{cell}\n"
 
 
 OPEN = ("(1,", "[", "'''", "\\", ")", "]")

@@ -369,6 +369,10 @@ def _shown(
     unit: Unit, findings: Sequence[Finding], good: Checked | None, folder: Folder
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """What is shown of what was found, and what is kept of an earlier text where this one cannot be read."""
+    if unit.cells is not None:
+        from torchmemlint.engine import notebooks
+
+        findings = notebooks.within_cells(findings, unit.text, unit.cells)
     if not _is_unreadable(findings):
         return (_with_figures(findings, folder) if findings else ()), ()
     kept = tuple(moved(good.findings, good.unit.text, unit.text)) if good is not None else ()

@@ -23,6 +23,11 @@ _WHOLE_CELL = re.compile(r"%%(?P<name>\w+)(?!\w*\?)")
 _PYTHON_CELLS = frozenset("capture debug ipytest memit mprun prun scalene snakeviz time timeit wandb".split())
 _COMMAND = re.compile(r"(?P<indent>\s*)(?:[%!?,;/].*|[^#]*[\w*\]]\?{1,2}\s*)$")
 _ASSIGNED_COMMAND = re.compile(r"(?P<target>[^=#]*[^=#!<>+\-*/%&|^@:]\s*=\s*)(?:!|%[^\W\d]).*$")
+# Of a cell of one row IPython looks for these before it looks for Python ("automagic").
+_BARE_COMMAND = re.compile(
+    r"(?:cat|cd|clear|conda|config|cp|env|less|load|load_ext|ls|mamba|man|matplotlib|micromamba|mkdir|more|mv|pip|pwd"
+    r"|reload_ext|rm|rmdir|run|uv)\s"
+)
 _EARLIER_COMMAND = re.compile(r"(?P<indent>\s*)[%!?]")
 _TIMED = re.compile(r"(?P<magic>\s*%time\s+)(?P<statement>[^\s%!?-].*)$")
 _PROMPT = re.compile(r"\s*>>>|In \[\d+\]: ")
@@ -141,8 +146,16 @@ class _Reading:
                 # What a command leaves open, a quotation mark say, Python sees the end of further down only.
                 earlier = range(min(row, len(self.rows)))
                 if not any(self._may_begin(one) and self._replace(one, own) for one in earlier):
-                    return problem
+                    return None if self._is_bare_command(own) else problem
         return None
+
+    def _is_bare_command(self, own: Sequence[str]) -> bool:
+        """Replace the only row where it is a command without a sign."""
+        alone = [number for number, row in enumerate(self.rows) if row.strip()]
+        if len(alone) != 1 or not _BARE_COMMAND.match(self.rows[alone[0]]):
+            return False
+        self.stand_in(alone[0], "pass  ", own[alone[0]])
+        return True
 
     def stand_in(self, number: int, text: str, own: str) -> None:
         """Have a row of Python stand for one of the cell's own rows."""

@@ -67,8 +67,8 @@ class UnfusedLogSoftmax(Rule):
     ## When it stays silent
     The probabilities are used elsewhere, too (returned, summed with their logarithm for an entropy, kept); the softmax
     was made elsewhere, or is one of a module's own parameters, a gate of a few numbers; more than a constant, a clamp
-    or a complement lies between. An advice where gradients are off, here or in all callers: the second tensor is there
-    for a moment only.
+    or a complement lies between, or the complement is that of a softmax, which `log_softmax` does not compute. An
+    advice where gradients are off, here or in all callers: the second tensor is there for a moment only.
 
     ## References
     - [torch.nn.functional.log_softmax](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html)
@@ -122,7 +122,9 @@ def _unfused(formula: Formula, log: Operation) -> Unfused | None:
             return None
         if below.name in ("softmax", "sigmoid"):
             alone = below.name == "sigmoid" and not steps
-            if alone or not below.operands or _is_parameter(formula, below.operands[0]):
+            # The complement of a sigmoid is that of `-x`; the complement of a softmax is no softmax.
+            turned = below.name == "softmax" and any(step.name == "Subtract" for step in steps)
+            if alone or turned or not below.operands or _is_parameter(formula, below.operands[0]):
                 return None
             return Unfused(log, below, tuple(steps))
         if _operand(below) is None or len(steps) > 2:
