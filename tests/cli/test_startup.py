@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,17 @@ def test_a_tree_without_torch_is_not_parsed(tmp_path: Path) -> None:
         tmp_path,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_results_of_an_earlier_run_need_no_analysis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHMEMLINT_NO_CACHE")
+    (tmp_path / "a.py").write_text("import torch\nwith torch.no_grad:\n    pass\n")
+    time.sleep(2.1)  # a younger file might change again without a new time stamp
+    arguments = ["--isolated", "--cache-dir=kept", "a.py"]
+    first = fresh(arguments, ["torch"], tmp_path)
+    second = fresh(arguments, ["torch", "libcst", "rich", "torchmemlint.flow.analysis"], tmp_path)
+    assert (second.returncode, second.stdout, second.stderr) == (1, first.stdout, "")
+    assert "TML202" in second.stdout
 
 
 def test_showing_what_was_measured_imports_neither_torch_nor_what_measures(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from torchmemlint.codes import OWN
 from torchmemlint.findings import Applicability, Severity
 from torchmemlint.rules.base import Rule
+from torchmemlint.rules.listed import whole
 
 SECTIONS = {
     "What it does": "what_it_does",
@@ -58,7 +59,7 @@ class Page:
 
 def page(rule: Rule | type[Rule]) -> Page:
     """The rule's page; PageError where its docstring is not one."""
-    kind = rule if isinstance(rule, type) else type(rule)
+    kind = rule if isinstance(rule, type) else type(whole(rule))
     # The class's own: an inherited docstring would describe another rule.
     found = _sections(inspect.cleandoc(kind.__dict__.get("__doc__") or ""), kind.code)
     needed = SECTIONS if kind.code.startswith(OWN) else REQUIRED

@@ -1,4 +1,4 @@
-"""All rules, by code and by name. Modules are imported on first use, so that start-up stays quick."""
+"""All rules, by code and by name. What needs a rule's docstring asks `listed.whole` for it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import torchmemlint.rules as package
+from torchmemlint.rules import listed
 from torchmemlint.rules.base import Rule
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ class RuleSet:
 @cache
 def all_rules() -> tuple[Rule, ...]:
     """Every rule of our own, ordered by code."""
+    return listed.read() or imported()
+
+
+def imported() -> tuple[Rule, ...]:
+    """The same, with the module of each."""
     found: list[Rule] = []
     for family in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
         if not family.ispkg:
@@ -96,7 +102,7 @@ def _together(own: tuple[Rule, ...], plugins: tuple[Plugin, ...]) -> RuleSet:
     brought: dict[str, str] = {}
     for plugin in plugins:
         for rule in plugin.rules:
-            if type(rule) is type(by_code.get(rule.code)):
+            if (known := by_code.get(rule.code)) is not None and type(rule) is type(listed.whole(known)):
                 continue  # the same rule in two ways
             for table, key in ((by_code, rule.code), (by_name, rule.name)):
                 if (other := table.get(key)) is not None:
