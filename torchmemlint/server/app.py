@@ -17,6 +17,7 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from torchmemlint import __version__
+from torchmemlint.config.names import BASELINE
 from torchmemlint.config.resolver import FILE_NAMES
 from torchmemlint.findings import Finding
 from torchmemlint.server import handlers
@@ -35,7 +36,7 @@ log = logging.getLogger("torchmemlint.server")
 DELAY = 0.05  # seconds of quiet before what was typed is looked at
 DELAY_OTHERS = 0.4  # before the other open documents that depend on it are
 _MANY = 100  # futures of the library's
-_WATCHED = (*FILE_NAMES, ".gitignore", "torchmemlint-measured.json")
+_WATCHED = (*FILE_NAMES, ".gitignore", "torchmemlint-measured.json", BASELINE)
 _NOTEBOOKS = lsp.NotebookDocumentSyncOptions(
     notebook_selector=[
         lsp.NotebookDocumentFilterWithCells(
@@ -172,6 +173,8 @@ class Server(LanguageServer):
     def show_problem(self, folder: Folder) -> None:
         """Show what is wrong with a folder's configuration files, or that nothing is any more."""
         folder.settings_for(folder.path)
+        if folder.problem is None:
+            folder.read_baseline()
         error = folder.problem
         broken = {error.file: error} if error is not None and error.file is not None else {}
         for file in [file for file in self._problems if file not in broken and folder.path in file.parents]:

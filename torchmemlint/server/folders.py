@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from torchmemlint.config.errors import ConfigError
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.config.selection import Selection
 from torchmemlint.config.settings import Settings
+from torchmemlint.findings import Finding
 from torchmemlint.server.files import EditedFiles
+from torchmemlint.server.known import KnownFindings
 from torchmemlint.server.settings import ClientSettings
 from torchmemlint.source.discovery import is_left_out
 
@@ -25,6 +27,7 @@ class Folder:
         self._last_good: dict[Path, Settings] = {}
         self._files: dict[Path, EditedFiles] = {}  # by project root
         self._left_out: dict[Path, bool] = {}
+        self._known = KnownFindings(self.settings_for)
 
     def configure(self, settings: ClientSettings) -> None:
         """Take over changed settings of the client."""
@@ -64,6 +67,21 @@ class Folder:
         if found is None:
             found = self._files[root] = EditedFiles(root)
         return found
+
+    def read_baseline(self) -> None:
+        """Take notice of what is wrong with the folder's baseline."""
+        try:
+            self._known.read(self.path / "-")
+        except ConfigError as error:
+            self.problem = error
+
+    def new_among(self, findings: Sequence[Finding], path: Path, text: Callable[[], str]) -> tuple[Finding, ...]:
+        """The findings of a file that are in no baseline; all of them where that cannot be read."""
+        try:
+            return self._known.without(findings, path, text)
+        except ConfigError as error:
+            self.problem = error
+            return tuple(findings)
 
     def leaves_out(self, path: Path) -> bool:
         """Is a file excluded, by the configuration or by a `.gitignore`?"""

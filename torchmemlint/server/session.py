@@ -323,7 +323,7 @@ class Session:
             live, found = self._findings(unit, text, profile, files, pulse)
             if live is not None:
                 live.release()
-            return found
+            return folder.new_among(found, unit.path, lambda: text)
 
         return fix_text(unit.text, findings, recheck, unsafe=unsafe, wanted=wanted)
 
@@ -374,7 +374,8 @@ def _shown(
 
         findings = notebooks.within_cells(findings, unit.text, unit.cells)
     if not _is_unreadable(findings):
-        return (_with_figures(findings, folder) if findings else ()), ()
+        new = folder.new_among(findings, unit.path, lambda: unit.text)
+        return (_with_figures(new, folder) if new else ()), ()
     kept = tuple(moved(good.findings, good.unit.text, unit.text)) if good is not None else ()
     shown = folder.settings.show_syntax_errors and unit.cells is None
     return (tuple(findings) if shown else ()), kept

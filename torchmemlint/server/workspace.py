@@ -154,11 +154,15 @@ class WorkspaceCheck:
                     finished, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                     for one in finished:
                         for path, findings in one.result():
-                            self._take(path, findings)
+                            self._take(path, self._new_among(findings, path))
                             done += 1
                     progress(done)
         finally:
             _stop(pool)
+
+    def _new_among(self, findings: tuple[Finding, ...], path: Path) -> tuple[Finding, ...]:
+        folder = self._server.session.folders.of(path)
+        return folder.new_among(findings, path, lambda: self._server.text_of(path))
 
     def _take(self, path: Path, findings: tuple[Finding, ...]) -> None:
         if path in self._findings and self._findings[path] == findings:
