@@ -432,6 +432,18 @@ PAGES: dict[str, Callable[[], str]] = {
 }
 
 
+def settings_schema() -> str:
+    """The JSON Schema of the settings, without plugins."""
+    from torchmemlint.config.schema import settings_schema
+    from torchmemlint.rules.registry import own
+
+    return json.dumps(settings_schema(own()), indent=2) + "\n"
+
+
+# Files that are written as a whole.
+FILES: dict[Path, Callable[[], str]] = {ROOT / "docs" / "torchmemlint.schema.json": settings_schema}
+
+
 def filled(text: str, made: dict[str, str]) -> str:
     """A document with its places filled; a place that nothing is made for stays as it is."""
 
@@ -476,6 +488,12 @@ def main() -> int:
         stale.append(document.relative_to(ROOT))
         if not choices.check:
             document.unlink()
+    for path, make in FILES.items():
+        text = make()
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(path.relative_to(ROOT))
+            if not choices.check:
+                path.write_text(text, encoding="utf-8")
     for name in stale:
         print(f"{name}: {'stale; run python tools/documents.py' if choices.check else 'rewritten'}")
     return int(choices.check and bool(stale))

@@ -113,6 +113,27 @@ def settings_lines(settings: Settings) -> list[str]:
     ]
 
 
+def settings_table(settings: Settings) -> dict[str, object]:
+    """The settings by the keys of the options, as one could write them; None where there is no way to write it."""
+    from torchmemlint.config.settings import DEFAULT_EXCLUDED_NAMES
+
+    return {
+        "select": sorted(settings.rules),
+        "per-file-ignores": {pattern: sorted(codes) for pattern, codes in settings.per_file_ignores},
+        "severity": {code: severity.value for code, severity in settings.severities},
+        "extend": list(settings.extend),
+        "fail-on": settings.fail_on.value,
+        "exclude": sorted(DEFAULT_EXCLUDED_NAMES) if settings.exclude is None else list(settings.exclude),
+        "extend-exclude": list(settings.extend_exclude),
+        "respect-gitignore": settings.respect_gitignore,
+        "cache-dir": str(settings.cache_dir or default_folder()),
+        "measurements": str(settings.measurements_file),
+        "baseline": str(settings.baseline_file),
+        "target-torch": settings.target_torch,
+        "contracts": None if settings.contracts else {},
+    }
+
+
 def _is_file(value: str) -> bool:
     """Is a value of `--config` a file, and not `KEY = VALUE`?"""
     return Path(value).is_file() or ("=" not in value and value.endswith(".toml"))

@@ -17,7 +17,8 @@ from torchmemlint.measured import FILE_NAME
 T = TypeVar("T")
 
 OFF = "off"
-MODULE = r"[^\W\d]\w*(\.[^\W\d]\w*)*"  # its dotted name
+MODULE = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"  # its dotted name
+VERSION = r"[0-9]+\.[0-9]+(\.[0-9]+)?"  # of torch
 _SEVERITIES = {severity.value: severity for severity in Severity}
 
 
@@ -94,7 +95,7 @@ def _first(pairs: Iterable[tuple[str, object]]) -> Iterator[str]:
 def version(value: object) -> str:
     """A release of torch, such as `2.4` or `2.4.1`."""
     text = string(value)
-    if not re.fullmatch(r"[0-9]+\.[0-9]+(\.[0-9]+)?", text):
+    if not re.fullmatch(VERSION, text):
         raise ConfigError(f'expected a torch version such as "2.4", found "{text}"')
     return text
 
@@ -131,7 +132,7 @@ OPTIONS = (
         "preset",
         " or ".join((", ".join(f'"{one.name}"' for one in PRESETS[:-1]), f'"{PRESETS[-1].name}"')),
         '"default"',
-        "Rules for an occasion, with the severity that fails a run; see Presets above. `select` replaces "
+        "Rules for an occasion, with the severity that fails a run. `select` replaces "
         "its rules, `extend-select` and `ignore` change them, and `fail-on` wins over it.",
         'preset = "leaks-only"',
         preset,

@@ -45,6 +45,11 @@ class Resolver:
                 table = table_of(config) or {}
                 self._fallback = self._resolve(read_layer(table, str(config), self._extend), root, config)
 
+    @property
+    def given(self) -> Layer:
+        """What stands over all configuration files."""
+        return self._layer
+
     def settings_for(self, directory: Path) -> Settings:
         """The settings for the files in an absolute directory."""
         if self._everywhere:
