@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "mkdocs.yml")
 EXAMPLE = "fixtures/TML101-graph-accumulation/bad_validation_total.py"
 SHORT_EXAMPLE = "fixtures/TML202-no-op-grad-mode/bad_uncalled.py"
+NOTEBOOK = "examples/leaky_notebook.ipynb"
 FOLDED_EXAMPLE = (
     SHORT_EXAMPLE,
     "fixtures/TML401-loader-without-workers/bad_plain.py",
@@ -49,7 +50,7 @@ def shown(*arguments: str) -> str:
     output, before = io.StringIO(), Path.cwd()
     os.chdir(ROOT)
     try:
-        with contextlib.redirect_stdout(output):
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(io.StringIO()):
             main((*arguments, "--isolated", "--color=never"))
     finally:
         os.chdir(before)
@@ -398,6 +399,8 @@ MAKERS: dict[str, Callable[[], str]] = {
     "operations": operations,
     "frameworks": frameworks,
     "full": lambda: shown(SHORT_EXAMPLE),
+    "notebook": lambda: shown(NOTEBOOK),
+    "notebook-diff": lambda: shown(NOTEBOOK, "--diff"),
     "folded": lambda: shown(*FOLDED_EXAMPLE),
     "concise": lambda: shown(EXAMPLE, "--output-format", "concise"),
     **{
