@@ -384,6 +384,7 @@ BENCHMARK = beside("benchmark_tables")
 PRECISION = beside("precision_tables")
 RULE_PAGES = beside("rule_pages")
 MAKERS: dict[str, Callable[[], str]] = {
+    **beside("adoption_example").MAKERS,
     **beside("memory_tables").MAKERS,
     **PRECISION.MAKERS,
     "benchmark": BENCHMARK.tables,
