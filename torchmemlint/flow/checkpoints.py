@@ -73,6 +73,8 @@ def copied(it: Interpreter, node: cst.Call, owner: Value, arguments: Arguments) 
         it.use(Unknown(origins), Use.COPIED)
         for origin in origins:
             it.facts.copied_at.setdefault(origin, it.site(node))
+        if not _is_optimizer(node, owner):
+            it.facts.copied_to_modules |= origins
     else:
         it.use(Unknown(origins), Use.READ)
     if not isinstance(owner, ModuleValue):
@@ -111,6 +113,12 @@ def run(it: Interpreter, before: Value, after: Value) -> None:
 
 def _loaded(it: Interpreter, origins: frozenset[Origin]) -> bool:
     return bool(it.facts.loaded) and not origins.isdisjoint(it.facts.loaded)
+
+
+def _is_optimizer(node: cst.Call, owner: Value) -> bool:
+    if isinstance(owner, Known):
+        return owner.role == "optimizer"
+    return isinstance(owner, Unknown) and "optim" in text_of(node.func).partition(".load_state_dict")[0].lower()
 
 
 def _holds_tensors(node: cst.Call, owner: Value) -> bool:

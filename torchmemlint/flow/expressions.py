@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import calls, containers, doubles, micro_batches, overwriting
+from torchmemlint.flow import calls, containers, doubles, micro_batches, overwriting, type_tests
 from torchmemlint.flow.facts import Use
 from torchmemlint.flow.graphs import proven, tensor_from, through
 from torchmemlint.flow.interpreter import Interpreter
@@ -230,6 +230,10 @@ def conditional(it: Interpreter, node: cst.IfExp) -> Value:
     it.state.adopt(before)
     second = it.evaluate(node.orelse)
     it.state.adopt(join_states(after, it.state))
+    if type_tests.is_number(node.test, True, node.body):
+        first = NUMBER
+    if type_tests.is_number(node.test, False, node.orelse):
+        second = NUMBER
     return join(first, second)
 
 

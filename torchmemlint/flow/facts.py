@@ -591,6 +591,7 @@ class FileFacts:
     loaded: set[Origin] = field(default_factory=set)  # what was read from files
     saved_files: set[tuple[Function | None, str]] = field(default_factory=set)  # source texts of paths, by function
     copied_at: dict[Origin, Site] = field(default_factory=dict)  # loaded value -> where it is copied from
+    copied_to_modules: set[Origin] = field(default_factory=set)  # of these, what not only optimizers copy
     module_shown: dict[Origin, Step] = field(default_factory=dict)  # loaded value -> what shows that it is a module
     step_outputs: list[StepOutput] = field(default_factory=list)
     formulas: dict[Function, Formula] = field(default_factory=dict)  # of functions that may write out too much

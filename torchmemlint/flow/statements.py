@@ -20,6 +20,7 @@ from torchmemlint.flow import (
     micro_batches,
     overwriting,
     parameters,
+    type_tests,
 )
 from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import AttributeStore, Fold, NoOpGradMode, ReturnedGraph, Use
@@ -582,34 +583,18 @@ def if_statement(it: Interpreter, node: cst.If) -> None:
     before = it.state.copy()
     tests = it.frame.tests
     it.frame.tests = (*tests, (node.test, True))
+    type_tests.narrow(it, node.test, True)
     execute_body(it, node.body)
     after = it.state
     if it.frame.handler is not None:
         failures.tested(it, node.test, after.dead)
     it.state = before
-    _not_a_tensor(it, node.test)
+    type_tests.narrow(it, node.test, False)
     if node.orelse is not None:
         it.frame.tests = (*tests, (node.test, False))
         _orelse(it, node.orelse)
     it.frame.tests = tests
     it.state = join_states(after, it.state)
-
-
-def _not_a_tensor(it: Interpreter, test: cst.BaseExpression) -> None:
-    """On the other branch of `isinstance(x, torch.Tensor)` or `hasattr(x, "detach")`, x is a number."""
-    if type(test) is not cst.Call:
-        return
-    match test:
-        case cst.Call(func=func, args=[cst.Arg(value=cst.Name(value=name)), *rest]):
-            called = text_of(func).rpartition(".")[2]
-            kind = text_of(rest[0].value) if rest else ""
-            tensor_test = (
-                called == "is_tensor"
-                or (called == "isinstance" and kind.rpartition(".")[2].rstrip(")") in ("Tensor", "Variable"))
-                or (called == "hasattr" and kind.strip("\"'") in ("detach", "item", "requires_grad"))
-            )
-            if tensor_test and isinstance(it.state.vars.get(name), Tensor):
-                it.state.vars[name] = Constant()
 
 
 def _orelse(it: Interpreter, node: cst.If | cst.Else) -> None:

@@ -13,7 +13,7 @@ from torchmemlint.knowledge import checkpoints
 from torchmemlint.rules.arguments import adding, node_of, replacing
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
-from torchmemlint.syntax.text import shortened, text_of
+from torchmemlint.syntax.text import shortened
 
 _ON_HOST = 'map_location="cpu"'
 _UNDERSTOOD = Use.COPIED | Use.COLLECTED | Use.READ | Use.ARRAY
@@ -118,8 +118,7 @@ def _saved_here(facts: FileFacts) -> bool:
 
 def _is_optimizers(facts: FileFacts, load: CheckpointLoad) -> bool:
     """An optimizer takes what is on its parameters' device as it is: a copy only where the devices differ."""
-    copied = facts.copied_at.get(load.origin)
-    return copied is not None and "optim" in text_of(copied.node).partition(".load_state_dict")[0].lower()
+    return load.origin in facts.copied_at and load.origin not in facts.copied_to_modules
 
 
 def _is_quantized(load: CheckpointLoad) -> bool:
