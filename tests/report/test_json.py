@@ -40,6 +40,17 @@ def test_output_keeps_to_the_schema(everything: RunReport) -> None:
     jsonschema.validate(json.loads(render(report(), "json")), SCHEMA, jsonschema.Draft202012Validator)
 
 
+def test_each_json_line_is_an_object_of_the_list(everything: RunReport) -> None:
+    lines = render(everything, "json-lines").splitlines()
+    assert [json.loads(line) for line in lines] == json.loads(render(everything, "json"))
+    of_one = {**SCHEMA, "type": "object", "$ref": "#/$defs/finding"}
+    for line in lines:
+        jsonschema.validate(json.loads(line), of_one, jsonschema.Draft202012Validator)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**json.loads(lines[0]), "surprise": 1}, of_one)
+    assert render(report(), "json-lines") == ""
+
+
 @pytest.mark.parametrize(
     "spoilt",
     [

@@ -73,6 +73,20 @@ def test_check_finds_what_the_tests_find(environment: Path) -> None:
     assert json.loads(done.stdout) == json.loads(expected.stdout)
 
 
+def test_all_formats_but_the_page_need_nothing_else(environment: Path) -> None:
+    from torchmemlint.report.formats import FORMATS
+
+    targets = [f"{name}:report.{name}" for name, one in FORMATS.items() if not one.needs]
+    check = ("torchmemlint", "check", "--isolated", str(ROOT / "fixtures" / "TML202-no-op-grad-mode"))
+    done = run(environment, *check, "--output-format", ",".join(targets))
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+    assert all((environment.parent / f"report.{name}").stat().st_size for name in FORMATS if name != "html")
+    refused = run(environment, *check, "--output-format", "html:report.html")
+    assert refused.returncode == 2
+    assert "pip install 'torchmemlint[html]'" in refused.stderr
+    assert not (environment.parent / "report.html").exists()
+
+
 def test_the_package_is_typed(environment: Path) -> None:
     script = "import torchmemlint, pathlib; print(pathlib.Path(torchmemlint.__file__).with_name('py.typed').exists())"
     assert run(environment, "python", "-c", script).stdout.strip() == "True"

@@ -36,8 +36,8 @@ _LINK = re.compile(r"\[(?=[^\[\]]*\]\()")  # `losses[i](x)` would be read as a l
 
 
 def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
-    """The log, in ASCII, so that it survives any stream."""
-    yield json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [_Run(report, root).to_json()]}, indent=2)
+    """The log, in ASCII, so that it survives any stream; on one line, since large ones are written often."""
+    yield json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [_Run(report, root).to_json()]})
 
 
 class _Run:
