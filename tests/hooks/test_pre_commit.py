@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import textwrap
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -58,10 +61,31 @@ def commit_everything(folder: Path, variables: dict[str, str]) -> str:
     return git(folder, variables, "rev-parse", "HEAD")
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="pre-commit needs git")
-def test_both_hooks_on_a_project(tmp_path: Path) -> None:
-    variables = environment(tmp_path / "home")
-    ours = tmp_path / "torchmemlint"
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="pre-commit needs git")
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """A repository with the hooks; pre-commit installs it once for all tests."""
+
+    repository: Path
+    revision: str
+    variables: dict[str, str]
+
+    def configuration(self, hooks: str) -> str:
+        return f"repos:\n- repo: {self.repository}\n  rev: {self.revision}\n  hooks:\n{hooks}"
+
+    def run(self, project: Path, *words: str) -> tuple[int, str]:
+        command = [sys.executable, "-m", "pre_commit", *words]
+        done = subprocess.run(command, cwd=project, env=self.variables, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def hooks(tmp_path_factory: pytest.TempPathFactory) -> Hooks:
+    folder = tmp_path_factory.mktemp("hooks")
+    variables = environment(folder / "home")
+    ours = folder / "torchmemlint"
     ours.mkdir()
     for name in PACKAGED:
         source = REPOSITORY / name
@@ -69,23 +93,22 @@ def test_both_hooks_on_a_project(tmp_path: Path) -> None:
             shutil.copytree(source, ours / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, ours / name)
-    revision = commit_everything(ours, variables)
+    return Hooks(ours, commit_everything(ours, variables), variables)
 
+
+def test_both_hooks_on_a_project(tmp_path: Path, hooks: Hooks) -> None:
     project = tmp_path / "project"
     (project / "vendored").mkdir(parents=True)
     (project / "bad.py").write_text(BAD)
     (project / "good.py").write_text(GOOD)
     (project / "vendored" / "bad.py").write_text(BAD)
     (project / "pyproject.toml").write_text('[tool.torchmemlint]\nexclude = ["vendored/"]\n')
-    (project / ".pre-commit-config.yaml").write_text(
-        f"repos:\n- repo: {ours}\n  rev: {revision}\n  hooks:\n  - id: torchmemlint\n  - id: torchmemlint-fix\n"
-    )
-    commit_everything(project, variables)
+    configuration = hooks.configuration("  - id: torchmemlint\n  - id: torchmemlint-fix\n")
+    (project / ".pre-commit-config.yaml").write_text(configuration)
+    commit_everything(project, hooks.variables)
 
     def hook(name: str, *files: str) -> tuple[int, str]:
-        command = [sys.executable, "-m", "pre_commit", "run", name, "--files", *files]
-        done = subprocess.run(command, cwd=project, env=variables, capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout + done.stderr
+        return hooks.run(project, "run", name, "--files", *files)
 
     status, output = hook("torchmemlint", "good.py", "vendored/bad.py")
     assert status == 0, output
@@ -108,3 +131,43 @@ def test_both_hooks_on_a_project(tmp_path: Path) -> None:
     for name in ("torchmemlint", "torchmemlint-fix"):
         status, output = hook(name, "good.py", "bad.py")
         assert status == 0, output
+
+
+PAGE = (REPOSITORY / "docs" / "pre-commit.md").read_text(encoding="utf-8")
+EXAMPLES = [textwrap.dedent(block) for block in re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)]
+
+
+def test_the_examples_of_the_page_are_configurations(tmp_path: Path, hooks: Hooks) -> None:
+    whole, other_hook, of_the_service = EXAMPLES
+    replaced = whole.replace("<URL of this repository>", str(hooks.repository)).replace("<tag or commit>", "v1.0.0")
+    (tmp_path / "a.yaml").write_text(f"{of_the_service}{replaced}")
+    assert hooks.run(tmp_path, "validate-config", "a.yaml") == (0, "")
+    (tmp_path / "b.yaml").write_text(hooks.configuration(textwrap.indent(other_hook, "  ")))
+    assert hooks.run(tmp_path, "validate-config", "b.yaml") == (0, "")
+    (tmp_path / "c.yaml").write_text(replaced.replace("id:", "idd:"))
+    assert hooks.run(tmp_path, "validate-config", "c.yaml")[0] == 1
+
+
+def test_arguments_of_the_page_reach_the_linter(tmp_path: Path, hooks: Hooks) -> None:
+    (tmp_path / "bad.py").write_text(BAD)
+    hook = textwrap.indent(EXAMPLES[1], "  ")
+    (tmp_path / ".pre-commit-config.yaml").write_text(hooks.configuration(hook))
+    commit_everything(tmp_path, hooks.variables)
+    status, output = hooks.run(tmp_path, "run", "--all-files")
+    assert status == 1, output
+    assert (tmp_path / "bad.py").read_text() == FIXED
+    (tmp_path / "bad.py").write_text(BAD)
+    (tmp_path / ".pre-commit-config.yaml").write_text(hooks.configuration(hook.replace("TML1,TML2", "TML5")))
+    status, output = hooks.run(tmp_path, "run", "--all-files")
+    assert status == 0, output
+    assert (tmp_path / "bad.py").read_text() == BAD
+
+
+def test_the_hook_is_tried_without_a_configuration(tmp_path: Path, hooks: Hooks) -> None:
+    (tmp_path / "bad.py").write_text(BAD)
+    (tmp_path / "good.py").write_text(GOOD)
+    commit_everything(tmp_path, hooks.variables)
+    status, output = hooks.run(tmp_path, "try-repo", str(hooks.repository), "torchmemlint", "--all-files")
+    assert status == 1, output
+    assert "bad.py:13:9" in output
+    assert "good.py" not in output
