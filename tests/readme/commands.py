@@ -29,6 +29,14 @@ _IGNORED = shutil.ignore_patterns(
     ".git", "__pycache__", "*.egg-info", ".*_cache", ".venv", ".hypothesis", "build", "dist", "node_modules"
 )
 
+# What the reader of a page has: a repository whose branch is that of its origin.
+COMMIT = """\
+git init --quiet
+git add --all
+git -c user.name=Reader -c user.email=reader@example.org commit --quiet --message=All
+git update-ref refs/remotes/origin/main HEAD
+"""
+
 
 def commands(document: str) -> Iterator[str]:
     """The commands of a Markdown text, each with the lines that continue it."""
@@ -82,7 +90,9 @@ def repository(document: Path) -> Path:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("document", type=Path, help="in a repository, where its commands are run")
+    parser.add_argument(
+        "documents", type=Path, nargs="+", metavar="document", help="in a repository, where its commands are run"
+    )
     parser.add_argument(
         "--folder", type=Path, help="a folder of the repository whose copy, elsewhere, is the project that it speaks of"
     )
@@ -94,29 +104,36 @@ def main() -> int:
         "--require", action="append", default=[], metavar="TEXT", help="fail if no command has this text"
     )
     options = parser.parse_args()
-    found = list(commands(options.document.read_text(encoding="utf-8")))
+    found = {document: list(commands(document.read_text(encoding="utf-8"))) for document in options.documents}
     for wanted in options.require:
-        if not any(wanted in command for command in found):
-            print(f"{options.document}: no command has `{wanted}`", file=sys.stderr)
+        if not any(wanted in command for several in found.values() for command in several):
+            print(f"no command has `{wanted}`", file=sys.stderr)
             return 1
-    chosen = [command for command in found if not any(text in command for text in options.skip)]
     with tempfile.TemporaryDirectory() as folder:
         copy, environment = Path(folder, "repository"), Path(folder, "venv")
-        shutil.copytree(repository(options.document), copy, ignore=_IGNORED)
+        shutil.copytree(repository(options.documents[0]), copy, ignore=_IGNORED)
         venv.create(environment, with_pip=True)
         variables = {**os.environ, "VIRTUAL_ENV": str(environment)}
         variables["PATH"] = f"{environment / 'bin'}{os.pathsep}{os.environ['PATH']}"
         variables.pop("PYTHONPATH", None)
-        project = copy
-        if options.folder is not None:
-            project = shutil.copytree(copy / options.folder, Path(folder, "project"))
         if options.install is not None:
             extras = f"[{options.install}]" if options.install else ""
             subprocess.run(["pip", "install", "--quiet", f"{copy}{extras}"], env=variables, check=True)
-        began = time.monotonic()
-        done = subprocess.run(["bash", "-c", script(chosen)], cwd=project, env=variables, check=False)
-    print(f"{options.document}: {len(chosen)} of {len(found)} commands run in {time.monotonic() - began:.0f} s")
-    return done.returncode
+        for document, all_of_it in found.items():
+            chosen = [command for command in all_of_it if not any(text in command for text in options.skip)]
+            if not chosen:
+                continue
+            project = copy
+            if options.folder is not None:
+                project = shutil.copytree(copy / options.folder, Path(folder, f"project-{document.stem}"))
+                subprocess.run(["bash", "-e", "-c", COMMIT], cwd=project, check=True)
+            began = time.monotonic()
+            done = subprocess.run(["bash", "-c", script(chosen)], cwd=project, env=variables, check=False)
+            took = time.monotonic() - began
+            print(f"{document}: {len(chosen)} of {len(all_of_it)} commands run in {took:.0f} s", flush=True)
+            if done.returncode != 0:
+                return done.returncode
+    return 0
 
 
 if __name__ == "__main__":

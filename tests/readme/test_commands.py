@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 import subprocess
 from pathlib import Path
 
@@ -80,15 +79,3 @@ def test_a_document_of_a_folder_is_read_from_the_repository(tmp_path: Path) -> N
     (tmp_path / "pyproject.toml").touch()
     assert repository(tmp_path / "README.md") == tmp_path.resolve()
     assert repository(tmp_path / "docs" / "README.md") == tmp_path.resolve()
-
-
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = [path.relative_to(ROOT).as_posix() for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))]
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_every_command_of_every_page_is_run_or_says_why_not(name: str) -> None:
-    runs = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    run = {"README.md", *re.findall(r"docs/[\w-]+\.md", runs)}
-    if any(commands((ROOT / name).read_text(encoding="utf-8"))):
-        assert name in run
