@@ -150,3 +150,14 @@ def test_a_measured_figure_stands_before_the_fix_and_before_the_place_elsewhere(
     assert render(report(finding, show_summary=False), "concise").endswith(
         "to the next (measured: +48.0 MiB per step, simulated) (see src/meter.py:3)\n"
     )
+
+
+def test_names_of_files_cannot_reach_the_terminal_either() -> None:
+    finding = replace(accumulation(), filename=ROOT / "a\x1b[2J\nb.py", evidence=())
+    advice = replace(loader(), filename=ROOT / "c\x1b[2J\nd.py")
+    many = [replace(finding, span=span(row, 9, row, 22)) for row in range(1, 9)]
+    elsewhere = replace(evaluation(), evidence=(Evidence("here", span(1, 1, 1, 2), finding.filename),))
+    for output_format in ("full", "concise", "grouped", "pylint", "markdown"):
+        text = render(report(*many, advice, elsewhere, folds=True), output_format)
+        assert "\x1b" not in text
+        assert "a␛[2J␊b.py" in text

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding
-from torchmemlint.report.columns import show
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import asides, mark, one_line, place, shown_path
+from torchmemlint.report.places import asides, mark, one_line, place, printed_path
 
 
 def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
@@ -20,7 +19,7 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
     colon = paint.gutter(":")
     for finding in report.findings:
         start = place(finding, finding.span.start)
-        path = paint.strong(show(shown_path(finding.filename, root)).text)
+        path = paint.strong(printed_path(finding.filename, root))
         where = colon.join((path, *start.brief.split(":"), f"{start.column}{colon}"))
         yield f"{where} {remarks(finding, report, root, paint)}"
 

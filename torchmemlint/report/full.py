@@ -13,7 +13,7 @@ from torchmemlint.report.changes import diff_lines, hunks
 from torchmemlint.report.columns import pad, shorten, show, text_width
 from torchmemlint.report.frame import code_frame, rows_shown
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import elsewhere, evidence_place, mark, place, shown_path, shown_place
+from torchmemlint.report.places import elsewhere, evidence_place, mark, place, printed_path, shown_place
 
 SOURCE_WIDTH = 44  # columns for the source of a link of the evidence chain
 TRUST = {
@@ -48,7 +48,7 @@ def finding_lines(finding: Finding, report: RunReport, root: Path, paint: Paint)
     ]
     gutter = len(str(max(rows)))
     yield _headline(finding, paint, unsafe=report.unsafe_fixes)
-    yield f"{' ' * gutter}{paint.gutter('-->')} {show(shown_path(finding.filename, root)).text}:{where.text}"
+    yield f"{' ' * gutter}{paint.gutter('-->')} {printed_path(finding.filename, root)}:{where.text}"
     yield from code_frame(source, finding.span, gutter, paint)
     margin = f"{' ' * gutter} {paint.gutter('=')} "
     yield from _chain_lines(chain, margin, paint)

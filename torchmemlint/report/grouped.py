@@ -7,10 +7,10 @@ from itertools import groupby
 from pathlib import Path
 
 from torchmemlint.engine.run import RunReport
-from torchmemlint.report.columns import pad, show
+from torchmemlint.report.columns import pad
 from torchmemlint.report.concise import remarks
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import place, shown_path
+from torchmemlint.report.places import place, printed_path
 
 
 def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
@@ -19,7 +19,7 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
         findings = list(found)
         places = [place(finding, finding.span.start).text for finding in findings]
         width = max(map(len, places))
-        yield f"{paint.strong(show(shown_path(filename, root)).text)}:"
+        yield f"{paint.strong(printed_path(filename, root))}:"
         for finding, where in zip(findings, places, strict=True):
             yield f"  {pad(where, width)}  {remarks(finding, report, root, paint)}"
         yield ""

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding, Severity
-from torchmemlint.report.columns import pad, show, text_width
+from torchmemlint.report.columns import pad, text_width
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import mark, place, shown_path, shown_place
+from torchmemlint.report.places import mark, one_line, place, printed_path, shown_place
 
 IN_FULL = 3  # findings of one rule in one file
 LINES = 12  # of folded advice; the rest is counted
@@ -42,9 +42,9 @@ def repeated_lines(findings: Sequence[Finding], root: Path, paint: Paint, *, uns
     rule = f"{paint.severity(first.severity, first.code)} {paint.strong(first.name)}"
     yield f"{rule}, {len(findings)} more in this file (--no-fold shows all of them):"
     for finding in findings:
-        where = f"{shown_path(finding.filename, root)}:{place(finding, finding.span.start).text}"
+        where = f"{printed_path(finding.filename, root)}:{place(finding, finding.span.start).text}"
         sign = paint.fixable(mark(finding, unsafe=unsafe))
-        yield "  " + " ".join(part for part in (where, sign, show(" ".join(finding.message.split())).text) if part)
+        yield "  " + " ".join(part for part in (where, sign, one_line(finding.message)) if part)
     yield ""
 
 

@@ -29,9 +29,16 @@ def shown_path(path: Path, root: Path) -> str:
         return str(path)
 
 
+def printed_path(path: Path, root: Path) -> str:
+    """The same for people: a name cannot play tricks on a terminal either."""
+    from torchmemlint.report.columns import show
+
+    return show(shown_path(path, root)).text
+
+
 def shown_place(path: str | Path, row: int | str, root: Path) -> str:
-    """A row of a file, as read from `root`."""
-    return f"{shown_path(Path(path), root)}:{row}"
+    """A row of a file, as read from `root`, for people."""
+    return f"{printed_path(Path(path), root)}:{row}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from torchmemlint.engine.run import RunReport
-from torchmemlint.report.columns import show
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import asides, file_position, message, one_line, shown_path
+from torchmemlint.report.places import asides, file_position, message, one_line, printed_path
 
 _Scopes = tuple[tuple[int, int, str], ...]  # first row, last row, dotted name
 
@@ -22,7 +21,7 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
         row = finding.span.start.row
         inner = [name for first, last, name in scopes_of(finding.filename) if first <= row <= last]
         scope = inner[-1] if inner else ""  # as Pylint itself has it for a module
-        path = show(shown_path(finding.filename, root)).text
+        path = printed_path(finding.filename, root)
         in_file = file_position(finding, finding.span.start).row
         text = " ".join((one_line(message(finding)), *asides(finding, root)))
         yield f"{path}:{in_file}: [{finding.code}({finding.name}), {scope}] {text}"

@@ -11,7 +11,7 @@ from torchmemlint.findings import Severity
 from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.report.columns import show
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import place, shown_path
+from torchmemlint.report.places import place, printed_path
 
 _SEVERITIES = (
     (Severity.ERROR, "error", "errors"),
@@ -70,7 +70,7 @@ def _fixable(report: RunReport, paint: Paint) -> Iterator[str]:
 def _rolled_back(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
     for one in report.fixed:
         for finding, reason in one.rolled_back:
-            where = f"{shown_path(one.filename, root)}:{place(finding, finding.span.start).text}"
+            where = f"{printed_path(one.filename, root)}:{place(finding, finding.span.start).text}"
             why = show(" ".join(reason.split())).text
             yield f"{paint.strong('Not fixed')} {where}: {finding.code}: {why}"
 

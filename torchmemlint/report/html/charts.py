@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 
 from torchmemlint.findings import Finding, Severity
 from torchmemlint.report.columns import show
-from torchmemlint.report.places import place, shown_path, shown_place
+from torchmemlint.report.places import place, printed_path, shown_place
 from torchmemlint.sizes import format_size
 
 MOST = 15  # bars of one chart; the rest is counted in a last one
@@ -33,6 +33,7 @@ class Bar:
     number: str
     parts: tuple[Part, ...]
     value: str = ""
+    title: str = ""  # all of what the label had to leave out
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def charts(findings: Sequence[Finding], root: Path) -> list[Chart]:
 
 def folder_of(finding: Finding, root: Path) -> str:
     """The folder of a finding's file, as read from `root`."""
-    return show(PurePath(shown_path(finding.filename, root)).parent.as_posix()).text
+    return PurePath(printed_path(finding.filename, root)).parent.as_posix()
 
 
 def _counted(found: Iterable[tuple[str, Severity]], labels: dict[str, str]) -> tuple[Bar, ...]:
@@ -96,16 +97,13 @@ def _costs(findings: Iterable[Finding], root: Path, kind: str) -> tuple[Bar, ...
     found.sort(key=lambda item: -item[0])
     return tuple(
         Bar(
-            f"{finding.code} {_where(finding, root)}",
+            f"{finding.code} {show(finding.filename.name).text}:{place(finding, finding.span.start).brief}",
             format_size(nbytes),
             (Part(finding.severity.value, 0.0, round(100 * nbytes / found[0][0], 2)),),
+            title=shown_place(finding.filename, place(finding, finding.span.start).brief, root),
         )
         for nbytes, finding in found[:MOST]
     )
-
-
-def _where(finding: Finding, root: Path) -> str:
-    return show(shown_place(finding.filename, place(finding, finding.span.start).brief, root)).text
 
 
 def _cost(finding: Finding, kind: str) -> float:

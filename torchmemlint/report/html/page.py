@@ -21,7 +21,7 @@ from torchmemlint.report.columns import show
 from torchmemlint.report.full import TRUST, in_its_cell, link
 from torchmemlint.report.html import charts
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import place, rule_url, shown_path
+from torchmemlint.report.places import place, printed_path, rule_url
 
 SEVERITIES = ("error", "warning", "advice")
 
@@ -57,7 +57,7 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
         rules=sorted(rules.items()),
         folders=sorted({charts.folder_of(finding, root) for finding in report.findings}),
         files=[
-            (show(shown_path(filename, root)).text, [_finding(finding, report, root) for finding in found])
+            (printed_path(filename, root), [_finding(finding, report, root) for finding in found])
             for filename, found in groupby(report.findings, key=lambda finding: finding.filename)
         ],
         notes=[*report.errors, *report.notices],
@@ -81,7 +81,7 @@ def _finding(finding: Finding, report: RunReport, root: Path) -> dict[str, Any]:
         "severity": finding.severity.value,
         "url": rule_url(finding.code),
         "message": finding.message,
-        "place": show(f"{shown_path(filename, root)}:{where.text}").text,
+        "place": f"{printed_path(filename, root)}:{where.text}",
         "row": where.text,
         "folder": folder,
         "fixable": can_fix,
