@@ -148,3 +148,14 @@ def test_a_baseline_knows_what_is_in_cells(run: Run, tmp_path: Path) -> None:
     assert run(*RULE)[0] == 0
     write(tmp_path / "a.ipynb", SETUP, MODEL, TRAINING, TRAINING.replace("total", "other"))
     assert codes(run(*RULE, *JSON)[1]) == [("TML101", 4)]
+
+
+def test_only_what_is_new_since_a_revision(run: Run, tmp_path: Path) -> None:
+    function = "def train():\n    " + TRAINING.split("\n", 2)[2].replace("\n", "\n    ")
+    write(tmp_path / "a.ipynb", SETUP, MODEL, function)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *arguments], cwd=tmp_path, check=True)
+    write(tmp_path / "a.ipynb", "x = 1\n!ls", SETUP, MODEL, function, TRAINING.replace("total", "other"))
+    assert codes(run(*RULE, *JSON)[1]) == [("TML101", 4), ("TML101", 5)]
+    assert codes(run(*RULE, *JSON, "--new-since", "HEAD")[1]) == [("TML101", 5)]

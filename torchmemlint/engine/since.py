@@ -66,7 +66,7 @@ class Since:
 
         def then(path: Path) -> list[str]:
             try:
-                return lines_of(load(before[path], path).shown)
+                return lines_of(load(before[path], path).text)
             except UnreadableFile:
                 return []
 
@@ -113,7 +113,7 @@ class Since:
         if not contents:
             return None
         try:
-            before = lines_of(load(contents[0], path).shown)
+            before = lines_of(load(contents[0], path).text)
         except UnreadableFile:
             return None
         matcher = difflib.SequenceMatcher(None, before, sources(path), autojunk=False)
