@@ -16,10 +16,10 @@ PROGRAM = "import torch\n\n\ndef start(on):\n    if on:\n        torch.cuda.memo
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With an environment in which torchmemlint and pytest are installed, and nothing more."""
+    """With an environment in which torchmemlint is installed, with what its plugins are for, and nothing more."""
     folder = tmp_path_factory.mktemp("fresh")
     venv.create(folder / "venv", with_pip=True)
-    done = run(folder, "python", "-m", "pip", "install", "--quiet", str(ROOT), "pytest")
+    done = run(folder, "python", "-m", "pip", "install", "--quiet", str(ROOT), "pytest", "flake8", "validate-pyproject")
     if done.returncode and ("No matching distribution" in done.stderr or "connection" in done.stderr.lower()):
         pytest.skip("packages cannot be downloaded here")
     assert done.returncode == 0, done.stderr
@@ -69,3 +69,23 @@ def test_a_plugin_is_made_tested_installed_and_found(folder: Path) -> None:
     after = run(folder, "torchmemlint", "a.py", "--output-format=json", "--isolated")
     assert (after.returncode, after.stdout) == (before.returncode, before.stdout)
     assert run(folder, "torchmemlint", "a.py", "--select", "ACM").returncode == 2
+
+
+def test_flake8_finds_its_plugin(folder: Path) -> None:
+    leaky = folder / "leaky.py"
+    leaky.write_text("import torch\n\nwith torch.no_grad:\n    pass\n")
+    assert "torchmemlint:" in run(folder, "flake8", "--version", "--enable-extensions=TML").stdout
+    off = run(folder, "flake8", "leaky.py")
+    assert (off.returncode, off.stdout) == (0, "")
+    on = run(folder, "flake8", "--enable-extensions=TML", "leaky.py")
+    assert on.returncode == 1
+    assert on.stdout.startswith("leaky.py:3:6: TML202 ")
+
+
+def test_validate_pyproject_finds_the_schema(folder: Path) -> None:
+    project = '[project]\nname = "x"\nversion = "1"\n\n[tool.torchmemlint]\n'
+    for name, key, code in (("good.toml", "select", 0), ("bad.toml", "slect", 1)):
+        (folder / name).write_text(f'{project}{key} = ["TML1"]\n')
+        done = run(folder, "validate-pyproject", name)
+        assert done.returncode == code, done.stdout + done.stderr
+    assert "tool.torchmemlint" in done.stdout + done.stderr

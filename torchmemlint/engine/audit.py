@@ -23,15 +23,17 @@ def catalogue(extend: tuple[str, ...] = ()) -> Catalogue:
 
 
 def suppress(
-    text: str, path: Path, findings: Sequence[Finding], ran: Collection[str], known: Catalogue
+    text: str, path: Path, findings: Sequence[Finding], ran: Collection[str], known: Catalogue, *, noqa: bool = True
 ) -> list[Finding]:
     """Drop the findings that comments silence; add TML001 and TML002 where these rules are in `ran`.
 
-    A code of a rule that did not run is never called unused.
+    A code of a rule that did not run is never called unused. `noqa`: do comments in that language count?
     """
     directives = find_directives(
         text, frozenset(row for finding in findings for row in rows_of(finding)), known.letters
     )
+    if not noqa:
+        directives = tuple(directive for directive in directives if directive.scope is not Scope.NOQA)
     if not directives:
         return list(findings)
     kept, used = split(findings, directives, known)

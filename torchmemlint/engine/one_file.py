@@ -51,6 +51,7 @@ class Profile:
     contracts: tuple[Framework, ...] = ()  # of frameworks, besides the linter's own
     spared: tuple[Entry, ...] = ()  # findings that are known: neither mended nor reported
     ignoring: str | None = None  # silence findings by comments instead of mending them, and give this reason
+    noqa: bool = True  # do comments in this language silence findings?
     extend: tuple[str, ...] = ()  # what brings rules besides the linter's own and those of installed plugins
 
 
@@ -202,7 +203,7 @@ def reported(
             found = find(codes)
         except UnreadableFile as problem:
             return _finished(_unreadable(path, problem, profile, text), text, profile)
-    kept = audit.suppress(text, path, found, profile.codes, _catalogue(profile.extend))
+    kept = audit.suppress(text, path, found, profile.codes, _catalogue(profile.extend), noqa=profile.noqa)
     return _finished(kept, text, profile)
 
 

@@ -133,6 +133,7 @@ def _circumstances(profile: Profile) -> str:
         str(profile.root),
         profile.target_torch,
         repr(profile.contracts),
+        profile.noqa,
         extensions.stamps(profile.extend),
         _linter(),
     )
