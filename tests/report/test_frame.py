@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchmemlint.findings import Edit
@@ -82,6 +82,7 @@ def test_a_span_outside_the_file_has_no_frame() -> None:
     assert frame(["a"], 5, 1, 5, 2) == []
 
 
+@settings(deadline=None)  # a busy machine is no mistake
 @given(
     st.lists(st.text(alphabet="ab \t損\u0301\x1b\u202e", max_size=12), min_size=1, max_size=12),
     st.integers(1, 12),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from html import unescape
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from torchmemlint.report.markdown import code, inline
+from torchmemlint.report.places import one_line
 
 from .readers import table_cells
 from .samples import accumulation, evaluation, loader, render, report
@@ -75,3 +80,27 @@ def test_only_advice() -> None:
     html = PARSER.render(render(report(replace(loader(), message="`a | b` | c")), "markdown"))
     assert html.count("<table>") == 1
     assert "<td><code>a | b</code> | c</td>" in html
+
+
+def bare(text: str) -> str:
+    """What is left of a text for comparing: no backticks, which may have become code, and no blanks."""
+    return "".join(text.replace("`", "").split())
+
+
+@settings(deadline=None, max_examples=400)
+@given(st.text(alphabet="a1`|\\*_<>[]()&;~#!@ \n$-+:/.'\"", max_size=24))
+def test_a_cell_says_what_the_message_says(text: str) -> None:
+    html = cell(inline(text))
+    shown = unescape(re.sub(r"</?code>|<!-- -->", "", html))
+    assert bare(shown) == bare(one_line(text))
+    assert not re.search(r"<(?!/?code>|!-- -->)", html)
+
+
+@settings(deadline=None, max_examples=400)
+@given(st.text(alphabet="a`|\\<& *_[", min_size=1, max_size=12).filter(str.strip))
+def test_code_says_what_it_is_made_of(text: str) -> None:
+    html = cell(code(text))
+    assert html.startswith("<code>")
+    assert html.endswith("</code>")
+    shown = unescape(html.removeprefix("<code>").removesuffix("</code>"))
+    assert shown.split() == text.split()
