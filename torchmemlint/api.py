@@ -92,6 +92,9 @@ def check_source(
     files or folders; those of installed plugins are there without it. `target_torch` is the oldest release of torch
     that the code supports, such as `"2.4"`. `settings` is a table with any other keys of `[tool.torchmemlint]`.
 
+    Where `path` ends in `.ipynb`, the text is a notebook's (its JSON). Findings are about the program that its cells
+    make, and `finding.cells` tells the cell of a row.
+
     Bytes are decoded as Python decodes a source file; in a string, an encoding declaration has no effect. Text that
     cannot be read or parsed is no exception but a finding (TML000), and findings that comments suppress are left out.
 
