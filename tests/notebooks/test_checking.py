@@ -9,7 +9,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from torchmemlint.engine.one_file import FileResult, Fixing, Profile, check_file
-from torchmemlint.findings import Finding
+from torchmemlint.findings import Applicability, Finding
 from torchmemlint.report.places import file_position, place
 
 SELECTED = frozenset(("TML000", "TML001", "TML101", "TML201", "TML506"))
@@ -118,3 +118,49 @@ def test_what_never_mentions_torch_is_passed_over(tmp_path: Path) -> None:
     path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": "import torch\nx = ("}], "nbformat": 4}))
     (finding,) = check(path).findings
     assert where(finding) == (1, 2, 5)
+
+
+def test_a_name_of_one_cell_is_not_deleted_since_another_may_be_run_again(tmp_path: Path) -> None:
+    cells = [
+        "import torch\nfrom torch import nn\nmodel = nn.Linear(4, 1).cuda()",
+        "checkpoint = torch.load('model.pt', map_location='cuda')\nmodel.load_state_dict(checkpoint['model'])",
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor x, y in loader:\n    optimizer.zero_grad()\n"
+        "    nn.functional.mse_loss(model(x), y).backward()\n    optimizer.step()",
+    ]
+    path = tmp_path / "training.ipynb"
+    nbformat.write(new_notebook(cells=list(map(new_code_cell, cells))), path)
+    (finding,) = check(path).findings
+    assert (finding.code, where(finding)) == ("TML506", (2, 1, 14))
+    assert finding.fix is not None
+    assert finding.fix.applicability is Applicability.HINT
+    script = tmp_path / "training.py"
+    script.write_text("\n".join(cells))
+    (finding,) = check(script).findings
+    assert finding.fix is not None
+    assert finding.fix.applicability is Applicability.SAFE
+
+
+def test_what_another_cell_releases_or_differentiates_is_not_reported(tmp_path: Path) -> None:
+    cells = [
+        "import torch\nfrom torch import nn\nmodel = nn.Linear(4, 1)",
+        "losses = []\nfor x, y in loader:\n    losses.append(nn.functional.mse_loss(model(x), y))",
+        "torch.stack(losses).sum().backward()",
+    ]
+    path = tmp_path / "training.ipynb"
+    profile = Profile(frozenset(("TML101", "TML102", "TML108")))
+    nbformat.write(new_notebook(cells=list(map(new_code_cell, cells))), path)
+    with_backward = {finding.code for finding in check_file(path, profile).findings}
+    nbformat.write(new_notebook(cells=list(map(new_code_cell, [*cells[:2], "print(losses)"]))), path)
+    without = {finding.code for finding in check_file(path, profile).findings}
+    assert "TML102" in without
+    assert "TML102" not in with_backward
+
+
+def test_what_is_switched_off_in_one_cell_is_off_in_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "evaluation.ipynb"
+    model = "import torch\nmodel = torch.nn.Linear(4, 1)\nmodel.eval()"
+    loop = "outputs = []\nfor x in loader:\n    outputs.append(model(x))\nprint(len(outputs))"
+    for off, found in (("torch.set_grad_enabled(False)", 0), ("pass", 1), ("%time torch.set_grad_enabled(False)", 0)):
+        nbformat.write(new_notebook(cells=list(map(new_code_cell, [model, off, loop]))), path)
+        codes = [finding.code for finding in check(path).findings]
+        assert codes.count("TML201") == found, off
