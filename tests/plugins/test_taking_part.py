@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -242,3 +244,42 @@ def g(record_memory_history, torch2):
     fixed = fix_source(program, extend=[tmp_path / "acme.py"], select=["ACM"])
     assert fixed.text.count("max_entries=100_000") == 4
     assert fixed.remaining == ()
+
+
+FORMATS = "full concise grouped json json-lines sarif github gitlab junit pylint rdjson markdown html".split()
+
+
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_every_format_shows_it(acme: Path, run: Run, output_format: str) -> None:
+    if output_format == "html":
+        pytest.importorskip("jinja2")
+    outcome = run("a.py", "--output-format", output_format)
+    assert outcome.code == 1
+    assert "ACM101" in outcome.out
+    assert "rules/ACM101" not in outcome.out  # our documentation has no page of it
+
+
+def test_worker_processes_that_are_spawned(project: Path, tmp_path: Path) -> None:
+    """As on macOS and Windows: they have nothing of what this process has loaded."""
+    (tmp_path / "acme.py").write_text(rule())
+    (project / "b.py").write_text(PROGRAM)
+    arguments = [".", "--extend", str(tmp_path / "acme.py"), "--jobs=2", "--output-format=concise", "--isolated"]
+    script = f"""
+import sys
+from torchmemlint.engine import pool
+if __name__ == "__main__":
+    pool._can_fork, pool._BYTES_PER_WORKER, pool.cpus = (lambda: False), 1, (lambda: 2)
+    from torchmemlint.cli.main import main
+    sys.exit(main({arguments!r}))
+"""
+    (tmp_path / "start.py").write_text(script)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "start.py")],
+        cwd=project,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.count("ACM101")) == (1, 2), done.stderr
