@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from torchmemlint.engine.run import RunReport
+from torchmemlint.engine.run import LeftOut, RunReport
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmemlint.fixes.edits import apply_edits
 from torchmemlint.measured import Measured, Verdict
@@ -49,7 +49,8 @@ def all_of_it(everything: RunReport) -> RunReport:
     unread = replace(loader(), code="TML000", name="unreadable-file", fix=None)
     unknown = replace(loader(), code="XYZ999", name="of-a-plugin")
     more = (hint, unread, unknown)
-    return replace(everything, findings=everything.findings + more, notices=("a notice",), errors=("a.py: internal",))
+    told = replace(everything, notices=("a notice",), errors=("a.py: internal",), left_out=(LeftOut(1, "in a file"),))
+    return replace(told, findings=everything.findings + more)
 
 
 def test_it_keeps_to_the_schema(all_of_it: RunReport) -> None:
@@ -143,6 +144,13 @@ def test_a_result() -> None:
     )
     assert found["properties"]["measured"] == TOLD.to_json()
     assert found["partialFingerprints"]["torchmemlint/v1"] == "0123456789abcdef"
+
+
+def test_what_is_not_in_a_baseline_is_new() -> None:
+    document = log(report(accumulation(), loader(), left_out=(LeftOut(3, "in torchmemlint-baseline.json"),)))
+    validate(document)
+    assert [one["baselineState"] for one in document["runs"][0]["results"]] == ["new", "new"]
+    assert all("baselineState" not in one for one in results(accumulation()))
 
 
 def test_levels() -> None:

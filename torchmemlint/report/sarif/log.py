@@ -93,6 +93,8 @@ class _Run:
             "locations": [{"physicalLocation": shown}],
             "partialFingerprints": self._fingerprints(finding),
         }
+        if self._report.left_out:  # there is a baseline, of which nothing is among these
+            result["baselineState"] = "new"
         chain = [self._link(evidence, finding) for evidence in finding.evidence]
         if chain:
             end = {"physicalLocation": place, "message": {"text": _plain(finding.message)}}
