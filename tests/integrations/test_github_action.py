@@ -337,6 +337,13 @@ def test_the_matchers_know_every_finding(owner: str, style: str) -> None:
         assert {one["severity"] for one in found} == severities
 
 
+@pytest.mark.parametrize(("owner", "style"), [("torchmemlint", "full"), ("torchmemlint-concise", "concise")])
+def test_rows_of_cells_are_not_taken_for_rows_of_files(owner: str, style: str) -> None:
+    text = reported("examples/leaky_notebook.ipynb", "--output-format", style)
+    assert "leaky_notebook.ipynb:cell " in text
+    assert matched(owner, text) == []
+
+
 @pytest.mark.parametrize("owner", MATCHERS)
 def test_the_matchers_leave_other_lines_alone(owner: str) -> None:
     text = (
