@@ -47,6 +47,24 @@ def gradients(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     )
 
 
+def _may_be_their_own(it: Interpreter, node: cst.Call, value: Value) -> bool:
+    """Does the file define a `backward` of its own that `x.backward()` may mean: that of another engine of gradients?
+
+    One that leads to a further backward (of a loss, of a wrapped tensor) is torch's in the end.
+    """
+    if node.args or not isinstance(value, Unknown):
+        return False
+    found = (cls.methods.get("backward") for cls in it.program.classes.values())
+    return any(
+        own is not None
+        and own.syntax is not None
+        and not own.syntax.decorator_list
+        and len(own.syntax.args.args) == 1
+        and "backward" not in own.outline.calls
+        for own in found
+    )
+
+
 def _differentiate(it: Interpreter, node: cst.Call, value: Value, arguments: Arguments) -> None:
     if isinstance(value, ModuleValue | Known):
         it.effect("backward")
@@ -55,7 +73,7 @@ def _differentiate(it: Interpreter, node: cst.Call, value: Value, arguments: Arg
     site = it.site(node)
     it.use(value, Use.DIFFERENTIATED)
     training.differentiated(it, node, value)
-    for part in _parts(it, value):
+    for part in () if _may_be_their_own(it, node, value) else _parts(it, value):
         it.prove(part, site)
     it.effect("backward")
     is_grad = not text_of(node.func).endswith("backward")
