@@ -105,14 +105,17 @@ def report(
 ) -> Finding:
     """A finding of `rule` at a place of the file.
 
-    `severity` is the rule's own if it is not given. `evidence` says, place by place, what made it so.
+    (A fact may lie in another file, which the analysis was led to; what is found there is reported when that file is
+    checked.) `severity` is the rule's own if it is not given. `evidence` says, place by place, what made it so.
     """
     span = _span(place)
     found = tuple(Evidence(words, _span(where), _elsewhere(where, facts)) for where, words in evidence)
-    statement = _statement(facts, span)
-    return Finding(
-        rule.code, rule.name, severity or rule.severity, message, facts.path, span, statement, found, fix, rule.why
-    )
+    level = severity or rule.severity
+    # What the analysis followed into another file is that file's: the engine leaves it to the check of it.
+    path, statement = facts.path, _statement(facts, span)
+    if isinstance(place, Site) and place.piece.path != path:
+        path, statement = place.piece.path, place.piece.statement_span(span)
+    return Finding(rule.code, rule.name, level, message, path, span, statement, found, fix, rule.why)
 
 
 def _calls_in(node: ast.AST, around: tuple[ast.stmt, ...]) -> Iterator[tuple[ast.Call, tuple[ast.stmt, ...]]]:

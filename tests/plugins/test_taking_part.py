@@ -283,3 +283,43 @@ if __name__ == "__main__":
         check=False,
     )
     assert (done.returncode, done.stdout.count("ACM101")) == (1, 2), done.stderr
+
+
+HELPER = """
+import torch
+
+
+def step(model, x, device):
+    loss = model(x.to(device)).sum()
+    loss.backward()
+    return loss
+"""
+USER = """
+from torch import nn
+
+from helper import step
+
+
+def train(model: nn.Module, loader, optimizer):
+    for x in loader:
+        optimizer.zero_grad()
+        step(model, x, 'cuda')
+        optimizer.step()
+"""
+
+
+def test_facts_of_other_files_are_reported_there(project: Path, tmp_path: Path) -> None:
+    """Each finding once, in its own file, though the analysis of one follows calls into the other."""
+    text = rule()
+    body = "        for one in (*facts.module_calls, *facts.backwards, *facts.transfers, *facts.folds):\n"
+    body += "            yield report(self, facts, one.site, 'seen')\n"
+    (tmp_path / "acme.py").write_text(text[: text.index("        for call in")] + body)
+    (project / "helper.py").write_text(HELPER)
+    (project / "a.py").write_text(USER)
+    found = check_paths(project, extend=[tmp_path / "acme.py"], select=["ACM"])
+    lines = {path: path.read_text().splitlines() for path in (project / "helper.py", project / "a.py")}
+    assert {one.filename.name for one in found} >= {"helper.py"}
+    assert len({(one.filename, one.span) for one in found}) == len(found)
+    for one in found:
+        assert one.span.end.row <= len(lines[one.filename])
+        assert one.span.start.column <= len(lines[one.filename][one.span.start.row - 1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -136,6 +137,8 @@ def show(path: Path, configs: tuple[str, ...], isolated: bool, output_format: st
         return 0
     click.echo(f"# configuration: {settings.source or 'none found'}")
     click.echo(f"# patterns are relative to: {settings.root}")
+    for name in sorted(name for name in os.environ if name.startswith("TORCHMEMLINT_")):
+        click.echo(f"# `check` also reads from the environment: {name}={os.environ[name]}")
     for key, value in table.items():
         click.echo(f"\n# {where[key]}")
         click.echo(f"{key} = {_toml(value)}" if value is not None else f"# {key}: {_in_words(key)}")
