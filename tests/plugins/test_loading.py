@@ -204,6 +204,12 @@ def test_modules_that_do_not_speak_of_us_are_not_run(site: Path, project: Path, 
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize("name", ["torchmemlint", "torchmemlint.runtime", "torchmemlint.rules.graphs"])
+def test_our_own_modules_are_no_extensions(name: str) -> None:
+    with pytest.raises(PluginError, match="our own rules are there without it"):
+        extension(name)
+
+
 def test_looking_for_a_module_does_not_run_the_packages_around_it(site: Path, tmp_path: Path) -> None:
     package = site / "acme_pack"
     package.mkdir()

@@ -215,6 +215,8 @@ _ATTRIBUTES: tuple[tuple[str, Any, str], ...] = (
 
 def _module_named(name: str) -> ModuleType:
     """The installed module of a dotted name, if it may be one of rules. Nothing is run before that is known."""
+    if name.partition(".")[0] == "torchmemlint":
+        raise PluginError("our own rules are there without it")
     specification = _located(name)
     if specification is None:
         raise PluginError(
