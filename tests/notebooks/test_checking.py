@@ -164,3 +164,19 @@ def test_what_is_switched_off_in_one_cell_is_off_in_the_next(tmp_path: Path) -> 
         nbformat.write(new_notebook(cells=list(map(new_code_cell, [model, off, loop]))), path)
         codes = [finding.code for finding in check(path).findings]
         assert codes.count("TML201") == found, off
+
+
+def test_why_a_fix_is_taken_back_names_no_row_of_the_program(tmp_path: Path) -> None:
+    cells = [
+        "import torch\nG = torch.nn.Sequential(torch.nn.Linear(4, 4))\noptimizer = torch.optim.SGD(G.parameters())",
+        "samples = []\nfor x in loader:\n    optimizer.zero_grad()\n    G(x).sum().backward()\n    optimizer.step()\n"
+        "    G.eval()\n    samples_z = G(x)\n    samples.append(samples_z)\n    G.train()\nprint(len(samples))",
+    ]
+    path = tmp_path / "gan.ipynb"
+    nbformat.write(new_notebook(cells=list(map(new_code_cell, cells))), path)
+    fixed = check_file(path, Profile(frozenset(("TML102", "TML203")), fixing=Fixing.PREVIEW)).fixed
+    assert fixed is not None
+    ((finding, reason),) = fixed.rolled_back
+    assert where(finding) == (2, 8, 20)
+    assert "it would bring TML203" in reason
+    assert "row" not in reason

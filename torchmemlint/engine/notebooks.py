@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,6 +13,8 @@ from torchmemlint.source.cells import CellProgram
 from torchmemlint.source.decoding import UnreadableFile
 from torchmemlint.source.notebook import NotebookText
 from torchmemlint.source.python2 import looks_like_python2
+
+_OF_THE_PROGRAM = re.compile(r" at row \d+")  # of a state of it that was given up: nobody can look there
 
 
 def within_cells(findings: Sequence[Finding], text: str, program: CellProgram) -> list[Finding]:
@@ -49,7 +52,10 @@ def fixed(found: FixedFile, before: NotebookText, after: NotebookText) -> FixedF
     return replace(
         found,
         applied=tuple(replace(finding, cells=cells) for finding in found.applied),
-        rolled_back=tuple((replace(after.program.outside(one), cells=kept), why) for one, why in found.rolled_back),
+        rolled_back=tuple(
+            (replace(after.program.outside(one), cells=kept), _OF_THE_PROGRAM.sub("", why))
+            for one, why in found.rolled_back
+        ),
         cells=tuple(FixedCell(number, old, new) for number, old, new in pairs if old != new),
         shown=after.shown,
     )
