@@ -85,6 +85,11 @@ def method(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments:
         return _in_place(it, node, owner, name, arguments)
     if not owner.exact and name in _STRUCTURE:
         return replace(owner, made=made)  # `output.latent_dist.sample()` stays a structure of tensors
+    if owner.exact and not owner.certain and name not in _COMMON | _STRUCTURE and operations.method(name) is None:
+        it.use(owner, Use.PASSED)  # an object that has a `backward`, but is no tensor
+        for value in arguments.values:
+            it.use(value, Use.PASSED)
+        return Unknown(made=it.origin(node))
     if not owner.exact and name not in _COMMON:
         for value in arguments.values:
             it.use(value, Use.PASSED)

@@ -18,6 +18,7 @@ from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode.evaluation import evaluates
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import code_of, shortened, text_of
+from torchmemlint.syntax.walking import inside
 
 _RAISES = "one of the variables needed for gradient computation has been modified by an inplace operation"
 
@@ -90,6 +91,8 @@ class InplaceHazard(Rule):
             if hazard.site not in seen:
                 seen.add(hazard.site)
                 needs_graph = hazard.kind in ("leaf", "output", "input")
+                if hazard.kind == "read" and _means_the_same(facts, hazard):
+                    continue
                 if needs_graph and (
                     _updates_state(facts, hazard)
                     or evaluates(facts.tests.get(hazard.site, ()))
@@ -170,6 +173,31 @@ def _updates_state(facts: FileFacts, hazard: Hazard) -> bool:
     if hazard.kind != "input" or hazard.overwrite.operation != ".copy_()" or function is None:
         return False
     return function.name != "forward" and "backward" not in facts.effects.get(function, ())
+
+
+_IDEMPOTENT = ("ReLU", "ReLU6")
+
+
+def _means_the_same(facts: FileFacts, hazard: Hazard) -> bool:
+    """Does an in-place ReLU stand before a module of the project, which may begin with one of its own?
+
+    Twice applied it gives what it gives once: cells of searched architectures begin so, all of them.
+    """
+    built = hazard.overwrite.construction
+    if built is None or not isinstance(built.node, cst.Call) or not text_of(built.node.func).endswith(_IDEMPOTENT):
+        return False
+    function = hazard.scope.function
+    taking = _call_that_takes(function.node, hazard.other.node) if function is not None else None
+    return taking is not None and not any(
+        call.site.node is taking and call.module is not None and call.module.qualified.startswith("torch.nn.")
+        for call in facts.module_calls
+    )
+
+
+def _call_that_takes(function: cst.CSTNode, value: cst.CSTNode) -> cst.Call | None:
+    """The call that has a name of the function for an argument."""
+    calls = (node for node in inside(function) if isinstance(node, cst.Call))
+    return next((call for call in calls if any(argument.value is value for argument in call.args)), None)
 
 
 def keeps_output(module: ModuleValue) -> bool:

@@ -22,6 +22,8 @@ from torchmemlint.rules.graphs.tml102_graph_collection import is_bounded, is_cac
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 
+_LEAVES = frozenset({"requires_grad", "parameter"})  # made by nothing: only what is computed from them has a graph
+
 
 class GraphOnAttribute(Rule):
     """A graph-carrying value is kept on an object, in a global or in a cache.
@@ -114,8 +116,8 @@ class GraphOnAttribute(Rule):
 
     def _stored(self, facts: FileFacts, store: AttributeStore) -> Iterator[Finding]:
         use = facts.uses.get(store.kept, Use.NOTHING)
-        if store.value.part >= 0:
-            return
+        if store.value.part >= 0 or store.value.producer in _LEAVES:
+            return  # a part of a tensor, a leaf: no graph hangs on these
         if use & (LEAVES_VIEW | Use.DIFFERENTIATED | Use.COLLECTED | Use.ARRAY) or not use & (Use.READ | Use.DETACHED):
             return
         if facts.enters_without_gradients(store.scope.function):

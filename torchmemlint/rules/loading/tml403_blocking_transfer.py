@@ -83,7 +83,8 @@ class BlockingTransfer(Rule):
                 self,
                 facts,
                 site,
-                f"`{shortened(transfers[0].text, 50)}` waits for the copy of a pinned batch",
+                f"`{shortened(transfers[0].text, 50)}` waits for the copy of "
+                + ("a pinned batch" if pins(loader) else "its batch, and would if that were pinned (TML402)"),
                 evidence=[
                     (loader.site, f"the batch comes from this {name_of(loader.site)}, {_memory(loader)}"),
                     (site, "it is copied to an accelerator without `non_blocking=True`"),
