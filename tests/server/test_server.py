@@ -302,6 +302,9 @@ async def test_a_notebook(editor) -> None:
     editor.client.notebook_document_did_open(lsp.DidOpenNotebookDocumentParams(notebook, items))
     (found,) = await editor.published("nb:2", ["TML101"])
     assert found.range.start.line == LEAK_ROW - 3
+    (unreadable,) = await editor.published("nb:3", ["TML000"])
+    assert unreadable.message.endswith("this cell is passed over")
+    assert unreadable.range.start.line >= 1
     action = (await editor.actions("nb:2", found.range))[0]
     resolved = await editor.client.code_action_resolve_async(action)
     (change,) = resolved.edit.document_changes
@@ -314,6 +317,23 @@ async def test_a_notebook(editor) -> None:
     identifier = lsp.VersionedNotebookDocumentIdentifier(version=2, uri=uri)
     editor.client.notebook_document_did_change(lsp.DidChangeNotebookDocumentParams(identifier, event))
     await editor.published("nb:2", [])
+    await editor.published("nb:3", ["TML000"])
+
+
+@pytest.mark.parametrize(("settings", "text"), [({"showSyntaxErrors": False}, LEAK), ({}, "x = 1\n")])
+async def test_cells_that_cannot_be_read_are_passed_over_in_silence(editor, settings, text) -> None:
+    await editor.begin(settings=settings)
+    cells = {"nb:1": "x = (\n", "nb:2": text}
+    notebook = lsp.NotebookDocument(
+        uri=editor.uri("notes.ipynb"),
+        notebook_type="jupyter-notebook",
+        version=1,
+        cells=[lsp.NotebookCell(kind=lsp.NotebookCellKind.Code, document=cell) for cell in cells],
+    )
+    items = [lsp.TextDocumentItem(cell, "python", 1, text) for cell, text in cells.items()]
+    editor.client.notebook_document_did_open(lsp.DidOpenNotebookDocumentParams(notebook, items))
+    await editor.published("nb:2", ["TML101"] if text == LEAK else [])
+    await editor.published("nb:1", [])
 
 
 async def test_the_whole_workspace(editor) -> None:

@@ -22,13 +22,13 @@ def within_cells(findings: Sequence[Finding], text: str, program: CellProgram) -
     return [_within_a_cell(finding, text, program) for finding in findings]
 
 
-def unreadable_cells(source: NotebookText) -> list[tuple[UnreadableFile, str]]:
+def unreadable_cells(program: CellProgram) -> list[tuple[UnreadableFile, str]]:
     """What is wrong with cells, and their texts. Of those in Python 2, which come in numbers, only the first."""
     found: list[tuple[UnreadableFile, str]] = []
     old = 0
-    for problem in source.program.problems:
-        cell, _ = source.program.place(problem.position.row)
-        text = source.program.texts[cell]
+    for problem in program.problems:
+        cell, _ = program.place(problem.position.row)
+        text = program.texts[cell]
         old += looks_like_python2(text)
         if old <= 1 or not looks_like_python2(text):
             found.append((UnreadableFile(f"{problem.message}: this cell is passed over", problem.position), text))
@@ -38,7 +38,7 @@ def unreadable_cells(source: NotebookText) -> list[tuple[UnreadableFile, str]]:
 def placed(findings: Sequence[Finding], unreadable: Sequence[Finding], source: NotebookText) -> list[Finding]:
     """Findings about the program, and those about cells that cannot be read, as they are reported: with their cells."""
     found = [source.program.outside(finding) for finding in findings]
-    found += [replace(finding, why="nothing is known about a cell that cannot be read") for finding in unreadable]
+    found += unreadable
     if not found:
         return []
     cells = source.cells()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torchmemlint.fixes.apply import FixResult
     from torchmemlint.flow.needs import Needs
     from torchmemlint.flow.project import Project
+    from torchmemlint.source.cells import CellProgram
     from torchmemlint.source.notebook import NotebookText
 
 UNREADABLE = "TML000"
@@ -152,9 +153,18 @@ def _placed(
         return findings
     from torchmemlint.engine import notebooks
 
-    problems = notebooks.unreadable_cells(source) if relevant else []
+    unreadable = of_unreadable_cells(source.program, path, profile) if relevant else []
+    return notebooks.placed(findings, unreadable, source)
+
+
+def of_unreadable_cells(program: CellProgram, path: Path, profile: Profile) -> list[Finding]:
+    """What is reported of a notebook's cells that are passed over; places are the program's."""
+    from torchmemlint.engine import notebooks
+
+    problems = notebooks.unreadable_cells(program)
     found = [one for problem, text in problems for one in _unreadable(path, problem, profile, text)]
-    return notebooks.placed(findings, _finished(found, source.shown, profile), source)
+    why = "nothing is known about a cell that cannot be read"
+    return _finished([replace(finding, why=why) for finding in found], program.shown, profile)
 
 
 def check_source(

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from torchmemlint.config.settings import Settings
 from torchmemlint.engine.live import LiveFile
-from torchmemlint.engine.one_file import UNREADABLE, Profile, is_relevant
+from torchmemlint.engine.one_file import UNREADABLE, Profile, is_relevant, of_unreadable_cells
 from torchmemlint.engine.runner import profile_for
 from torchmemlint.findings import Finding, Position, Span
 from torchmemlint.fixes.apply import FixResult, fix_text
@@ -375,10 +375,20 @@ def _shown(
         findings = notebooks.within_cells(findings, unit.text, unit.cells)
     if not _is_unreadable(findings):
         new = folder.new_among(findings, unit.path, lambda: unit.text)
-        return (_with_figures(new, folder) if new else ()), ()
+        return (*(_with_figures(new, folder) if new else ()), *_of_unreadable_cells(unit, folder)), ()
     kept = tuple(moved(good.findings, good.unit.text, unit.text)) if good is not None else ()
     shown = folder.settings.show_syntax_errors and unit.cells is None
     return (tuple(findings) if shown else ()), kept
+
+
+def _of_unreadable_cells(unit: Unit, folder: Folder) -> list[Finding]:
+    """What is said of those cells of a notebook that are passed over, while the others are checked."""
+    if unit.cells is None or not unit.cells.problems or not folder.settings.show_syntax_errors:
+        return []
+    profile = profile_for(folder.settings_for(unit.path.parent), unit.path)
+    if not is_relevant(unit.text.encode("utf-8", "surrogatepass"), profile.contracts):
+        return []
+    return of_unreadable_cells(unit.cells, unit.path, profile)
 
 
 def _with_figures(findings: Sequence[Finding], folder: Folder) -> tuple[Finding, ...]:
