@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BASE = {"click", "libcst", "pathspec", "rich"}
+BASE = {"click", "libcst", "pathspec", "platformdirs", "rich"}
 NOT_INSTALLED = ("torch", "numpy", "pytest", "hypothesis")
 
 

@@ -28,7 +28,7 @@ _BARE_COMMAND = re.compile(
     r"(?:cat|cd|clear|conda|config|cp|env|less|load|load_ext|ls|mamba|man|matplotlib|micromamba|mkdir|more|mv|pip|pwd"
     r"|reload_ext|rm|rmdir|run|uv)\s"
 )
-_EARLIER_COMMAND = re.compile(r"(?P<indent>\s*)[%!?]")
+_EARLIER_COMMAND = re.compile(r"\s*[%!?]")
 _TIMED = re.compile(r"(?P<magic>\s*%time\s+)(?P<statement>[^\s%!?-].*)$")
 _PROMPT = re.compile(r"\s*>>>|In \[\d+\]: ")
 _PROMPTS = re.compile(r"\s*(?:>>>|\.\.\.)(?![:.])[ \t]?|In \[\d+\]: |\s*\.{3,}: ?")
@@ -168,10 +168,12 @@ class _Reading:
 
     def _may_begin(self, number: int) -> bool:
         """Does a row look like a command, where a statement may begin?"""
-        match = _EARLIER_COMMAND.match(self.rows[number])
+        row = self.rows[number]
+        match = _EARLIER_COMMAND.match(row) or _ASSIGNED_COMMAND.match(row)
         if match is None or number in self._done:
             return False
-        return problem_of([*self.rows[:number], f"{match['indent']}pass"]) is None
+        indent = row[: len(row) - len(row.lstrip())]
+        return problem_of([*self.rows[:number], f"{indent}pass"]) is None
 
     def _replace(self, number: int, own: Sequence[str]) -> bool:
         """Replace the command that a row holds; False where it holds none."""
