@@ -7,6 +7,7 @@ import builtins
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -293,7 +294,7 @@ class Program:
                 self._pieces[piece.name] = piece
         self._exported = _dunder_all(outlines)
 
-    @property
+    @cached_property
     def is_test(self) -> bool:
         """A module of tests: what it computes is small, and whether it has a graph may be its subject."""
         path = self.source.path
