@@ -96,7 +96,7 @@ def check_file(path: Path, profile: Profile, data: bytes | None = None) -> FileR
 def check_bytes(data: bytes, path: Path, profile: Profile) -> FileResult:
     """The same for bytes at hand, of a file that `path` names (which is written to under `Fixing.WRITE`)."""
     relevant = is_relevant(data, profile.contracts)
-    if not relevant and not any(marker in data for marker in MARKERS):
+    if is_passed_over(data, relevant):
         return FileResult(path, skipped=True)
     try:
         source = load(data, path)
@@ -105,7 +105,7 @@ def check_bytes(data: bytes, path: Path, profile: Profile) -> FileResult:
     if is_notebook(path):  # what was found may stand in its outputs
         cells = source.shown.encode("utf-8", "surrogatepass")
         relevant = is_relevant(cells, profile.contracts)
-        if not relevant and not any(marker in cells for marker in MARKERS):
+        if is_passed_over(cells, relevant):
             return FileResult(path, skipped=True)
     return _checked(source, path, profile, relevant)
 
@@ -114,7 +114,7 @@ def check_decoded(source: SourceText, path: Path, profile: Profile) -> FileResul
     """The same for text at hand."""
     data = source.text.encode("utf-8", "surrogatepass")
     relevant = is_relevant(data, profile.contracts)
-    if not relevant and not any(marker in data for marker in MARKERS):
+    if is_passed_over(data, relevant):
         return FileResult(path, skipped=True)
     return _checked(source, path, profile, relevant)
 
@@ -240,6 +240,11 @@ def _needs(path: Path, profile: Profile) -> Needs | None:
 def is_relevant(data: bytes, additions: tuple[Framework, ...] = ()) -> bool:
     """Whether a file mentions torch or a framework built on it."""
     return any(word in data for word in _relevant_words(additions))
+
+
+def is_passed_over(data: bytes, relevant: bool) -> bool:
+    """Whether a file has nothing for us in it: neither torch nor a comment that is ours."""
+    return not relevant and not any(marker in data for marker in MARKERS)
 
 
 def failed(path: Path, error: Exception) -> FileResult:

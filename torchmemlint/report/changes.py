@@ -9,6 +9,7 @@ from torchmemlint.findings import Edit, Position, Span
 from torchmemlint.fixes.edits import EditError, apply_edits
 from torchmemlint.report.columns import show
 from torchmemlint.report.paint import Paint
+from torchmemlint.source.sequences import common_ends
 
 LONGEST = 8  # lines of each sign in one hunk; the rest is counted
 MOST = 16  # lines of all hunks, after which the rest is counted: a loop moved into a block shows how that begins
@@ -37,8 +38,7 @@ def hunks(lines: Sequence[str], edits: Sequence[Edit]) -> list[Hunk]:
             new = apply_edits("\n".join(block), moved).split("\n")
         except EditError:
             return []
-        head = _common(block, new)
-        tail = _common(block[head:][::-1], new[head:][::-1])
+        head, tail = common_ends(block, new)
         old, new = block[head : len(block) - tail], new[head : len(new) - tail]
         if old or new:
             found.append(Hunk(first + head, tuple(old), tuple(new)))
@@ -84,13 +84,3 @@ def _by_rows(edits: Sequence[Edit]) -> list[tuple[int, int, list[Edit]]]:
 def _up(position: Position, first: int) -> Position:
     """A position in a block that begins at row `first` of the file."""
     return Position(position.row - first + 1, position.column)
-
-
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many lines two blocks begin with in common."""
-    count = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count

@@ -13,6 +13,7 @@ from torchmemlint.findings import Edit
 from torchmemlint.fixes.edits import apply_edits
 from torchmemlint.server.positions import Places
 from torchmemlint.server.session import Unit
+from torchmemlint.source.sequences import common_ends
 
 _ROW = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
@@ -53,11 +54,7 @@ def text_edits(before: str, after: str, encoding: str) -> list[lsp.TextEdit]:
 
 def _blocks(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, list[str]]]:
     """Rows of the old text, from and up to, and what takes their place."""
-    head = next(
-        (n for n, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
-    )
-    rest = min(len(old), len(new)) - head
-    tail = next((n for n in range(rest) if old[-1 - n] != new[-1 - n]), rest)
+    head, tail = common_ends(old, new)
     matcher = difflib.SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
     return [
         (head + a, head + b, list(new[head + c : head + d]))
@@ -68,12 +65,9 @@ def _blocks(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, list
 
 def _common(one: str, other: str) -> tuple[int, int]:
     """How many characters two texts share at their beginning, and at their end. Never half a line end."""
-    most = min(len(one), len(other))
-    head = next((n for n in range(most) if one[n] != other[n]), most)
+    head, tail = common_ends(one, other)
     if head and one[head - 1] == "\r":
         head -= 1
-    most -= head
-    tail = next((n for n in range(most) if one[-1 - n] != other[-1 - n]), most)
     if tail and one[-tail] == "\n" and (one[:-tail].endswith("\r") or other[:-tail].endswith("\r")):
         tail -= 1
     return head, tail

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from torchmemlint.config.settings import Settings
 from torchmemlint.engine.live import LiveFile
-from torchmemlint.engine.one_file import UNREADABLE, Profile, is_relevant, of_unreadable_cells
+from torchmemlint.engine.one_file import UNREADABLE, Profile, is_passed_over, is_relevant, of_unreadable_cells
 from torchmemlint.engine.runner import profile_for
 from torchmemlint.findings import Finding, Position, Span
 from torchmemlint.fixes.apply import FixResult, fix_text
@@ -25,8 +25,7 @@ from torchmemlint.server.files import EditedFiles
 from torchmemlint.server.folders import Folder, Folders
 from torchmemlint.server.worker import Pulse, Stopped, Worker
 from torchmemlint.source.cells import CellProgram, program_of
-from torchmemlint.source.directives import MARKERS
-from torchmemlint.syntax.revision import common_ends
+from torchmemlint.source.sequences import common_ends
 
 log = logging.getLogger("torchmemlint.server")
 T = TypeVar("T")
@@ -276,7 +275,7 @@ class Session:
         pulse()
         data = text.encode("utf-8", "surrogatepass")
         relevant = is_relevant(data, profile.contracts)
-        if not relevant and not any(marker in data for marker in MARKERS):
+        if is_passed_over(data, relevant):
             return None, ()  # passed over, as in a run
         files.begin(dict(self.documents.files()))
         project = Project(profile.root or unit.path.parent, contracts(profile.contracts), files)

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torchmemlint.findings import Position
+from torchmemlint.source.sequences import common_ends
 
 _DECODER = json.JSONDecoder()
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -102,10 +103,7 @@ class Layout:
 
     def _string(self, literal: Literal, before: str, after: str, ascii_only: bool) -> str:
         characters = _CHARACTER.findall(self.text, literal.start + 1, literal.end - 1)
-        most = min(len(before), len(after))
-        head = next((n for n in range(most) if before[n] != after[n]), most)
-        most -= head
-        tail = next((n for n in range(most) if before[-1 - n] != after[-1 - n]), most)
+        head, tail = common_ends(before, after)
         middle = _quoted(after[head : len(after) - tail], ascii_only)[1:-1]
         return "".join(['"', *characters[:head], middle, *characters[len(characters) - tail :], '"'])
 

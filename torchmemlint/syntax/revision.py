@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchmemlint.findings import Position
 from torchmemlint.source.decoding import UnreadableFile
+from torchmemlint.source.sequences import common_ends
 from torchmemlint.syntax.source_module import Piece, SourceModule
 
 _LINE = re.compile(r"(\bline )(\d+)\b")  # in what Python says: "(detected at line 20)"
@@ -63,11 +63,3 @@ def compare(source: SourceModule, text: str) -> Revision | None:
     moved += [(piece, grown) for piece in old[last + 1 :]]
     pieces = [*old[:first], *touched[:same], *come, *touched[after:], *old[last + 1 :]]
     return Revision(text, pieces, [(piece, rows) for piece, rows in moved if rows], gone, come)
-
-
-def common_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
-    """How many items two sequences have in common at their beginning, and then at their end."""
-    least = min(len(before), len(after))
-    head = next((n for n in range(least) if before[n] != after[n]), least)
-    tail = next((n for n in range(least - head) if before[-1 - n] != after[-1 - n]), least - head)
-    return head, tail

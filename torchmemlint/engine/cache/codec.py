@@ -51,7 +51,7 @@ def _load(kind: Any, data: Any) -> Any:
         return kind(*(_load(hint, item) for hint, item in zip(_hints(kind), _listed(data), strict=True)))
     if issubclass(kind, enum.Enum | Path):
         return kind(data)
-    if not isinstance(data, int if kind is float else kind) and not isinstance(data, kind):
+    if not isinstance(data, (int, float) if kind is float else kind):
         raise TypeError(f"expected {kind.__name__}, found {type(data).__name__}")
     return data
 

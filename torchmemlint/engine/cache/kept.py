@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from torchmemlint.config.settings import Settings
@@ -52,10 +53,14 @@ class Kept:
         lines = (results.complaint for results in self._results.values() if results.complaint)
         return tuple(f"results of earlier runs are not used: {line}" for line in lines)
 
+    @cached_property
+    def _usual_folder(self) -> Path:
+        return default_folder()
+
     def _of(self, path: Path, profile: Profile) -> Results | None:
         if not self._enabled or profile.root is None or profile.spared:
             return None
-        folder = self._folder or self._settings_for(path.parent).cache_dir or default_folder()
+        folder = self._folder or self._settings_for(path.parent).cache_dir or self._usual_folder
         key = (folder, profile.root)
         if key not in self._results:
             self._results[key] = Results(*key)
