@@ -38,6 +38,11 @@ _BEFORE = (
     ),
     click.option("--fake", is_flag=True, help="Compute shapes only: for models too large for this machine."),
     click.option(
+        "--devices",
+        type=click.IntRange(min=1, max=64),
+        help="GPUs to simulate.  [default: 1, or one for each process]",
+    ),
+    click.option(
         "--timeout", type=click.FloatRange(min=1), default=600, show_default=True, help="Seconds for each run."
     ),
     click.option("--seed", type=int, default=0, show_default=True, help="Of random, torch and numpy, before each run."),
@@ -95,6 +100,7 @@ def options_of_run(options: dict[str, Any]) -> dict[str, Any]:
     return {
         "backend": options["backend"],
         "fake": options["fake"],
+        "devices": options["devices"],
         "steps": options["steps"],
         "seconds": options["timeout"],
         "seed": options["seed"],

@@ -10,6 +10,7 @@ from typing import TextIO
 from rich.text import Text
 
 from torchmemlint.report.allocator import outside_tensors
+from torchmemlint.report.faces import faces, whose
 from torchmemlint.report.places import shown_place
 from torchmemlint.report.rich_text import rows, write_texts
 from torchmemlint.report.sparkline import sparkline
@@ -111,6 +112,7 @@ class _Writer:
         report = self._report
         yield Text.assemble(("trace ", "bold"), report.program)
         yield Text(_conditions(report.run), style="dim")
+        yield from rows(faces(report.run))
         for note in report.notes:
             yield Text.assemble(("note: ", "bold yellow"), note)
         for number, one in enumerate(report.leaks, 1):
@@ -151,7 +153,7 @@ class _Writer:
         run = self._report.run
         yield Text()
         reserved = "" if run.peak_reserved is None else f", {format_size(run.peak_reserved)} reserved"
-        yield Text(f"Lines at the peak of {format_size(run.peak)}{reserved}", style="bold")
+        yield Text(f"Lines at the peak of {format_size(run.peak)}{reserved}{whose(run)}", style="bold")
         total = max(1, sum(line.nbytes for line in run.lines))
         yield from rows(
             (

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from torchmemlint.measured import Verdict
 from torchmemlint.report.allocator import outside_tensors
+from torchmemlint.report.faces import faces, whose
 from torchmemlint.report.places import shown_place
 from torchmemlint.report.rich_text import rows, write_texts
 from torchmemlint.report.sparkline import sparkline
@@ -69,7 +70,8 @@ class _Writer:
 
     def _as_it_is(self) -> Iterator[tuple[str, str]]:
         report, run = self._report, self._report.before
-        yield "peak", _peak(run.peak, run.peak_reserved)
+        yield "peak", _peak(run.peak, run.peak_reserved) + whose(run)
+        yield from faces(run)
         if run.allocator is not None:
             yield "no tensor's", outside_tensors(run.allocator, self._root)
         steepest = run.steepest
@@ -112,6 +114,8 @@ class _Writer:
 
     def _compared(self, compared: Comparison) -> Iterator[tuple[str, str]]:
         before, after = compared.before, compared.after
+        if compared.place:
+            yield "of", compared.place
         yield "peak", _change(before.peak, after.peak)
         if before.peak_reserved is not None and after.peak_reserved is not None:
             yield "reserved", _change(before.peak_reserved, after.peak_reserved)

@@ -39,11 +39,13 @@ class Backend(abc.ABC):
         """While entered, what the program does is measured."""
 
     def device(self) -> str:
-        """The device that a report is about: the accelerator if the program used one, else the host."""
-        used = [
-            device for device in self.ledger.devices if device not in _NO_ACCELERATORS and self.ledger.peaks.get(device)
-        ]
-        return max(used, key=lambda device: self.ledger.peaks[device]) if used else HOST
+        """The device that a report is about: the accelerator of which the program used most, else the host."""
+        return max(self.devices(), key=lambda device: self.ledger.peaks[device], default=HOST)
+
+    def devices(self) -> list[str]:
+        """The accelerators that the program used, in order."""
+        peaks = self.ledger.peaks
+        return sorted(one for one in self.ledger.devices if one not in _NO_ACCELERATORS and peaks.get(one))
 
     @property
     def ledger(self) -> Ledger:
@@ -173,22 +175,31 @@ class Cuda(Backend):
         return f"cuda ({self.card_name}, torch {torch.__version__})"
 
 
-def choose(name: str = "auto", *, fake: bool = False, card: str | None = None, history: bool = False) -> Backend:
+def choose(
+    name: str = "auto",
+    *,
+    fake: bool = False,
+    card: str | None = None,
+    devices: int | None = None,
+    history: bool = False,
+) -> Backend:
     """The backend of a name; `auto` is `cuda` where there is a GPU, else `simulated`.
 
     With `history`, a real GPU's allocator writes down what it does, in place of what the program may have it write.
-    `fake` (compute shapes only) and `card` are for `simulated`, which they ask for where the name is `auto`. Raises
-    RuntimeError for `cuda` without a GPU, ValueError for a name that is none or what does not go together.
+    `fake` (compute shapes only), `card` and the number of `devices` are for `simulated`, which they ask for where the
+    name is `auto`. Raises RuntimeError for `cuda` without a GPU, ValueError for a name that is none or what does not
+    go together.
     """
+    simulating = fake or card is not None or devices is not None
     if name == "auto":
-        name = "simulated" if fake or card is not None or not torch.cuda.is_available() else "cuda"
+        name = "simulated" if simulating or not torch.cuda.is_available() else "cuda"
     if name not in NAMES:
         raise ValueError(f"unknown backend {name!r}; it is one of {', '.join(NAMES)}")
     if name == "simulated":
         from torchmemlint.runtime.simulated import cards
         from torchmemlint.runtime.simulated.backend import Simulated
 
-        return Simulated(card or cards.DEFAULT, fake=fake)
-    if fake or card is not None:
+        return Simulated(card or cards.DEFAULT, fake=fake, devices=devices or 1)
+    if simulating:
         raise ValueError(f"the backend {name} measures what is there; only `simulated` takes a card or is fake")
     return Cuda(history=history) if name == "cuda" else Cpu()

@@ -33,6 +33,7 @@ class Options:
 
     backend: str = "auto"
     fake: bool = False
+    devices: int | None = None  # GPUs to simulate
     steps: int = STEPS
     seconds: float = SECONDS
     seed: int = 0
@@ -47,6 +48,7 @@ class Options:
             folder,
             backend=self.backend,
             fake=self.fake,
+            devices=self.devices,
             steps=max(self.steps, least),
             seconds=self.seconds,
             seed=self.seed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,39 @@ def compare(
 ) -> Comparison:
     """The program as it is and with a fix. The plain runs, if both are there, give time and the host's growth.
 
-    Where a program cannot run plainly, on a simulated device, the host's growth is that of the tracked runs.
+    Where a program cannot run plainly, on a simulated device, the host's growth is that of the tracked runs. Of
+    several processes or devices, the one that the fix saves most is told.
     """
+    later = {face.place: face for face in after.faces}
+    found = []
+    for face in before.faces:
+        if face.place in later:
+            rank_before, rank_after = _of_rank(plain_before, face.rank), _of_rank(plain_after, face.rank)
+            compared = _compare(face, later[face.place], difference, rank_before, rank_after)
+            found.append(replace(compared, place=face.place))
+    if not found:
+        return _compare(before, after, difference, plain_before, plain_after)
+    return max(found, key=_worth)
+
+
+def _of_rank(run: RunResult | None, rank: int | None) -> RunResult | None:
+    ranks = () if run is None else run.ranks
+    return next((one for one in ranks if one.rank == rank), run)
+
+
+def _worth(compared: Comparison) -> tuple[bool, float, float, int, int]:
+    """Orders comparisons: by what is saved, else by the peak."""
+    before, after = compared.before.peak_reserved or 0, compared.after.peak_reserved or 0
+    return saves(compared), compared.peak_saved, compared.growth_saved, before - after, compared.before.peak
+
+
+def _compare(
+    before: RunResult,
+    after: RunResult,
+    difference: Difference,
+    plain_before: RunResult | None,
+    plain_after: RunResult | None,
+) -> Comparison:
     series, growth_before, growth_after = _growths(before, after)
     plain = plain_before is not None and plain_after is not None
     return Comparison(

@@ -85,9 +85,13 @@ class MemoryUse:
     @property
     def live(self) -> int:
         """The bytes of the tensors that are alive now, or were at the end of the measurement."""
+        return self.live_on(self.device)
+
+    def live_on(self, device: str) -> int:
+        """The same of a device."""
         if self._ended is None:
-            return self.ledger.live.get(self.device, 0)
-        return self.ledger.live_at([self._ended], self.device)[0]
+            return self.ledger.live.get(device, 0)
+        return self.ledger.live_at([self._ended], device)[0]
 
     @property
     def has_ended(self) -> bool:
@@ -213,18 +217,19 @@ def track_memory(
     *,
     fake: bool = False,
     card: str | None = None,
+    devices: int | None = None,
     on_step: OnStep | None = None,
     holders: bool = False,
 ) -> Iterator[MemoryUse]:
     """Measure what happens inside: `with track_memory() as memory`.
 
     `backend` is `cuda`, `cpu`, `simulated` or `auto` (`cuda` where there is a GPU, else `simulated`). `card` names the
-    GPU to simulate; with `fake` its operations are not computed, so that large models fit. `on_step` is called at the
-    end of each optimizer step and loader batch. With `holders`, it is looked now and then who holds what, so that
-    `leaks` can name them. Raises RuntimeError for `cuda` without a GPU, ValueError for other
-    names.
+    GPU to simulate, `devices` says how many there are of it; with `fake` its operations are not computed, so that
+    large models fit. `on_step` is called at the end of each optimizer step and loader batch. With `holders`, it is
+    looked now and then who holds what, so that `leaks` can name them. Raises RuntimeError for `cuda` without a GPU,
+    ValueError for other names.
     """
-    chosen = backends.choose(backend, fake=fake, card=card)
+    chosen = backends.choose(backend, fake=fake, card=card, devices=devices)
     with Watch(chosen.tracker, on_step) as watch, chosen.running():
         memory = MemoryUse(chosen, watch)
         if holders:

@@ -68,6 +68,7 @@ class Order:
     roots: tuple[str, ...]
     backend: str = "auto"
     fake: bool = False  # compute shapes only
+    devices: int | None = None  # GPUs to simulate
     steps: int = STEPS
     seconds: float = SECONDS
     seed: int = 0

@@ -18,9 +18,19 @@ from torchmemlint.runtime.demands import NO_DEMANDS
 from torchmemlint.runtime.growth import NO_GROWTH, growth, growth_by_line
 from torchmemlint.runtime.ledger import Ledger, Site
 from torchmemlint.runtime.moments import peaks_within
-from torchmemlint.runtime.results import End, LineBytes, LineGrowth, LoopResult, RunResult, SeriesGrowth
+from torchmemlint.runtime.results import (
+    DeviceUse,
+    End,
+    LineBytes,
+    LineGrowth,
+    LoopResult,
+    RunResult,
+    SeriesGrowth,
+)
 
 if TYPE_CHECKING:
+    from torchmemlint.runtime.backends import Backend
+    from torchmemlint.runtime.memory import MemoryUse
     from torchmemlint.runtime.script import Run
 
 _LINES = 50  # lines at the peak that are told
@@ -68,6 +78,7 @@ class _Outcome:
             left_out=dict(self.run.aside.counts),
             analysis=self.run.analysis.result() if self.run.analysis is not None else {},
             demands=self.run.observer.demands(self.run.aside.made) if self.run.observer is not None else NO_DEMANDS,
+            ended=time.time(),
             **self._measured(),
         )
 
@@ -104,6 +115,7 @@ class _Outcome:
             "step_peaks": tuple(peaks_within(ledger, spans, device, self._block)),
             "step_live": tuple(ledger.live_at(steps, device, self._block)),
             "growth": tuple(self._growth(ledger, device)),
+            "devices": tuple(self._devices(backend, memory)),
             "curve": curve(ledger, device, steps),
             "growing_lines": tuple(self._growing_lines(ledger, device)),
             "kinds": {kind.label: nbytes for kind, nbytes in memory.by_kind().items() if nbytes},
@@ -112,6 +124,18 @@ class _Outcome:
                 for use in memory.by_line()[:_LINES]
             ),
         }
+
+    def _devices(self, backend: Backend, memory: MemoryUse) -> Iterator[DeviceUse]:
+        """Each of several accelerators; nothing where there is one, which the rest of the result is about."""
+        used = backend.devices()
+        for device in used if len(used) > 1 else ():
+            yield DeviceUse(
+                device,
+                backend.peak_allocated(device),
+                backend.peak_reserved(device),
+                memory.live_on(device),
+                tuple(self._growth(memory.ledger, device)),
+            )
 
     def _loop_results(self) -> Iterator[LoopResult]:
         ends = self.run.instrumented.loop_ends

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +81,22 @@ class LineGrowth:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceUse:
+    """What a process had on one of the several GPUs that it used."""
+
+    device: str
+    peak: int
+    peak_reserved: int | None
+    live_at_end: int
+    growth: tuple[SeriesGrowth, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult:
-    """One run of a program."""
+    """One run of a program; of several processes, that of the one with the highest peak, and `ranks` are all of them.
+
+    Of several GPUs that a process used, the figures are those of the one with the highest peak.
+    """
 
     end: End
     error: str | None = None  # one line
@@ -121,11 +135,33 @@ class RunResult:
     analysis: Mapping[str, Any] = field(default_factory=dict)
     demands: Demands = NO_DEMANDS
     allocator: AllocatorUse | None = None  # of a real GPU
+    devices: tuple[DeviceUse, ...] = ()  # where there are several
+    rank: int | None = None
+    ranks: tuple[RunResult, ...] = ()
+    ended: float = 0.0  # seconds since 1970
 
     @property
     def simulated(self) -> bool:
         """Whether the figures come from a model of the device instead of the device."""
         return self.backend == SIMULATED
+
+    @property
+    def faces(self) -> tuple[RunResult, ...]:
+        """The run as each device of each of its processes saw it: itself, where there is one of either."""
+        found: list[RunResult] = []
+        for process in self.ranks or (self,):
+            found += (process._seen_by(use) for use in process.devices) if process.devices else (process,)
+        return tuple(found)
+
+    def _seen_by(self, use: DeviceUse) -> RunResult:
+        figures = {field.name: getattr(use, field.name) for field in fields(DeviceUse)}
+        return replace(self, **figures, ranks=())
+
+    @property
+    def place(self) -> str:
+        """Which of several processes or devices this is, in words; empty where there is but one."""
+        words = [] if self.rank is None else [f"rank {self.rank}"]
+        return ", ".join([*words, *([self.device] if self.devices else [])])
 
     @property
     def steepest(self) -> SeriesGrowth | None:
@@ -147,8 +183,9 @@ class RunResult:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON's types."""
-        values = asdict(self)
+        values = asdict(replace(self, ranks=()))
         values["end"] = self.end.value
+        values["ranks"] = [one.to_json() for one in self.ranks]
         return values
 
     @classmethod
@@ -156,7 +193,9 @@ class RunResult:
         """Back from them."""
         known = dict(values)
         known["end"] = End(known["end"])
-        known["growth"] = tuple(SeriesGrowth(**{**one, "growth": Growth(**one["growth"])}) for one in known["growth"])
+        known["growth"] = _series(known["growth"])
+        known["devices"] = tuple(DeviceUse(**{**one, "growth": _series(one["growth"])}) for one in known["devices"])
+        known["ranks"] = tuple(cls.from_json(one) for one in known["ranks"])
         known["host_growth"] = Growth(**known["host_growth"])
         known["loops"] = tuple(LoopResult(**one) for one in known["loops"])
         known["lines"] = tuple(LineBytes(**one) for one in known["lines"])
@@ -180,3 +219,7 @@ class RunResult:
     def read(cls, path: Path) -> RunResult:
         """From a file that `write` wrote."""
         return cls.from_json(json.loads(path.read_text(encoding="utf-8")))
+
+
+def _series(values: Iterable[Mapping[str, Any]]) -> tuple[SeriesGrowth, ...]:
+    return tuple(SeriesGrowth(**{**one, "growth": Growth(**one["growth"])}) for one in values)

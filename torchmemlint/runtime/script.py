@@ -224,6 +224,8 @@ class Run:
 
 def _backend(order: Order) -> backends.Backend:
     options: dict[str, Any] = {"fake": True} if order.fake else {}
+    if order.devices is not None and order.backend != "cpu":
+        options["devices"] = order.devices
     return backends.choose(order.backend, history=True, **options)
 
 

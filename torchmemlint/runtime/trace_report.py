@@ -69,7 +69,8 @@ class TraceReport:
     def to_json(self) -> dict[str, Any]:
         """As JSON's types; the run's own analysis is in it once."""
         run = self.run.to_json()
-        run.pop("analysis")
+        for one in (run, *run["ranks"]):
+            one.pop("analysis")
         return {
             "program": self.program,
             "directory": self.directory,

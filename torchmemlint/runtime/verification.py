@@ -60,6 +60,7 @@ class Comparison:
     growth_series: str  # what grew, in words: `loop train.py:12`, `optimizer 1`; empty where nothing did
     difference: Difference
     peak_within: tuple[str, int, int] | None = None  # a loop whose own peak fell, where the run's did not
+    place: str = ""  # of several processes or devices, the one that this is about: `rank 1, cuda:1`
 
     @property
     def peak_saved(self) -> int:
@@ -165,6 +166,7 @@ def _comparison(values: Any) -> Comparison | None:
         values["growth_series"],
         _difference(values["difference"]),
         None if within is None else (within[0], within[1], within[2]),
+        values["place"],
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from torchmemlint import __version__
+from torchmemlint.report.faces import faces
 from torchmemlint.report.page import chart
 from torchmemlint.report.places import shown_path, shown_place
 from torchmemlint.report.trace import leak_texts
@@ -63,6 +64,7 @@ def _render(command: str, program: str, run: RunResult, root: Path, **more: Any)
         "program": program,
         "run": run,
         "version": __version__,
+        "faces": list(faces(run)),
         "kinds": KINDS,
         "chart": chart.stacked(run.curve, KINDS),
         "lines": run.lines[:_LINES],

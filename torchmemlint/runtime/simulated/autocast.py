@@ -1,7 +1,7 @@
 """Autocast as CUDA does it: its own lists of what runs in half precision and what in float32.
 
 While `autocast("cuda")` is entered, the host's autocast is too, with the same type; kernels that are registered for
-as long as the simulation lasts add to it what only CUDA's lists hold, for tensors of the simulated GPU. The lists are
+as long as the simulation lasts add to it what only CUDA's lists hold, for tensors of a simulated GPU. The lists are
 those of `aten/src/ATen/autocast_mode.h`.
 """
 

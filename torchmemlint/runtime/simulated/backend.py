@@ -21,7 +21,7 @@ from torchmemlint.runtime.simulated.allocator import (
 from torchmemlint.runtime.simulated.execution import Tagged
 from torchmemlint.runtime.simulated.hollow import Hollow
 from torchmemlint.runtime.simulated.mapping import Mapping, mapped
-from torchmemlint.runtime.simulated.placement import GPU, Placement
+from torchmemlint.runtime.simulated.placement import Placement
 from torchmemlint.runtime.simulated.replacing import Replacements
 from torchmemlint.runtime.tracker import StorageTracker
 
@@ -49,26 +49,36 @@ class _Allocations(Allocations):
 
 
 class Simulated(Backend):
-    """A GPU that is not there: the program's tensors on the host, a model of the allocator for its bytes."""
+    """GPUs that are not there: the program's tensors on the host, a model of the allocator for the bytes of each."""
 
     name = "simulated"
 
-    def __init__(self, card: str = cards.DEFAULT, *, fake: bool = False, workspace: bool = True) -> None:
+    def __init__(
+        self, card: str = cards.DEFAULT, *, fake: bool = False, workspace: bool = True, devices: int = 1
+    ) -> None:
         self.card = cards.card(card)
         self.fake = fake
-        self.allocator = CachingAllocator(self.card.total, max_split_of_environment())
-        self.tracker = SimulatedTracker(listener=_Allocations({GPU: self.allocator}))
-        self.placement = Placement(self.tracker)
+        split = max_split_of_environment()
+        self.allocators = {
+            f"cuda:{number}": CachingAllocator(self.card.total, split, number) for number in range(devices)
+        }
+        self.tracker = SimulatedTracker(listener=_Allocations(self.allocators))
+        self.placement = Placement(self.tracker, devices)
         size = self.card.workspace if workspace else 0
-        self.execution = (Hollow if fake else Tagged)(self.placement, self.allocator, size)
+        self.execution = (Hollow if fake else Tagged)(self.placement, self.allocators, size)
         self.tracker.execution = self.execution
         self.mapping = Mapping(self.placement)
+
+    @property
+    def allocator(self) -> CachingAllocator:
+        """That of the first GPU."""
+        return self.allocators["cuda:0"]
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         """Replace what asks for CUDA, then enter the tracker and the mapping."""
         with Replacements() as replacements:
-            driver.replace_torch(replacements, self.allocator, self.card, self.mapping)
+            driver.replace_torch(replacements, list(self.allocators.values()), self.card, self.mapping)
             functions.replace_functions(replacements, self.mapping)
             if self.fake:
                 functions.replace_for_hollow(replacements, self.mapping)
@@ -77,15 +87,17 @@ class Simulated(Backend):
 
     def peak_allocated(self, device: str) -> int:
         """The most bytes in the allocator's blocks at once, the matrix products' workspace among them."""
-        return self.allocator.highest_allocated if device == GPU else super().peak_allocated(device)
+        allocator = self.allocators.get(device)
+        return super().peak_allocated(device) if allocator is None else allocator.highest_allocated
 
     def peak_reserved(self, device: str) -> int | None:
         """The most bytes that the allocator would have taken from the device."""
-        return self.allocator.highest_reserved if device == GPU else None
+        allocator = self.allocators.get(device)
+        return None if allocator is None else allocator.highest_reserved
 
     def block_size(self, device: str) -> int:
         """As the model of the allocator rounds."""
-        return ROUND if device == GPU else 1
+        return ROUND if device in self.allocators else 1
 
     @property
     def card_name(self) -> str:
@@ -95,4 +107,6 @@ class Simulated(Backend):
     def describe(self) -> str:
         """That it is a model, and of which card."""
         how = "shapes only, " if self.fake else ""
+        if len(self.allocators) > 1:
+            how += f"{len(self.allocators)} GPUs, "
         return f"simulated ({how}allocator model of {cards.title(self.card)}; no GPU was used)"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 
 from torchmemlint.runtime import internals
 from torchmemlint.runtime.simulated.allocator import CachingAllocator
-from torchmemlint.runtime.simulated.placement import GPU, HOST, Placement
+from torchmemlint.runtime.simulated.placement import HOST, Placement
 from torchmemlint.runtime.tracker import tensors_in
 
 aten = torch.ops.aten
@@ -31,11 +31,11 @@ _MAY_MIX = frozenset(
 class Tagged:
     """The tracker's execution: an operation is where its tensors are, and computes on the host."""
 
-    def __init__(self, placement: Placement, allocator: CachingAllocator, workspace: int) -> None:
+    def __init__(self, placement: Placement, allocators: Mapping[str, CachingAllocator], workspace: int) -> None:
         self.placement = placement
-        self._allocator = allocator
+        self._allocators = allocators
         self._workspace = workspace
-        self._has_workspace: set[bool] = set()
+        self._has_workspace: set[tuple[str, bool]] = set()
         self._substitutes: dict[Any, Callable[..., Any]] = {
             aten._softmax.default: _softmax,
             aten._log_softmax.default: _softmax,
@@ -52,52 +52,55 @@ class Tagged:
         placement = self.placement
         if placement.forced is not None:
             return placement.forced
-        gpu = anything = False
-        foreign: torch.Tensor | None = None
-        where = placement.tracker.device_of
+        anything = False
+        gpu = foreign = None
+        where, gpus = placement.tracker.device_of, placement.gpus
         for tensor in tensors_in((arguments, keywords) if keywords else arguments):
             anything = True
             found = where(tensor)
             if found is None and operation is aten.lift_fresh.default:
                 return placement.ambient()
-            if found == GPU or (found is None and placement.where(tensor) == GPU):
-                gpu = True
-            elif tensor.dim() > 0:
-                foreign = tensor
+            if found is None:
+                found = placement.where(tensor)
+            if gpu is None and found in gpus:
+                gpu = found
+            elif found != gpu and (found in gpus or tensor.dim() > 0):
+                foreign = found
         if not anything:
             return placement.ambient()
-        if not gpu:
+        if gpu is None:
             return HOST
         if foreign is not None and not _mixes(operation):
             raise RuntimeError(
-                "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! "
+                f"Expected all tensors to be on the same device, but found at least two devices, {gpu} and {foreign}! "
                 f"(when checking arguments of {operation})"
             )
-        return GPU
+        return gpu
 
     def run(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], device: str | None) -> Any:
         """Compute it."""
-        if device == GPU and operation._schema.name in _MATRIX_PRODUCTS:
-            self.use_workspace()
+        on_gpu = device in self.placement.gpus
+        if on_gpu and device is not None and operation._schema.name in _MATRIX_PRODUCTS:
+            self.use_workspace(device)
         result = self.compute(operation, arguments, keywords, device)
-        if device == GPU and operation is aten._pack_padded_sequence.default:
+        if on_gpu and operation is aten._pack_padded_sequence.default:
             self.placement.tracker.place(result[1], HOST)  # the sizes of a packed sequence's batches
         return result
 
     def compute(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], device: str | None) -> Any:
         """Call the operation, on the host, which lacks some of CUDA's."""
-        if device == GPU:
+        if device in self.placement.gpus:
             substitute = self._substitutes.get(operation)
             if substitute is not None:
                 return substitute(operation, *arguments, **keywords)
         return operation(*arguments, **keywords)
 
-    def use_workspace(self) -> None:
-        """Allocate what cuBLAS keeps for the thread: one for the forward's, one for the backward's."""
-        in_backward = internals.backward_node() is not None
-        if self._workspace and in_backward not in self._has_workspace:
-            self._has_workspace.add(in_backward)
-            self._allocator.allocate(self._workspace)
+    def use_workspace(self, device: str) -> None:
+        """Allocate what cuBLAS keeps for a GPU and a thread: one for the forward's, one for the backward's."""
+        handle = device, internals.backward_node() is not None
+        if self._workspace and handle not in self._has_workspace:
+            self._has_workspace.add(handle)
+            self._allocators[device].allocate(self._workspace)
 
 
 def _softmax(operation: Any, tensor: torch.Tensor, dim: int, half_to_float: bool) -> Any:

@@ -14,8 +14,8 @@ from torchmemlint.runtime import internals
 from torchmemlint.runtime.simulated.autocast import Autocast, converts_within
 from torchmemlint.runtime.simulated.hollow import is_unknown
 from torchmemlint.runtime.simulated.mapping import Mapping
-from torchmemlint.runtime.simulated.placement import GPU, GPU_DEVICE, wanted
 from torchmemlint.runtime.simulated.replacing import Replacements
+from torchmemlint.runtime.simulated.replicas import replace_replication
 
 
 def replace_functions(replacements: Replacements, mapping: Mapping) -> None:
@@ -26,7 +26,7 @@ def replace_functions(replacements: Replacements, mapping: Mapping) -> None:
     _replace_backward(replacements, mapping)
     _replace_grouping(replacements, mapping)
     _replace_loading(replacements, mapping)
-    _replace_scattering(replacements)
+    replace_replication(replacements, mapping)
     _replace_reducing(replacements, mapping)
     Autocast(mapping.placement).put_in_place(replacements)
 
@@ -39,7 +39,8 @@ def replace_for_hollow(replacements: Replacements, mapping: Mapping) -> None:
         tensor = arguments[0]
         if not is_unknown(tensor):
             return mapping.represent(function, arguments, keywords)
-        return f"tensor(..., device='cuda:0', size={tuple(tensor.shape)}, dtype={tensor.dtype})"
+        device = mapping.placement.where(tensor)
+        return f"tensor(..., device='{device}', size={tuple(tensor.shape)}, dtype={tensor.dtype})"
 
     def copied(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         tensor, memo = (*arguments, *keywords.values())
@@ -165,17 +166,18 @@ def _replace_loading(replacements: Replacements, mapping: Mapping) -> None:
 
     The two functions are torch's own way to ask for both (`map_location` in all its forms goes through the second).
     """
-    tracker = mapping.placement.tracker
+    tracker, placement = mapping.placement.tracker, mapping.placement
     location_of, restored = serialization.location_tag, serialization.default_restore_location
 
     def tagged(storage: Any) -> Any:
-        on_gpu = tracker.device_of_storage(untyped(storage)) == GPU
-        return GPU if on_gpu else location_of(storage)
+        device = tracker.device_of_storage(untyped(storage))
+        return device if device in placement.gpus else location_of(storage)
 
     def restore(storage: Any, location: str) -> Any:
-        if wanted(location) != GPU:
+        device = placement.wanted(location)
+        if device not in placement.gpus:
             return restored(storage, location)
-        tracker.place_storage(untyped(storage), GPU)
+        tracker.place_storage(untyped(storage), device)
         return storage
 
     def untyped(storage: Any) -> Any:
@@ -188,19 +190,6 @@ def _replace_loading(replacements: Replacements, mapping: Mapping) -> None:
     replacements.replace(pin_memory, "pin_memory", lambda data, device=None: data)
 
 
-def _replace_scattering(replacements: Replacements) -> None:
-    """`DataParallel` over the one GPU: what it scatters goes there whole."""
-
-    def scattered(tensor: torch.Tensor, devices: Any = None, *_: Any, **__: Any) -> tuple[torch.Tensor, ...]:
-        return (tensor.to(GPU_DEVICE),)
-
-    def gathered(tensors: Any, dim: int = 0, destination: Any = None, **__: Any) -> torch.Tensor:
-        return torch.cat(list(tensors), dim)
-
-    replacements.replace_present(torch.nn.parallel.comm, {"scatter": scattered, "gather": gathered})
-    replacements.replace_present(torch.nn.parallel._functions, {"_get_stream": lambda device: None})
-
-
 def _replace_reducing(replacements: Replacements, mapping: Mapping) -> None:
     """The buckets in which `DistributedDataParallel` reduces gradients are made in C++, where its parameters are."""
     kind: Any = torch.nn.parallel.DistributedDataParallel
@@ -208,9 +197,11 @@ def _replace_reducing(replacements: Replacements, mapping: Mapping) -> None:
 
     def with_buckets(method: Callable[..., Any]) -> Callable[..., Any]:
         def made(parallel: Any, *arguments: Any, **keywords: Any) -> Any:
-            if not any(placement.on_gpu(one) for one in parallel.module.parameters()):
+            where = (placement.where(one) for one in parallel.module.parameters())
+            gpu = next((device for device in where if device in placement.gpus), None)
+            if gpu is None:
                 return method(parallel, *arguments, **keywords)
-            with placement.forcing(GPU):
+            with placement.forcing(gpu):
                 return method(parallel, *arguments, **keywords)
 
         return made

@@ -20,7 +20,6 @@ import torch
 
 from torchmemlint.runtime import internals
 from torchmemlint.runtime.simulated.execution import Tagged
-from torchmemlint.runtime.simulated.placement import GPU
 from torchmemlint.runtime.tracker import tensors_in
 
 aten = torch.ops.aten
@@ -123,7 +122,7 @@ class Hollow(Tagged):
     def compute(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], device: str | None) -> Any:
         """What the operation gives, in shape."""
         tensors = list(tensors_in((arguments, keywords)))
-        if device != GPU:
+        if device not in self.placement.gpus:
             return self._on_host(operation, arguments, keywords, tensors)
         if operation.is_view or internals.is_inplace_view(operation):
             return self._renamed(operation, arguments, keywords)
@@ -140,7 +139,7 @@ class Hollow(Tagged):
             if shaped is None or sum(one.numel() for one in tensors_in(shaped)) <= KNOWN:
                 return super().compute(operation, arguments, keywords, device)
             return shaped
-        if name == "aten::copy_" and self.placement.where(arguments[0]) != GPU:
+        if name == "aten::copy_" and not self.placement.on_gpu(arguments[0]):
             return arguments[0].zero_() if unknown else operation(*arguments, **keywords)
         if name == "aten::_fused_sdp_choice":
             return super().compute(operation, arguments, keywords, device)

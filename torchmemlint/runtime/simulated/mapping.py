@@ -1,4 +1,4 @@
-"""The mode that makes `cuda` mean the simulated GPU, in everything of torch's that takes or tells a device."""
+"""The mode that makes `cuda` mean the simulated GPUs, in everything of torch's that takes or tells a device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from torchmemlint.runtime import internals
-from torchmemlint.runtime.simulated.placement import GPU, GPU_DEVICE, HOST, HOST_DEVICE, Placement, wanted
+from torchmemlint.runtime.simulated.placement import HOST, HOST_DEVICE, Placement
 
 Tensor = torch.Tensor
 Handler = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -96,8 +96,8 @@ class Mapping(TorchFunctionMode):
                     return function(*arguments, **keywords)
             target = None
         else:
-            target = wanted(device)
-            keywords = {**keywords, "device": HOST_DEVICE if target == GPU else device}
+            target = placement.wanted(device)
+            keywords = {**keywords, "device": HOST_DEVICE if target in placement.gpus else device}
         if pinned:
             keywords = {name: value for name, value in keywords.items() if name != "pin_memory"}
         with placement.inside(arguments, keywords), placement.forcing(target):
@@ -123,7 +123,8 @@ class Mapping(TorchFunctionMode):
     # --- what a tensor tells
 
     def _device(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        return GPU_DEVICE if self.placement.on_gpu(arguments[0]) else function(*arguments, **keywords)
+        device = self.placement.gpus.get(self.placement.where(arguments[0]))
+        return function(*arguments, **keywords) if device is None else device
 
     def _is_cuda(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
         return self.placement.on_gpu(arguments[0])
@@ -132,12 +133,12 @@ class Mapping(TorchFunctionMode):
         return not self.placement.on_gpu(arguments[0]) and function(*arguments, **keywords)
 
     def _get_device(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> int:
-        return 0 if self.placement.on_gpu(arguments[0]) else -1
+        return self.placement.number(arguments[0])
 
     def _numpy(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         if self.placement.on_gpu(arguments[0]):
             raise TypeError(
-                "can't convert cuda:0 device type tensor to numpy. "
+                f"can't convert {self.placement.where(arguments[0])} device type tensor to numpy. "
                 "Use Tensor.cpu() to copy the tensor to host memory first."
             )
         return function(*arguments, **keywords)
@@ -145,13 +146,14 @@ class Mapping(TorchFunctionMode):
     def represent(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str:
         """The tensor as text, with its device."""
         text: str = function(*arguments, **keywords)
-        if not self.placement.on_gpu(arguments[0]):
+        device = self.placement.where(arguments[0])
+        if device not in self.placement.gpus:
             return text
         body, bracket, rest = text.rpartition("]") if "]" in text else (text[:-1], "", ")")
         if not bracket:  # one number: what follows it begins at the first comma
             body, comma, tail = text.partition(", ")
-            return f"{body}, device='cuda:0', {tail}" if comma else f"{text[:-1]}, device='cuda:0')"
-        return f"{body}], device='cuda:0'{rest}"
+            return f"{body}, device='{device}', {tail}" if comma else f"{text[:-1]}, device='{device}')"
+        return f"{body}], device='{device}'{rest}"
 
     # --- moving
 
@@ -169,7 +171,7 @@ class Mapping(TorchFunctionMode):
                 flags.append(one)
             elif one is not None:
                 device = one
-        target = None if device is None else wanted(device)
+        target = None if device is None else self.placement.wanted(device)
         if other is not None:
             target, dtype = self.placement.where(other), other.dtype
         copied = keywords.get("copy", flags[1] if len(flags) > 1 else False)
@@ -177,9 +179,9 @@ class Mapping(TorchFunctionMode):
 
     def _cuda(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Tensor:
         device = keywords.get("device", arguments[1] if len(arguments) > 1 else None)
-        if device is not None and not isinstance(device, bool):
-            wanted(device)
-        return self.move(arguments[0], GPU, None, False, keywords.get("memory_format"))
+        named = device is not None and not isinstance(device, bool)
+        target = self.placement.wanted(device) if named else self.placement.gpu
+        return self.move(arguments[0], target, None, False, keywords.get("memory_format"))
 
     def _cpu(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Tensor:
         return self.move(arguments[0], HOST, None, False, keywords.get("memory_format"))
@@ -198,7 +200,7 @@ class Mapping(TorchFunctionMode):
             return self.move(tensor, None, named, False, None)
         found = _CUDA_TYPE.match(named if isinstance(named, str) else f"{named.__module__}.{named.__name__}")
         if found is not None:
-            return self.move(tensor, GPU, _DTYPES[found[1]], False, None)
+            return self.move(tensor, self.placement.gpu, _DTYPES[found[1]], False, None)
         with self.placement.forcing(HOST):
             return function(tensor, named)
 
@@ -243,15 +245,15 @@ class Mapping(TorchFunctionMode):
         """Storages are copied below the dispatcher; the copy is tagged when it is there."""
         source = self.placement.where(arguments[0])
         result = function(*arguments, **keywords)
-        if isinstance(result, Tensor) and source == GPU and not self.placement.on_gpu(result):
-            self.placement.tracker.place(result, GPU)
+        if isinstance(result, Tensor) and source in self.placement.gpus and not self.placement.on_gpu(result):
+            self.placement.tracker.place(result, source)
         return result
 
     def _as_tensor(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         data = arguments[0] if arguments else keywords.get("data", keywords.get("obj"))
         device = keywords.get("device")
         if isinstance(data, Tensor):
-            target = None if device is None else wanted(device)
+            target = None if device is None else self.placement.wanted(device)
             return self.move(data, target, keywords.get("dtype"), bool(keywords.get("copy")), None)
         return self.call(function, arguments, keywords)
 

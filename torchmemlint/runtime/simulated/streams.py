@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 
-from torchmemlint.runtime.simulated.placement import GPU_DEVICE
+_FIRST = torch.device("cuda", 0)
 
 
 class Event:
     """A moment on the host's clock."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        self.device = GPU_DEVICE
+        self.device = _FIRST
         self._time: float | None = None
 
     def record(self, stream: Any = None) -> None:
@@ -42,8 +43,8 @@ class Stream:
     """A queue; entering it changes nothing."""
 
     def __init__(self, device: Any = None, priority: int = 0, **_: Any) -> None:
-        self.device = GPU_DEVICE
-        self.device_index = 0
+        self.device = device if isinstance(device, torch.device) else _FIRST
+        self.device_index = self.device.index or 0
         self.priority = priority
         self.cuda_stream = self.stream_id = 0
 
@@ -91,20 +92,27 @@ def standing_in(original: type, simulated: type) -> type:
 
 
 class Generator(torch.Generator):
-    """A generator of the host that says it is the GPU's."""
+    """A generator of the host that says it is a GPU's."""
+
+    gpu = _FIRST
 
     @property
     def device(self) -> torch.device:  # type: ignore[override]
         """The simulated GPU."""
-        return GPU_DEVICE
+        return self.gpu
 
 
-def generator_class(original: type) -> type:
+def generator_class(original: type, gpus: Mapping[str, torch.device], wanted: Callable[[Any], str]) -> type:
     """What replaces `torch.Generator`: `Generator(device="cuda")` gives one that computes on the host."""
 
     class Meta(type(original)):  # type: ignore[misc]
         def __call__(cls, device: Any = "cpu") -> Any:
-            return Generator() if torch.device(device).type == "cuda" else original(device)
+            gpu = gpus.get(wanted(device))
+            if gpu is None:
+                return original(device)
+            generator = Generator()
+            generator.gpu = gpu
+            return generator
 
         def __instancecheck__(cls, instance: Any) -> bool:
             return isinstance(instance, original)

@@ -1,0 +1,30 @@
+"""The figures of each of several processes or GPUs, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmemlint.runtime.results import End, RunResult
+from torchmemlint.sizes import format_size
+
+
+def faces(run: RunResult) -> Iterator[tuple[str, str]]:
+    """A row for each process and GPU, with what it had; nothing where there is one of each."""
+    found = run.faces
+    for face in found if len(found) > 1 or run.ranks else ():
+        where = f" on {face.device}" if face.device and face.device not in face.place else ""
+        reserved = "" if face.peak_reserved is None else f" allocated, {format_size(face.peak_reserved)} reserved"
+        parts = [f"peak {format_size(face.peak)}{reserved}{where}"]
+        steepest = face.steepest
+        if steepest is not None:
+            parts.append(f"+{format_size(steepest.growth.bytes_per_step)} per step")
+        if face.rank is not None:
+            parts.append(f"{face.steps} steps")
+        if face.end in (End.FAILED, End.KILLED):
+            parts.append(f"{face.end.value}: {face.error}")
+        yield face.place, ", ".join(parts)
+
+
+def whose(run: RunResult) -> str:
+    """Which of several the figures beside belong to, as a sentence goes on; empty where there is but one."""
+    return f" ({run.place}, the most)" if len(run.faces) > 1 else ""
