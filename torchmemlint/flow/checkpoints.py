@@ -103,8 +103,13 @@ def _loaded_in(it: Interpreter, given: Argument | None) -> frozenset[Origin]:
 
 
 def run(it: Interpreter, before: Value, after: Value) -> None:
-    """A value turns out to be a module by what is called on it: if it was loaded, a whole module was."""
+    """A value turns out to be a module by what is called on it: if it was loaded, a whole module was.
+
+    What a call that is not understood makes of a loaded value is not what was loaded: `Model.build(options=loaded)`.
+    """
     if isinstance(after, ModuleValue) and isinstance(before, Unknown) and _loaded(it, before.origins):
+        if before.made in it.callees and before.made not in it.facts.loaded:
+            return
         it.use(before, Use.MODULE)
         if after.why is not None:
             for origin in before.origins & it.facts.loaded:
