@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from torchmemlint.cli.executors import LOCAL, ExecutorType, opened
 from torchmemlint.cli.outputs import FormatType, Target, deliver, targets
 from torchmemlint.cli.terminal import complain, is_terminal, wants_color
 from torchmemlint.report.formats import FORMATS
@@ -124,6 +125,13 @@ class Output:
     help="Keep results here.  [default: the user's cache directory]",
 )
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Use at most so many processes.")
+@click.option(
+    "--executor",
+    type=ExecutorType(),
+    default=LOCAL,
+    metavar="local|dask://HOST:PORT",
+    help="Check files in processes here, or on a Dask cluster.  [default: local]",
+)
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours.")
 @click.option("--quiet", "-q", is_flag=True, help="Show findings and nothing else.")
 @click.option(
@@ -177,6 +185,8 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
             raise click.UsageError("`-` (standard input) cannot be combined with other paths.")
         if options["new_since"] is not None:
             raise click.UsageError("--new-since compares files with what git has of them, not standard input.")
+        if options["executor"] != LOCAL:
+            raise click.UsageError("--executor is for files, not for standard input.")
         named = (options["stdin_filename"] or Path("-")).absolute()
         request = replace(request, sieve=_sieve((named,), resolver, options))
         report = _check_input(options["stdin_filename"], request, output, force_exclude=options["force_exclude"])
@@ -189,7 +199,9 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
         if options["show_settings"]:
             _show_settings(found, resolver)
             return 0
-        report = _check_files(replace(request, files=found, sieve=_sieve(found, resolver, options)), output)
+        request = replace(request, files=found, sieve=_sieve(found, resolver, options))
+        with opened(options, resolver.given.extend or ()) as executor:
+            report = _check_files(replace(request, executor=executor), output)
     return _exit_code(report, output, exit_zero=options["exit_zero"])
 
 

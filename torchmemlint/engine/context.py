@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torchmemlint.config.contracts import Framework
-    from torchmemlint.flow.project import Project
+    from torchmemlint.flow.project import Files, Project
+
+_FILES: dict[Path, Files] = {}  # of projects that lie on another machine
 
 
 @lru_cache(maxsize=8)
@@ -17,9 +19,16 @@ def project(root: Path, additions: tuple[Framework, ...] = ()) -> Project:
     from torchmemlint.flow.project import Project
     from torchmemlint.knowledge.contracts import contracts
 
-    return Project(root, contracts(additions))
+    return Project(root, contracts(additions), _FILES.get(root))
 
 
 def forget() -> None:
     """Read the files of projects anew: a run begins."""
     project.cache_clear()
+
+
+def put(root: Path, files: Files) -> None:
+    """Let these be the files of the project below `root`, and forget all others that were put."""
+    forget()
+    _FILES.clear()
+    _FILES[root] = files

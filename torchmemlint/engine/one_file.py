@@ -247,6 +247,12 @@ def is_passed_over(data: bytes, relevant: bool) -> bool:
     return not relevant and not any(marker in data for marker in MARKERS)
 
 
+def not_checked(path: Path, why: str, profile: Profile) -> FileResult:
+    """The result for a file of which nothing could be told: a finding, or an error where those are not wanted."""
+    found = _unreadable(path, UnreadableFile(why), profile)
+    return FileResult(path, tuple(found), error=None if found else why)
+
+
 def failed(path: Path, error: Exception) -> FileResult:
     """The result for a file on which the linter itself failed."""
     last = traceback.format_exception_only(type(error), error)[-1].strip()

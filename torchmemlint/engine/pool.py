@@ -54,7 +54,7 @@ def check_all(
 
 
 def _serial(tasks: Sequence[Task], profiles: Sequence[Profile]) -> Generator[tuple[int, FileResult], None, None]:
-    with _quiet_collector() as collect:
+    with quiet_collector() as collect:
         for number, task in enumerate(tasks):
             yield number, _check(task, profiles)
             collect(task.size)
@@ -146,12 +146,16 @@ class _Worker:
         """How it ended, in words."""
         self.process.join(5)
         self.pipe.close()
-        code = self.process.exitcode
-        if code is not None and code < 0:
-            name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-            hint = " (out of memory?)" if name == "SIGKILL" else ""
-            return f"the worker process was killed by {name}{hint}"
-        return f"the worker process ended with status {code}"
+        return obituary(self.process.exitcode)
+
+
+def obituary(code: int | None) -> str:
+    """How a process ended that had a file in hand, in words."""
+    if code is not None and code < 0:
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        hint = " (out of memory?)" if name == "SIGKILL" else ""
+        return f"the worker process was killed by {name}{hint}"
+    return f"the worker process ended with status {code}"
 
 
 def _work(pipe: connection.Connection, other_end: connection.Connection, profiles: tuple[Profile, ...]) -> None:
@@ -159,7 +163,7 @@ def _work(pipe: connection.Connection, other_end: connection.Connection, profile
     other_end.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and ends us
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that clean-up code runs
-    with contextlib.suppress(EOFError, OSError), _quiet_collector() as collect:  # the parent has gone
+    with contextlib.suppress(EOFError, OSError), quiet_collector() as collect:  # the parent has gone
         while (batch := _next(pipe)) is not None:
             for number, task in batch:
                 pipe.send((number, _check(task, profiles)))
@@ -177,7 +181,7 @@ def _next(pipe: connection.Connection) -> Batch | None:
 
 
 @contextlib.contextmanager
-def _quiet_collector() -> Iterator[Callable[[int], None]]:
+def quiet_collector() -> Iterator[Callable[[int], None]]:
     """Garbage collection only after every so many bytes of source; gives the function to count them with."""
     was_enabled = gc.isenabled()
     gc.disable()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.config.settings import Settings
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from torchmemlint.engine.sieve import Sieve
 
 
+Executor: TypeAlias = "Callable[[Sequence[Task], Sequence[Profile], Callable[[int], None]], list[FileResult]]"
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What to check and how."""
@@ -36,13 +39,14 @@ class Request:
     cache_dir: Path | None = None  # where, whatever the settings say
     sieve: Sieve | None = None  # chooses what is reported, and mended; None: all that is found
     ignoring: str | None = None  # see `Profile`
+    executor: Executor | None = None  # what checks the files; None: processes of this machine
 
 
 def run(request: Request, progress: Callable[[int], None] = lambda done: None) -> RunReport:
     """Check the files of the request. Raises `ConfigError` before anything is checked."""
     context.forget()
     with Kept(request.resolver.settings_for, request.cache_dir, enabled=request.use_cache) as kept:
-        check = partial(_check, jobs=request.jobs, kept=kept)
+        check = partial(_check, execute=request.executor or partial(_here, jobs=request.jobs), kept=kept)
         if request.sieve is None:
             report = _report(check(_plan(request), progress), request, {})
         else:
@@ -51,11 +55,17 @@ def run(request: Request, progress: Callable[[int], None] = lambda done: None) -
     return replace(report, notices=(*report.notices, *kept.complaints))
 
 
-def _check(plan: _Plan, progress: Callable[[int], None], jobs: int | None, kept: Kept) -> list[FileResult]:
+def _here(
+    tasks: Sequence[Task], profiles: Sequence[Profile], progress: Callable[[int], None], jobs: int | None
+) -> list[FileResult]:
+    return check_all(tasks, profiles, workers_for(tasks, jobs), progress)
+
+
+def _check(plan: _Plan, progress: Callable[[int], None], execute: Executor, kept: Kept) -> list[FileResult]:
     profiles = [plan.profiles[task.profile] for task in plan.tasks]
     known = kept.find([(task.path, profile) for task, profile in zip(plan.tasks, profiles, strict=True)])
     tasks = [task for number, task in enumerate(plan.tasks) if number not in known]
-    fresh = check_all(tasks, plan.profiles, workers_for(tasks, jobs), lambda done: progress(len(known) + done))
+    fresh = execute(tasks, plan.profiles, lambda done: progress(len(known) + done))
     kept.keep((result, plan.profiles[task.profile]) for result, task in zip(fresh, tasks, strict=True))
     rest = iter(fresh)
     return [known[number] if number in known else next(rest) for number in range(len(plan.tasks))]

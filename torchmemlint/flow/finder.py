@@ -8,7 +8,7 @@ the file's own folder. Packages come before modules, and folders without `__init
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 Place = tuple[Path, str]  # a file, and what is left of the name for it to define
@@ -39,6 +39,14 @@ class Finder:
         """Has a folder an `__init__.py`?"""
         return self._has(folder, "__init__.py")
 
+    def is_folder(self, path: Path) -> bool:
+        """Is it a folder, perhaps by way of a link?"""
+        return path.is_dir()
+
+    def names_in(self, folder: Path) -> Iterable[str]:
+        """What lies in a folder. Raises OSError where it cannot be listed."""
+        return (entry.name for entry in os.scandir(folder))
+
     def _find(self, qualified: str, path: Path) -> Place | None:
         level = len(qualified) - len(qualified.lstrip("."))
         parts = [part for part in qualified[level:].split(".") if part]
@@ -64,7 +72,7 @@ class Finder:
                 folder = folder / part
             elif self._has(folder, f"{part}.py"):
                 return folder / f"{part}.py", ".".join(parts[index + 1 :])
-            elif self._has(folder, part) and (folder / part).is_dir():
+            elif self._has(folder, part) and self.is_folder(folder / part):
                 folder = folder / part  # a namespace package
             elif (inside or index) and self.is_package(folder):
                 return folder / "__init__.py", ".".join(parts[index:])
@@ -88,7 +96,7 @@ class Finder:
         key = str(folder)
         if key not in self._names:
             try:
-                self._names[key] = frozenset(entry.name for entry in os.scandir(folder))
+                self._names[key] = frozenset(self.names_in(folder))
             except OSError:
                 self._names[key] = frozenset()
         return name in self._names[key]

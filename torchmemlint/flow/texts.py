@@ -57,6 +57,18 @@ class Texts:
         self._read_once()
         return str(path) in self._known
 
+    def names(self) -> list[str] | None:
+        """The files, in order; None where there are too many."""
+        return python_files(str(self.root))
+
+    def data(self, name: str) -> bytes | None:
+        """What is in a file (of a long one, more than `MAX_FILE` bytes of it); None where it cannot be read."""
+        try:
+            with open(name, "rb") as stream:  # noqa: PTH123 (twice as fast as Path.read_bytes)
+                return stream.read(MAX_FILE + 1)
+        except OSError:
+            return None
+
     def _read_once(self) -> None:
         self.was_asked = True
         if not self.was_read:
@@ -67,14 +79,10 @@ class Texts:
     def _read(self) -> None:
         parts: list[bytes] = []
         total = 0
-        names = python_files(str(self.root))
+        names = self.names()
         for name in names or ():
-            try:
-                with open(name, "rb") as stream:  # noqa: PTH123 (twice as fast as Path.read_bytes)
-                    data = stream.read(MAX_FILE + 1)
-            except OSError:
-                continue
-            if len(data) > MAX_FILE:
+            data = self.data(name)
+            if data is None or len(data) > MAX_FILE:
                 continue
             total += len(data) + 1
             if total > MAX_BYTES:

@@ -90,15 +90,20 @@ def loaded() -> Iterator[Plugin]:
 def stamps(extend: Iterable[str]) -> tuple[object, ...]:
     """What tells one state of the plugins from another: their names with versions, and when their files changed."""
     plugins = (*installed(), *(extension(name) for name in extend))
-    return tuple((plugin.title, [rule.code for rule in plugin.rules], _files_of(plugin)) for plugin in plugins)
+    return tuple((plugin.title, [rule.code for rule in plugin.rules], _changes(plugin)) for plugin in plugins)
 
 
-def _files_of(plugin: Plugin) -> list[tuple[str, int, int]]:
-    """(path, when it changed, size) of the modules in the packages that rules stand in."""
+def _changes(plugin: Plugin) -> list[tuple[str, int, int]]:
+    """(path, when it changed, size) of a plugin's modules."""
+    return [(str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files_of(plugin)]
+
+
+def files_of(plugin: Plugin) -> list[Path]:
+    """The modules in the packages that a plugin's rules stand in."""
     tops = {sys.modules[type(rule).__module__.partition(".")[0]] for rule in plugin.rules}
     files = {Path(top.__file__) for top in tops if top.__file__ is not None}
     files |= {file for top in tops for folder in getattr(top, "__path__", ()) for file in Path(folder).rglob("*.py")}
-    return sorted((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+    return sorted(files)
 
 
 def _entry_points() -> Iterator[tuple[str, EntryPoint]]:

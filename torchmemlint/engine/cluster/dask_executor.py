@@ -1,0 +1,287 @@
+"""This machine's end of a Dask cluster: projects go out, results come in as they are ready.
+
+Dask runs a task again elsewhere where its worker is lost. What was lost with several workers it gives up
+(`KilledWorker`), with tasks that only waited on the same workers. So the files of such tasks are checked again when all
+else is done, one by one, and one that takes its workers along even then is reported as unreadable (TML000).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import pickle
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import dask
+import distributed
+
+from torchmemlint.engine.cluster import remote, stamp
+from torchmemlint.engine.cluster.sources import TooLargeError, gather
+from torchmemlint.engine.one_file import FileResult, Profile, check_file, is_passed_over, is_relevant, not_checked
+from torchmemlint.engine.pool import Task
+from torchmemlint.source.decoding import UnreadableFile, read
+
+CONNECTING = 5.0  # seconds
+PATIENCE = 60.0  # seconds without any worker
+_BYTES_PER_BATCH = 300_000  # about a second
+_BATCHES_PER_THREAD = 4  # that are with the cluster at a time: some are checked while others travel
+_PAUSE = 0.02  # seconds between looks at what has come
+_LOOK = 1.0  # seconds between looks at the cluster
+
+
+class ClusterError(Exception):
+    """The cluster cannot do it; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Files of one project: their numbers and paths, and the numbers of their profiles."""
+
+    name: str  # of the state of the project's sources
+    sources: Any  # future of `remote.carried`
+    files: tuple[tuple[int, str, int], ...]
+
+
+@contextlib.contextmanager
+def connected(address: str, extend: tuple[str, ...] = (), patience: float = PATIENCE) -> Iterator[DaskExecutor]:
+    """An executor on the cluster whose scheduler has this address, such as `tcp://host:8786`. `extend` brings rules.
+
+    Raises `ClusterError` where it cannot be reached, has no workers, or would not find what is found here.
+    """
+    loud = logging.getLogger("distributed")
+    level = loud.level
+    loud.setLevel(logging.CRITICAL)  # what it has to say of lost connections is said by us
+    quiet = {"distributed.admin.large-graph-warning-threshold": "100GB"}  # sources are large
+    try:
+        with dask.config.set(quiet), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of packages that differ: `stamp` knows which matter
+            client = _client(address)
+            try:
+                executor = DaskExecutor(client, patience)
+                executor.compare(extend)
+                yield executor
+            finally:
+                with contextlib.suppress(Exception):
+                    client.close(timeout=2)
+    finally:
+        loud.setLevel(level)
+
+
+def _client(address: str) -> Any:
+    connect: Any = distributed.Client
+    try:
+        return connect(address, timeout=CONNECTING, set_as_default=False, name="torchmemlint")
+    except (OSError, TimeoutError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise ClusterError(f"no Dask scheduler answers at {address} ({reason[:200]})") from None
+
+
+class DaskExecutor:
+    """Checks files on a cluster. To be used by one thread."""
+
+    def __init__(self, client: Any, patience: float) -> None:
+        self._client = client
+        self._patience = patience
+
+    def compare(self, extend: tuple[str, ...]) -> None:
+        """Wait for a worker, and hold all there are against this machine. Raises `ClusterError`."""
+        try:
+            self._client.wait_for_workers(1, timeout=self._patience)
+        except TimeoutError:
+            raise ClusterError(f"the cluster had no workers for {self._patience:.0f} s") from None
+        pythons = {
+            address: str(told["host"]["python"]).split(".")[:2]
+            for address, told in self._client.get_versions()["workers"].items()
+        }
+        here = distributed.versions.get_versions()["host"]["python"].split(".")[:2]
+        for address, python in pythons.items():
+            if python != here:
+                raise ClusterError(f"the worker {address} has Python {'.'.join(python)}, and here is {'.'.join(here)}")
+        own = stamp.own(extend)
+
+        def told() -> Any:  # within a function: pickled with its code, since a worker may not have ours
+            try:
+                from torchmemlint.engine.cluster import stamp
+            except ImportError as error:
+                return f"torchmemlint cannot be imported there ({error})"
+            try:
+                return dict(stamp.own(extend))
+            except Exception as error:  # noqa: BLE001 (a plugin's)
+                return str(error)
+
+        for address, answer in self._client.run(told).items():
+            found = stamp.differences(own, answer) if isinstance(answer, dict) else [answer]
+            if found:
+                raise _mismatch(f"the worker {address}", "; ".join(found))
+
+    def __call__(
+        self, tasks: Sequence[Task], profiles: Sequence[Profile], progress: Callable[[int], None]
+    ) -> list[FileResult]:
+        """Check all files; the results are in the order of `tasks`. Raises `ClusterError`."""
+        run = _Run(self._client, self._patience, tasks, profiles, progress)
+        run.complete()
+        return [run.results[number] for number in range(len(tasks))]
+
+
+@dataclass(slots=True)
+class _Run:
+    client: Any
+    patience: float
+    tasks: Sequence[Task]
+    profiles: Sequence[Profile]
+    progress: Callable[[int], None]
+    results: dict[int, FileResult] = field(default_factory=dict)
+    _flying: dict[Any, _Batch] = field(default_factory=dict)  # by future
+    _suspects: list[_Batch] = field(default_factory=list)
+    _own: dict[tuple[str, ...], stamp.Stamp] = field(default_factory=dict)
+    _threads: int = 1
+    _looked: float = 0.0
+    _served: float = field(default_factory=time.monotonic)  # when there was a worker for the last time
+
+    def complete(self) -> None:
+        """Check all of it."""
+        try:
+            self._fly(self._batches(), lambda: max(1, self._threads) * _BATCHES_PER_THREAD, self._suspect)
+            alone = [
+                _Batch(batch.name, batch.sources, (file,))
+                for batch in sorted(self._suspects, key=lambda batch: batch.files)
+                for file in batch.files
+            ]
+            self._fly(iter(alone), lambda: 1, self._give_up)
+        finally:
+            if self._flying:  # left early
+                with contextlib.suppress(Exception):
+                    self.client.cancel(list(self._flying), force=True)
+
+    def _fly(self, batches: Iterator[_Batch], most: Callable[[], int], killed: Callable[[_Batch], None]) -> None:
+        """Keep so many batches with the cluster until all are done."""
+        waiting: Any = distributed.as_completed
+        ready = waiting([], with_results=True, raise_errors=False, loop=self.client.loop)
+        batch = next(batches, None)
+        while batch is not None or self._flying:
+            self._look()
+            while batch is not None and len(self._flying) < most():
+                future = self._submit(batch)
+                self._flying[future] = batch
+                ready.add(future)
+                batch = next(batches, None)
+            landed = ready.next_batch(block=False)
+            for future, outcome in landed:
+                self._take_in(future, self._flying.pop(future), outcome, killed)
+            if not landed:
+                time.sleep(_PAUSE)
+
+    def _take_in(self, future: Any, batch: _Batch, outcome: Any, killed: Callable[[_Batch], None]) -> None:
+        if future.status == "finished":
+            for number, result in outcome:
+                self._keep(number, pickle.loads(result))
+        elif future.status == "error" and isinstance(outcome[1], distributed.scheduler.KilledWorker):
+            killed(batch)
+        elif future.status == "error":
+            error = outcome[1]
+            if isinstance(error, remote.MismatchError | ImportError):
+                raise _mismatch("a worker", str(error))
+            raise ClusterError(f"a task failed at the cluster: {type(error).__name__}: {error}") from error
+        else:  # cancelled
+            raise ClusterError("the connection to the scheduler was lost, or it has let go of the run's tasks")
+
+    def _keep(self, number: int, result: FileResult) -> None:
+        self.results[number] = result
+        self.progress(len(self.results))
+
+    def _suspect(self, batch: _Batch) -> None:
+        self._suspects.append(batch)
+
+    def _give_up(self, batch: _Batch) -> None:
+        for number, path, profile in batch.files:
+            why = "Not checked: again and again, the worker of the cluster that had it in hand was lost"
+            self._keep(number, not_checked(Path(path), why, self.profiles[profile]))
+
+    def _look(self) -> None:
+        """See how many threads there are. Raises where there has been none for long, or nobody answers."""
+        now = time.monotonic()
+        if now - self._looked < _LOOK:
+            return
+        self._looked = now
+        if self.client.status != "running":
+            raise ClusterError("the connection to the scheduler was lost")
+        self._threads = sum(self.client.nthreads().values())
+        if self._threads:
+            self._served = now
+        elif now - self._served > self.patience:
+            raise ClusterError(f"the cluster had no workers for {self.patience:.0f} s")
+
+    def _submit(self, batch: _Batch) -> Any:
+        numbers = sorted({profile for *_, profile in batch.files})
+        files = [(number, path, numbers.index(profile)) for number, path, profile in batch.files]
+        chosen = [self.profiles[number] for number in numbers]
+        own = {one.extend: stamp.own(one.extend) for one in chosen}
+        return self.client.submit(
+            remote.check, batch.name, batch.sources, files, chosen, own, key=_key("check"), pure=False
+        )
+
+    def _batches(self) -> Iterator[_Batch]:
+        """The files by project, largest first. Those that are told at once from what is in them are not among them."""
+        numbered = sorted(enumerate(self.tasks), key=lambda item: (str(self._root(item[1])), -item[1].size, item[0]))
+        for root, items in groupby(numbered, key=lambda item: self._root(item[1])):
+            contents: dict[Path, bytes] = {}
+            wanted: list[tuple[int, Task]] = []
+            for number, task in items:
+                data = self._read(number, task)
+                if data is not None:
+                    contents[task.path] = data
+                    wanted.append((number, task))
+            if wanted:
+                yield from self._of_project(root, wanted, contents)
+
+    def _root(self, task: Task) -> Path:
+        return self.profiles[task.profile].root or task.path.parent
+
+    def _read(self, number: int, task: Task) -> bytes | None:
+        """The contents of a file; None where its result is known without the cluster."""
+        profile = self.profiles[task.profile]
+        try:
+            data = read(task.path) if task.data is None else task.data
+        except UnreadableFile:
+            self._keep(number, check_file(task.path, profile))
+            return None
+        if is_passed_over(data, is_relevant(data, profile.contracts)):
+            self._keep(number, check_file(task.path, profile, data))
+            return None
+        return data
+
+    def _of_project(
+        self, root: Path, wanted: Sequence[tuple[int, Task]], contents: dict[Path, bytes]
+    ) -> Iterator[_Batch]:
+        try:
+            packed = gather(root, contents.items()).pack()
+        except TooLargeError as error:
+            raise ClusterError(f"{error}: list the projects in it with --projects-from") from None
+        name = _key("sources")
+        sources = self.client.submit(remote.carried, packed, key=name, pure=False)
+        files: list[tuple[int, str, int]] = []
+        filled = 0
+        for number, task in wanted:
+            files.append((number, str(task.path), task.profile))
+            filled += len(contents[task.path])
+            if filled >= _BYTES_PER_BATCH:
+                yield _Batch(name, sources, tuple(files))
+                files, filled = [], 0
+        if files:
+            yield _Batch(name, sources, tuple(files))
+
+
+def _key(kind: str) -> str:
+    """A name for a task that no other run has."""
+    return f"torchmemlint-{kind}-{uuid.uuid4().hex}"
+
+
+def _mismatch(who: str, difference: str) -> ClusterError:
+    return ClusterError(f"{who} would not find the same as this machine: {difference}")
