@@ -146,6 +146,19 @@ def test_statements_before_the_call(before: str, found: bool, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    ("context", "found"),
+    [("with torch.no_grad():", False), ("with torch.autocast('cuda'):", True), ("if True:", True)],
+)
+def test_main_of_a_script(context: str, found: bool, tmp_path: Path) -> None:
+    """`main` is called by the script that it stands in; called by nothing, it runs with gradients on."""
+    train = "import torch\nfrom evaluate import validate\n\ndef main(model, data):\n    return validate(model, data)\n"
+    write(tmp_path, {"evaluate.py": VALIDATE, "test_it.py": "def main():\n    pass\n", "train.py": train})
+    assert codes(tmp_path, "evaluate.py") == ["TML201"]
+    write(tmp_path, {"train.py": f"{train}\nif __name__ == '__main__':\n    {context}\n        main(None, None)\n"})
+    assert codes(tmp_path, "evaluate.py") == ["TML201"] * found
+
+
+@pytest.mark.parametrize(
     ("decorator", "found"),
     [
         ("@torch.no_grad()", False),

@@ -27,7 +27,7 @@ LAYERS = sorted([*TORCH.glob("nn/modules/*.py"), *TORCH.glob("optim/*.py"), *TOR
 
 def everything(program: Program) -> Relevance:
     units = list(relevance._units(program))
-    return Relevance(tuple(unit.function for unit in units), frozenset(), True, True)
+    return Relevance(tuple(unit.function for unit in units), frozenset(), frozenset(), True, True)
 
 
 def findings(path: Path) -> list[Finding]:

@@ -113,6 +113,7 @@ def analysis(
     if not relevant.drives:
         it.constructors = frozenset(function for function in relevant.functions if function.name == "__init__")
     it.called_out_of_view = relevant.called_out_of_view
+    it.mentioned_out_of_view = relevant.mentioned_out_of_view
     for name in relevant.called_out_of_view:
         callee = program.find_function(name)
         if callee is not None:
@@ -282,7 +283,10 @@ def _enter_function(it: Interpreter, function: Function) -> None:
 def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
     """What the walked function leaves behind, and where its results go."""
     elsewhere = (
-        _called_out_of_view(it, function) or gradient_modes.trained_by_framework(function) or _overrides(function)
+        _called_out_of_view(it, function)
+        or (function.cls is not None and function.name in it.mentioned_out_of_view)
+        or gradient_modes.trained_by_framework(function)
+        or _overrides(function)
     )
     called_here = function in it.records and function.name != "forward" and not elsewhere
     lightning.leave(it, function, frame)

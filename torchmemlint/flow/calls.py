@@ -163,7 +163,10 @@ def unknown_call(it: Interpreter, node: cst.Call, callee: Value, arguments: Argu
 def _record_weak_call(it: Interpreter, node: cst.Call, callee: Value, made: Origin, inputs: frozenset[Origin]) -> None:
     """A call of a variable that may well be a module: what is done with its result will tell."""
     plain = isinstance(callee, Unknown) and callee.path and isinstance(node.func, cst.Name | cst.Attribute)
-    if it.recording and plain and node.args:
+    if not plain or not node.args:
+        return
+    it.weak_origins.add(made)
+    if it.recording:
         it.facts.weak_calls.append(
             WeakCall(it.site(node), it.scope, text_of(node.func), made, it.frame.statement or it.site(node), inputs)
         )

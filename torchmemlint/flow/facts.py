@@ -183,6 +183,7 @@ class WeakCall:
     origin: Origin
     statement: Site
     input_origins: frozenset[Origin] = frozenset()
+    runs: bool = True  # is a variable or attribute called, here or in the project function?
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,10 +155,12 @@ class Interpreter:
         self.called_back: set[Function] = set()  # handed to code that is not understood
         self.returned: dict[Function, list[Value]] = {}
         self.called_out_of_view: Set[str] = frozenset()  # functions that are called by others which are not walked
+        self.mentioned_out_of_view: Set[str] = frozenset()  # the same of methods, by name
         self.context_modes: dict[int, Mode] = {}  # the project's own context managers
         self.proved_tensors: set[Site] = set()  # what hooks are given, shown to be tensors by what is done with it
         self.indirect: set[tuple[Site, int]] = set()  # proofs of a call by what became of its result
         self.forward_origins: set[Origin] = set()  # calls of modules
+        self.weak_origins: set[Origin] = set()  # calls of variables and attributes, which may be modules
         self.callees: dict[Origin, str] = {}  # calls that are not understood: the source text of what is called
         self.entries: dict[Origin, tuple[str, ...]] = {}  # parts of what calls returned: name of the callee, and keys
         self.entry_makers: set[Origin] = set()  # calls of which a backward runs through entries

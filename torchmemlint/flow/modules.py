@@ -434,9 +434,13 @@ def project_result(
         return result
     if isinstance(result, Unknown) and result.origins:
         origin = it.origin(node)
+        runs = ran_forward or not it.weak_origins.isdisjoint(result.origins)
+        if runs:
+            it.weak_origins.add(origin)
         if it.recording:
+            statement = it.frame.statement or it.site(node)
             it.facts.weak_calls.append(
-                WeakCall(it.site(node), it.scope, text_of(node.func), origin, it.frame.statement or it.site(node))
+                WeakCall(it.site(node), it.scope, text_of(node.func), origin, statement, runs=runs)
             )
         return replace(result, origins=cap(result.origins | {origin}))
     if not _carries(it, result):

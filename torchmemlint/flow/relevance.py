@@ -36,6 +36,7 @@ class Relevance:
 
     functions: tuple[Function, ...]
     called_out_of_view: Set[str]
+    mentioned_out_of_view: Set[str]  # attributes by which functions that are not walked may call methods
     drives: bool  # does the file train, evaluate, hook, cache or load?
     states: bool  # may values be handed from one call of a function to the next?
 
@@ -46,12 +47,13 @@ def find(program: Program) -> Relevance:
     units = [unit for unit in _units(program) if unit.function.piece not in settled.ends]
     driven = drives(program)
     if driven and not program.is_test:
-        return Relevance(tuple(unit.function for unit in units), settled.callees(settled.ends), True, True)
+        return Relevance(tuple(unit.function for unit in units), settled.callees(settled.ends), frozenset(), True, True)
     chosen = _slice(program, units, driven, settled.handing.keys())
     walked = [unit for unit in units if unit in chosen]
     states = any(unit.folds for unit in walked)
     callees = settled.callees(settled.handing.keys() - {unit.function.piece for unit in walked})
-    return Relevance(tuple(unit.function for unit in walked), callees, driven, states)
+    mentioned = set().union(*(unit.outline.names for unit in units if unit not in chosen and unit.in_module))
+    return Relevance(tuple(unit.function for unit in walked), callees, mentioned, driven, states)
 
 
 def _units(program: Program) -> Iterator[Unit]:

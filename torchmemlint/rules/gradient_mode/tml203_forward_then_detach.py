@@ -142,7 +142,7 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
     if Use.READ in use and "backward" not in effects and (_calls_itself(call) or not in_module(call.scope)):
         return False  # evaluation, TML201's business
     if isinstance(call, WeakCall):
-        if facts.spent.get(call.origin):
+        if facts.spent.get(call.origin) or not call.runs:
             return False
         plain = call.callee.removeprefix("self.").isidentifier()
         # in training code, a detach shows that there is a graph
