@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import tempfile
 import threading
@@ -10,7 +11,9 @@ import time
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 INTERVAL = 0.05  # seconds between two looks at the processes
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -43,6 +46,24 @@ def measure(command: Sequence[str], statuses: Collection[int]) -> Measurement:
             raise RuntimeError(f"{' '.join(command)} gave {process.returncode}:\n{message}")
     peak = usage.ru_maxrss * 1024
     return Measurement(seconds, usage.ru_utime + usage.ru_stime, peak, max(total, peak))
+
+
+def machine() -> dict[str, Any]:
+    """Where and when the figures were taken."""
+    model = platform.processor() or platform.machine()
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.partition(":")[2].strip()
+            break
+    return {
+        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "cpu": model,
+        "cpus": len(os.sched_getaffinity(0)),
+        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "load": round(os.getloadavg()[0], 2),
+    }
 
 
 class _Sampler(threading.Thread):

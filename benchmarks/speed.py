@@ -9,18 +9,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from measure import Measurement, measure
+from measure import Measurement, machine, measure
 from trees import Tree, fetch
 
 from tools import Tool, ours, parsing, preflight, torchfix
@@ -28,24 +26,6 @@ from tools import Tool, ours, parsing, preflight, torchfix
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "torchmemlint-benchmarks"
 TOOLS = ("torchmemlint", "ast.parse", "torch-preflight", "torchfix")
 MB = 1_000_000
-
-
-def machine() -> dict[str, Any]:
-    """Where and when the figures were taken."""
-    model = platform.processor() or platform.machine()
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            model = line.partition(":")[2].strip()
-            break
-    return {
-        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-        "cpu": model,
-        "cpus": len(os.sched_getaffinity(0)),
-        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
-        "system": f"{platform.system()} {platform.release()}",
-        "python": platform.python_version(),
-        "load": round(os.getloadavg()[0], 2),
-    }
 
 
 def chosen(names: Sequence[str], venvs: Path, repetitions: int, rival_repetitions: int) -> list[Tool]:
