@@ -9,10 +9,11 @@ import libcst as cst
 from torchmemlint.findings import Applicability, Finding, Severity
 from torchmemlint.flow.facts import Collection, FileFacts, Hook, Use
 from torchmemlint.flow.program import Function
-from torchmemlint.flow.values import Origin, Tensor
+from torchmemlint.flow.values import Mode, Origin, Tensor
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import Link, detach_fix, history, report
+from torchmemlint.rules.findings import Link, detach_fix, history, is_test, report
 from torchmemlint.rules.graphs.lifetime import LEAVES_VIEW, in_lambda_hook
+from torchmemlint.rules.graphs.tml102_graph_collection import is_bounded
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 from torchmemlint.syntax.walking import inside
@@ -27,7 +28,8 @@ class HookKeepsGraph(Rule):
 
     ## Why it costs memory
     The stored output holds the graph of the whole forward pass up to that module: measured, 524,288 bytes per step for
-    one small layer in a list that grows.
+    one small layer in a list that grows (severity `error`, where a training loop is in view). Under a key or in an
+    attribute it lives until the next pass puts another in its place (severity `warning`).
 
     ## Example
     ```python
@@ -49,7 +51,8 @@ class HookKeepsGraph(Rule):
 
     ## When it stays silent
     The captured features are differentiated (style and perceptual losses, attribution), handed to code out of view, or
-    gradients are off while the hooked module runs.
+    gradients are off while the hooked module runs; it is not in view what runs it: the file has no backward, and the
+    function that registers the hook runs no module; tests.
 
     ## References
     - [torch.nn.Module.register_forward_hook](https://pytorch.org/docs/stable/generated/torch.nn.Module.html)
@@ -66,9 +69,10 @@ class HookKeepsGraph(Rule):
         """Yield what hooks store with a graph."""
         hooks = {hook.function: hook for hook in facts.hooks}
         for collection in facts.collections:
-            if in_lambda_hook(collection):
+            if in_lambda_hook(collection) and runs_with_graphs(facts, collection.scope.function):
+                grows = not is_bounded(facts, collection)
                 yield from self._stored(
-                    facts, None, collection.element, collection.value, collection.container, collection.kept, True
+                    facts, None, collection.element, collection.value, collection.container, collection.kept, grows
                 )
         for collection in facts.collections:
             hook = hooks.get(collection.scope.function) if collection.scope.function else None
@@ -80,7 +84,7 @@ class HookKeepsGraph(Rule):
                     collection.value,
                     collection.container,
                     collection.kept,
-                    collection.how in _GROWING,
+                    collection.how in _GROWING and not is_bounded(facts, collection),
                 )
         for store in facts.attribute_stores:
             hook = hooks.get(store.scope.function) if store.scope.function else None
@@ -99,8 +103,10 @@ class HookKeepsGraph(Rule):
         grows: bool,
     ) -> Iterator[Finding]:
         use = facts.uses.get(kept, Use.NOTHING)
-        if use & (LEAVES_VIEW | Use.DIFFERENTIATED):
+        if use & (LEAVES_VIEW | Use.DIFFERENTIATED) or is_test(facts):
             return
+        if hook is not None and not runs_with_graphs(facts, hook.scope.function):
+            return  # what runs the hooked modules is not in view
         if hook is not None and facts.enters_without_gradients(hook.scope.function):
             return
         if hook is not None and not grows and _gradients_are_hooked(facts, hook):
@@ -110,10 +116,27 @@ class HookKeepsGraph(Rule):
             self,
             facts,
             element,
-            f"the hook stores `{text}` in `{where}` with its autograd graph",
+            f"the hook stores `{text}` in `{where}` with its autograd graph"
+            + ("" if grows else ", which lives until the next one takes its place"),
+            severity=Severity.ERROR if grows and trains_in_a_loop(facts) else Severity.WARNING,
             evidence=[*history(value.history), *_registration(hook)],
             fix=detach_fix(element) if value.exact and value.certain else None,
         )
+
+
+def runs_with_graphs(facts: FileFacts, registering: Function | None) -> bool:
+    """Does the file train, or the function that registers a hook run a module with gradients on?
+
+    Elsewhere it is not in view what runs the hooked module, and in which mode; nor who reads what the hook has stored.
+    """
+    if facts.backwards:
+        return True
+    return any(call.scope.function is registering and call.scope.mode is Mode.ON for call in facts.module_calls)
+
+
+def trains_in_a_loop(facts: FileFacts) -> bool:
+    """Does a backward run again and again, so that what hooks put into a list grows from step to step?"""
+    return any(mark.node is not None for backward in facts.backwards for mark in backward.scope.loops)
 
 
 def _made_inside(hook: Hook, collection: Collection) -> bool:

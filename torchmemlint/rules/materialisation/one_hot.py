@@ -27,6 +27,7 @@ class Encoded:
     axis: int  # LAST, or counted from the first dimension
     rank: int | None  # how many dimensions there are; None: not known
     how: str  # "`F.one_hot(labels, 10)`" in words
+    every_class: bool = False  # is a row written out for every class there is?
 
 
 def encoded(formula: Formula, operation: Operation) -> Encoded | None:
@@ -34,12 +35,14 @@ def encoded(formula: Formula, operation: Operation) -> Encoded | None:
     match operation:
         case Operation(name="one_hot", operands=(labels, *_), qualified="torch.nn.functional.one_hot"):
             rank = 2 if _is_flat(formula, labels) else None
-            return Encoded(operation, labels, LAST, rank, "one row of numbers for each class label")
+            made = _origin(formula, labels)
+            counts = made is not None and made.qualified == "torch.arange"
+            return Encoded(operation, labels, LAST, rank, "one row of numbers for each class label", counts)
         case Operation(name="getitem", operands=(table,)):
             index = _only_index(operation.node)
             if index is not None and _is_identity(formula, table):
                 rank = 2 if _is_flat(formula, index) else None
-                return Encoded(operation, index, LAST, rank, "rows of an identity matrix, itself written out")
+                return Encoded(operation, index, LAST, rank, "rows of an identity matrix, itself written out", True)
         case Operation(name="scatter_", operands=(_, *_)):
             return _scattered(formula, operation)
     return None

@@ -9,12 +9,15 @@ import libcst as cst
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.formulas import Formula, Operation, Taking
+from torchmemlint.flow.values import Tensor
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, report
 from torchmemlint.rules.materialisation.one_hot import LAST, Encoded, encoded, integer, takings
 from torchmemlint.syntax.text import shortened, string_value, text_of
 
 _PRODUCTS = frozenset({"MatrixMultiply", "matmul", "mm", "bmm"})
+_LOOKUPS = _PRODUCTS | {"linear", "einsum"}
+_MANY_CLASSES = 256  # a row of so many 64-bit integers is 2 KiB
 
 
 class DenseOneHot(Rule):
@@ -33,7 +36,9 @@ class DenseOneHot(Rule):
     A label is eight bytes, its one-hot row eight for each class (`F.one_hot` makes 64-bit integers), and four more for
     each class where it is made a float; a product with the row is as large once more, and backward keeps its factors.
     `torch.eye(n)` is n times n numbers before the first row is picked. Measured, rows of a table of 2,048 looked up by
-    a product with a one-hot matrix: 20 times the peak of `table[labels]`.
+    a product with a one-hot matrix: 20 times the peak of `table[labels]`. Where a few classes are looked up, the row is
+    small beside what it finds: a lookup is advice, unless a number of 256 or more, the weight of a layer (a codebook, a
+    vocabulary) or a row for every class there is says otherwise.
 
     ## Example
     ```python
@@ -78,9 +83,12 @@ class DenseOneHot(Rule):
                 made = encoded(formula, operation)
                 found = [_told(formula, taking, axis) for taking, axis in takings(formula, made)] if made else []
                 if made is not None and found and all(found):
-                    yield self._report(facts, made, [told for told in found if told])
+                    told = [one for one in found if one]
+                    yield self._report(facts, made, told, _matters(formula, made, [one[0] for one in told]))
 
-    def _report(self, facts: FileFacts, made: Encoded, found: list[tuple[Operation, str, str]]) -> Finding:
+    def _report(
+        self, facts: FileFacts, made: Encoded, found: list[tuple[Operation, str, str]], matters: bool
+    ) -> Finding:
         labels = shortened(text_of(made.indices), 30)
         links: list[Link] = [(made.made.site, made.how)]
         links += [(operation.site, what) for operation, what, _ in found]
@@ -90,9 +98,25 @@ class DenseOneHot(Rule):
             facts,
             made.made.site,
             f"`{shortened(text_of(made.made.site.node), 50)}` writes out every class of each label: {instead}",
+            severity=None if matters else Severity.ADVICE,
             evidence=links,
             fix=Fix(f"Use `{labels}` itself", Applicability.HINT),
         )
+
+
+def _matters(formula: Formula, made: Encoded, takers: list[Operation]) -> bool:
+    """Are the rows large beside what is made of them?
+
+    A product with scores of each class is as large as they are. A lookup gives a row of the table for each label;
+    beside it the one-hot row is small, unless there are many classes: those of a layer's table, or a number says so.
+    """
+    if made.every_class or any(operation.name not in _LOOKUPS for operation in takers):
+        return True
+    classes = integer(made.made.argument("num_classes", 1)) if made.made.name == "one_hot" else None
+    if classes is not None:
+        return classes >= _MANY_CLASSES
+    values = [formula.value(node) for operation in takers for node in operation.operands]
+    return any(isinstance(value, Tensor) and value.parameter_of for value in values)
 
 
 def _told(formula: Formula, taking: Taking, axis: frozenset[int]) -> tuple[Operation, str, str] | None:
