@@ -6,7 +6,7 @@ import contextlib
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
@@ -25,10 +25,18 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Report = TypeVar("Report", bound="TraceReport | VerifyReport")
+_TORCHRUN = "torch.distributed.run"
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _BEFORE = (
     click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as for `python -m`."),
     click.option("--torchrun", is_flag=True, help="Run SCRIPT as torchrun runs it, with one process."),
+    click.option(
+        "--nproc-per-node",
+        "--nproc_per_node",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Run SCRIPT as `torchrun --nproc-per-node N` does, each process on a GPU of its own.",
+    ),
     click.option(
         "--backend",
         type=click.Choice(["auto", "cuda", "cpu", "simulated"]),
@@ -75,15 +83,20 @@ def _with(command: Command, options: tuple[Callable[[Command], Command], ...]) -
     return command
 
 
-def program_of(script: str, arguments: tuple[str, ...], *, module: bool, torchrun: bool) -> Program:
-    """What is to be run. Raises click's usage error for a script that is not there."""
+def program_of(script: str, arguments: tuple[str, ...], options: Mapping[str, Any]) -> Program:
+    """What is to be run. Raises click's usage error for a script that is not there, and for what is not one node's."""
     from torchmemlint.runtime.order import Program
 
+    module, processes = options["module"], options["nproc_per_node"] or int(options["torchrun"])
+    if (script == "torchrun" and not module and not Path(script).is_file()) or (module and script == _TORCHRUN):
+        from torchmemlint.cli.torchrun import launched
+
+        script, arguments, module, processes = launched(arguments, options["devices"])
     if not module and not Path(script).is_file():
         dotted = not script.endswith(".py") and all(part.isidentifier() for part in script.split("."))
         hint = f" Did you mean `-m {script}`?" if dotted else ""
         raise click.UsageError(f"{script}: no such file.{hint}")
-    return Program(script, arguments, module, str(Path.cwd()), torchrun=torchrun)
+    return Program(script, arguments, module, str(Path.cwd()), processes=processes)
 
 
 def needs_torch(command: str) -> None:

@@ -45,7 +45,7 @@ def trace(script: str, arguments: tuple[str, ...], **options: Any) -> int:
 
     needs_torch("trace")
     needs_page(options["html"])
-    program = program_of(script, arguments, module=options["module"], torchrun=options["torchrun"])
+    program = program_of(script, arguments, options)
     try:
         return _trace(program, options)
     except ConfigError as error:

@@ -81,7 +81,7 @@ def verify(script: str | None, arguments: tuple[str, ...], **options: Any) -> in
         return run_experiments(options["rules"], options["backend"], options["output_format"])
     if script is None:
         raise click.UsageError("Missing argument 'SCRIPT' (or give --rule CODE, or --all-rules).")
-    program = program_of(script, arguments, module=options["module"], torchrun=options["torchrun"])
+    program = program_of(script, arguments, options)
     try:
         return _verify(program, options)
     except ConfigError as error:

@@ -95,6 +95,8 @@ class _Words:
             lines = (self.place(site) for site, _ in leak.holder.graph_lines)
             yield "graph", "saved for a backward at " + ", ".join(lines)
         yield "kinds", ", ".join(f"{kind.label} {format_size(nbytes)}" for kind, nbytes in leak.kinds)
+        if one.ranks:
+            yield "ranks", ", ".join(map(str, one.ranks))
         for told in one.findings:
             yield "rule", f"{told.code} at {shown_place(told.path, told.line, self._root)}: {told.message}"
         if not one.findings and not leak.bounded:

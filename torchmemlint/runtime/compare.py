@@ -26,6 +26,7 @@ HOST_FIT = 0.98
 _ROUNDING = {"torch.float64": 64.0, "torch.float32": 64.0}
 """How many units in the last place two results may differ and still be one; for shorter types, `_SHORT`."""
 _SHORT = 4.0
+_SEVERITY = (Sameness.UNKNOWN, Sameness.EQUAL, Sameness.ROUNDING, Sameness.AS_UNSTEADY, Sameness.CHANGED)
 _UNSTEADY = 2.0
 """How many times as different as two runs of the same program a run of another may be."""
 
@@ -197,6 +198,22 @@ def _torch() -> Any:
         warnings.simplefilter("ignore")
         import torch
     return torch
+
+
+def differences(
+    before: Mapping[str, Path], after: Mapping[str, Path], steady: Difference | None = None, *, whole: bool = True
+) -> Difference:
+    """The same of several processes: the worst of theirs, with the largest differences of any."""
+    if before.keys() != after.keys():
+        return Difference(Sameness.UNKNOWN, note="not the same processes wrote down their results")
+    each = [difference(before[name], after[name], steady, whole=whole) for name in before]
+    known = [one for one in each if one.sameness is not Sameness.UNKNOWN] or each
+    worst = max(known, key=lambda one: _SEVERITY.index(one.sameness))
+    largest = {
+        name: max(filter(None, (getattr(one, name) for one in known)), default=getattr(worst, name))
+        for name in ("losses", "parameters", "largest_loss")
+    }
+    return replace(worst, **largest)
 
 
 def difference(before: Path, after: Path, steady: Difference | None = None, *, whole: bool = True) -> Difference:

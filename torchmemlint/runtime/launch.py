@@ -1,42 +1,24 @@
-"""The parent's side of a measured run: a fresh process, its environment, its limits, and what is left of it.
-
-A child is the leader of its own group of processes, so that loaders' workers end with it, whatever happens.
-"""
+"""The parent's side of measured runs: each a fresh process, or several, begun, watched and gathered up."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-import os
-import signal
-import subprocess
-import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from torchmemlint.runtime.order import Order, Program
-from torchmemlint.runtime.results import End, RunResult
-
-GRACE = 20.0
-"""Seconds beyond its own limit that a child has to write its result; and, after that, to end."""
-_POLL = 0.05
-_TAIL = 4000  # characters of the error stream that are kept
+from torchmemlint.runtime.process import Child
+from torchmemlint.runtime.ranks import Ranks
+from torchmemlint.runtime.results import RunResult
+from torchmemlint.runtime.torchrun import environment_of, free_port
 
 Progress = Callable[[int], None]
 """Is told now and then how many steps (of all optimizers and loaders) a run has made."""
-
-_ENVIRONMENT = {
-    "PYTHONHASHSEED": "0",  # the order of sets is part of what a program does
-    "PYTHONUNBUFFERED": "1",
-    "MPLBACKEND": "Agg",  # no windows that wait for somebody
-    "WANDB_MODE": "disabled",  # no records of these runs in anybody's account
-}
-_BESIDE_OTHERS = {"OMP_WAIT_POLICY": "PASSIVE"}  # threads that wait leave the processor to others
 
 
 def missing_torch() -> str | None:
@@ -53,11 +35,6 @@ def import_torch() -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Failed to initialize NumPy")
         importlib.import_module("torch")
-
-
-def environment(*, beside_others: bool = False) -> dict[str, str]:
-    """The child's: the user's own, and what makes runs alike; what the user has set stays."""
-    return {**_ENVIRONMENT, **(_BESIDE_OTHERS if beside_others else {}), **os.environ}
 
 
 @contextlib.contextmanager
@@ -96,14 +73,14 @@ def launch_all(
     that Ctrl-C is raised here, and ends all the children.
     """
     waiting = list(reversed(list(enumerate(orders))))
-    running: dict[int, _Child] = {}
+    running: dict[int, Child | Ranks] = {}
     results: dict[int, RunResult] = {}
     try:
         while waiting or running:
             while waiting and len(running) < at_once:
                 number, order = waiting.pop()
                 begins(number)
-                running[number] = _Child(order, beside_others=at_once > 1)
+                running[number] = _begun(order, beside_others=at_once > 1)
             next(iter(running.values())).pause()
             for number, child in list(running.items()):
                 steps = child.new_steps()
@@ -121,115 +98,9 @@ def launch_all(
             child.end()
 
 
-class _Child:
-    """A process that carries out an order."""
-
-    def __init__(self, order: Order, *, beside_others: bool) -> None:
-        self._order = order
-        self._folder = Path(order.folder)
-        self._told = -1
-        self._in_time = True
-        self._written: float | None = None  # when its result was seen
-        self._deadline = time.monotonic() + order.seconds + GRACE
-        file = self._folder / "order.json"
-        order.write(file)
-        with (self._folder / "stdout").open("wb") as out, (self._folder / "stderr").open("wb") as err:
-            self._process = subprocess.Popen(
-                [sys.executable, str(Path(__file__).with_name("child.py")), str(file)],
-                cwd=order.program.elsewhere or order.program.directory,
-                env=environment(beside_others=beside_others),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
-
-    def pause(self) -> None:
-        """Wait a moment, or until it ends."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_POLL)
-
-    def new_steps(self) -> int | None:
-        """How many steps it has made, where that has changed."""
-        with contextlib.suppress(OSError, ValueError):
-            steps = int(self._order.progress_file.read_text(encoding="utf-8"))
-            if steps != self._told:
-                self._told = steps
-                return steps
-        return None
-
-    def is_over(self) -> bool:
-        """Whether it has ended, or has written its result and does not end, or is over its time."""
-        if self._process.poll() is not None:
-            return True
-        now = time.monotonic()
-        if self._written is None and self._order.result_file.exists():
-            self._written = now
-        if self._written is not None:  # threads of the program may keep it alive
-            return now > self._written + GRACE
-        self._in_time = now <= self._deadline
-        return not self._in_time
-
-    def kill(self) -> None:
-        """End what is left of it and of the processes that it began."""
-        if hasattr(os, "killpg"):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-        elif self._process.poll() is None:
-            self._process.kill()
-
-    def end(self) -> None:
-        """The same, and wait for it, and remove what it leaves behind."""
-        self.kill()
-        self._process.wait()
-        _tidy(self._order.made_file)
-
-    def result(self) -> RunResult:
-        """What it did, when it has ended."""
-        order, errors = self._order, self._folder / "stderr"
-        if order.result_file.exists():
-            result = RunResult.read(order.result_file)
-            if result.end is not End.FAILED or result.traceback:
-                return result
-            return replace(result, traceback=_tail(errors))
-        code, tail = self._process.returncode, _tail(errors)
-        late = f"it did not stop within {order.seconds + GRACE:.0f} s"
-        error = _how_it_ended(code, tail) if self._in_time else late
-        return RunResult(End.KILLED, error, tail, code, order.backend, tracked=order.tracked, seed=order.seed)
-
-
-def _tidy(made: Path) -> None:
-    """Remove the checkpoints that a run made anew, and the folders for them if nothing else is in them (`aside.py`)."""
-    if not made.exists():
-        return
-    paths = set(filter(None, made.read_text(encoding="utf-8").split("\0")))
-    for path in sorted(paths, key=len, reverse=True):
-        with contextlib.suppress(OSError):
-            if path.endswith(os.sep):
-                Path(path).rmdir()
-            else:
-                Path(path).unlink()
-
-
-def _tail(path: Path) -> str:
-    with path.open("rb") as stream:
-        return _last(stream).decode("utf-8", "replace")
-
-
-def _last(stream: IO[bytes]) -> bytes:
-    size = stream.seek(0, os.SEEK_END)
-    stream.seek(max(size - _TAIL, 0))
-    return stream.read()
-
-
-def _how_it_ended(code: int, tail: str) -> str:
-    """One line about a child that left no result."""
-    if code < 0:
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:
-            name = str(-code)
-        hint = " (out of memory?)" if name == "SIGKILL" else ""
-        return f"the process was ended by {name}{hint}"
-    lines = [line for line in tail.splitlines() if line.strip()]
-    return lines[-1].strip() if lines else f"the process ended with code {code} and left no result"
+def _begun(order: Order, *, beside_others: bool) -> Child | Ranks:
+    if order.program.processes > 1:
+        return Ranks(order, beside_others=beside_others)
+    if order.program.processes == 1:
+        order = replace(order, environment=environment_of(0, 1, free_port()))
+    return Child(order, beside_others=beside_others)

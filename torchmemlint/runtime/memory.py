@@ -177,8 +177,16 @@ class MemoryUse:
     def leaks_with(self, passes: Iterable[Pass]) -> list[Leak]:
         """Also those that loops pile up each time that they are gone through."""
         self._settle()
-        block = self.backend.block_size(self.device)
-        return find_leaks(self.ledger, self.device, self._looks.values(), block, passes, self._ended)
+        first, others = self.device, [one for one in self.backend.devices() if one != self.device]
+        found = self._leaks_on(first, passes)
+        for device in others:
+            known = {leak.line for leak in found}
+            found += (leak for leak in self._leaks_on(device, passes) if leak.line not in known)
+        return found
+
+    def _leaks_on(self, device: str, passes: Iterable[Pass]) -> list[Leak]:
+        block = self.backend.block_size(device)
+        return find_leaks(self.ledger, device, self._looks.values(), block, passes, self._ended)
 
     def records(self, at: str | int = "peak", device: str | None = None) -> list[Record]:
         """The storages that lived at a moment."""

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import sys
 import sysconfig
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from torchmemlint.runtime.torchrun import environment_of
 
 STEPS = 12
 """Steps that a loop is given: two to warm up, and ten for a line through the bytes held after each."""
 SECONDS = 600.0
 """Wall time of one run, the import of torch included."""
+
+PLAIN = ("cpu", "cuda")
+"""Backends that measure what is there, and on which a program also runs without the tracker."""
 
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
@@ -26,7 +31,7 @@ class Program:
     module: bool = False
     directory: str = "."  # where it is called from: what the target is relative to
     elsewhere: str | None = None  # the working directory, where that is another one
-    torchrun: bool = False  # as the first and only process that torchrun starts
+    processes: int = 0  # that torchrun starts; 0: it is not for torchrun
 
     @property
     def script(self) -> Path | None:
@@ -36,7 +41,8 @@ class Program:
     @property
     def words(self) -> str:
         """The program as its user would call it."""
-        by = (*(("torchrun",) if self.torchrun else ()), *(("-m",) if self.module else ()))
+        many = ("--nproc-per-node", str(self.processes)) if self.processes > 1 else ()
+        by = (*(("torchrun", *many) if self.processes else ()), *(("-m",) if self.module else ()))
         return " ".join([*by, self.target, *self.arguments])
 
     def roots(self) -> tuple[Path, ...]:
@@ -79,6 +85,13 @@ class Order:
     analysis: str | None = None
     options: dict[str, Any] = field(default_factory=dict)  # for the analysis
     observed: bool = False  # tell what it needs of the machine
+    rank: int | None = None  # of several processes, which one
+    environment: dict[str, str] = field(default_factory=dict)  # that torchrun would give it
+
+    def of_rank(self, rank: int, port: int) -> Order:
+        """The order for one of several processes, with a folder in this one's."""
+        told = environment_of(rank, self.program.processes, port)
+        return replace(self, folder=str(Path(self.folder, f"rank-{rank}")), rank=rank, environment=told)
 
     @property
     def result_file(self) -> Path:
@@ -89,6 +102,17 @@ class Order:
     def values_file(self) -> Path:
         """Where it writes losses and parameters."""
         return Path(self.folder, "values.pt")
+
+    @property
+    def values_files(self) -> dict[str, Path]:
+        """The same of each of its processes, by their names; there is one that is not named where there is but one."""
+        found = {path.parent.name: path for path in sorted(Path(self.folder).glob("rank-*/values.pt"))}
+        return found or {"": self.values_file}
+
+    @property
+    def leave_file(self) -> Path:
+        """Is there when it shall end at once, because another rank has ended badly."""
+        return Path(self.folder, "leave")
 
     @property
     def progress_file(self) -> Path:

@@ -16,8 +16,10 @@ import torch
 from torchmemlint.runtime.curve import curve
 from torchmemlint.runtime.demands import NO_DEMANDS
 from torchmemlint.runtime.growth import NO_GROWTH, growth, growth_by_line
+from torchmemlint.runtime.guard import OTHERS, TIME
 from torchmemlint.runtime.ledger import Ledger, Site
 from torchmemlint.runtime.moments import peaks_within
+from torchmemlint.runtime.process import WITH_OTHERS
 from torchmemlint.runtime.results import (
     DeviceUse,
     End,
@@ -50,7 +52,8 @@ class _Outcome:
         end = End.FINISHED
         error, told = None, ""
         if self.run.loops.stopped is not None:
-            end = End.TIME if self.run.loops.stopped == "time" else End.STOPPED
+            end = {TIME: End.TIME, OTHERS: End.KILLED}.get(self.run.loops.stopped, End.STOPPED)
+            error = WITH_OTHERS if end is End.KILLED else None
         elif self.run.error is not None:
             end = End.FAILED
             error = _one_line(self.run.error)

@@ -153,6 +153,11 @@ class RunResult:
             found += (process._seen_by(use) for use in process.devices) if process.devices else (process,)
         return tuple(found)
 
+    @property
+    def analyses(self) -> tuple[Mapping[str, Any], ...]:
+        """What the analysis found in each of its processes."""
+        return tuple(one.analysis for one in self.ranks or (self,) if one.analysis)
+
     def _seen_by(self, use: DeviceUse) -> RunResult:
         figures = {field.name: getattr(use, field.name) for field in fields(DeviceUse)}
         return replace(self, **figures, ranks=())

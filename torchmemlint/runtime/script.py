@@ -29,13 +29,14 @@ from torchmemlint.runtime.aside import Aside
 from torchmemlint.runtime.demands import Observer
 from torchmemlint.runtime.evidence import Watch
 from torchmemlint.runtime.frameworks import Frameworks
+from torchmemlint.runtime.groups import gloo_for_nccl
+from torchmemlint.runtime.guard import Guard
 from torchmemlint.runtime.host import heap_bytes
 from torchmemlint.runtime.instrument import Instrumented
 from torchmemlint.runtime.ledger import Ledger
 from torchmemlint.runtime.loops import Entry, LoopWatch, StopRun
 from torchmemlint.runtime.memory import MemoryUse
-from torchmemlint.runtime.only_rank import only_rank
-from torchmemlint.runtime.order import Order, Program, ProjectFiles
+from torchmemlint.runtime.order import PLAIN, Order, Program, ProjectFiles
 from torchmemlint.runtime.outcome import outcome
 from torchmemlint.runtime.results import RunResult
 from torchmemlint.runtime.steps import Steps
@@ -160,9 +161,9 @@ class Run:
             stack.enter_context(self.aside.standing_in())
             stack.enter_context(Frameworks(self.aside))
             stack.enter_context(self.instrumented)
-            if self.order.program.torchrun:
-                stack.enter_context(only_rank())
-            stack.enter_context(_time_limit(self.loops, self.order.seconds - (time.monotonic() - _STARTED)))
+            stack.enter_context(gloo_for_nccl())
+            left = self.order.seconds - (time.monotonic() - _STARTED)
+            stack.enter_context(_time_limit(self.loops, left))
             if self.backend is not None and self.watch is not None:
                 stack.enter_context(self.watch)
                 stack.enter_context(self.backend.running())
@@ -171,6 +172,8 @@ class Run:
                 stack.enter_context(self.steps)
             if self.observer is not None:
                 self.observer.start()
+            guard = Guard(self.order.leave_file, left, self._stop, self._leave_at_once)
+            guard.start()
             try:
                 self._program()
             except StopRun as stop:
@@ -180,9 +183,16 @@ class Run:
                 self.error = leaving if self.exit_code else None
             except BaseException as error:  # noqa: BLE001 (whatever the program raises is part of the result)
                 self.error = error
+            guard.over()
             self.loops.paused = True
             self._end_measurement()
         return outcome(self)
+
+    def _stop(self, why: str) -> None:
+        """End the program at its next step, or sooner."""
+        self.loops.stopped = self.loops.stopped or why
+        if hasattr(signal, "SIGALRM"):
+            os.kill(os.getpid(), signal.SIGALRM)
 
     def _end_measurement(self) -> None:
         if self.memory is not None and self.watch is not None:
@@ -209,6 +219,7 @@ class Run:
 
     def _leave_at_once(self) -> None:
         """The program does not let itself be stopped: tell what there is, and leave the process."""
+        self.loops.paused = True
         with internals.unwatched():
             self._end_measurement()
             self.write(outcome(self))
@@ -224,8 +235,10 @@ class Run:
 
 def _backend(order: Order) -> backends.Backend:
     options: dict[str, Any] = {"fake": True} if order.fake else {}
-    if order.devices is not None and order.backend != "cpu":
+    if order.devices is not None and order.backend not in PLAIN:
         options["devices"] = order.devices
+    elif order.program.processes > 1 and not torch.cuda.is_available() and order.backend not in PLAIN:
+        options["devices"] = order.program.processes
     return backends.choose(order.backend, history=True, **options)
 
 

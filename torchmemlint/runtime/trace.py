@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.findings import Finding
@@ -26,25 +27,45 @@ def trace(
     """Run and lint. Raises CannotMeasure where the program does not run."""
     with workspace() as folder:
         result = launch(options.order(program, folder, analysis=ANALYSIS), progress)
-    if not result.usable or not result.analysis:
+    if not result.usable or not result.analyses:
         raise CannotMeasure(result)
     findings, errors = lint(result.files, resolver)
-    traced = [TracedLeak(leak, told(leak, findings)) for leak in map(leak_from_json, result.analysis["leaks"])]
+    traced = [TracedLeak(leak, told(leak, findings), ranks) for leak, ranks in leaks_of(result)]
     return TraceReport(
         program.words,
         str(Path(program.directory).absolute()),
         result,
         tuple(one for one in traced if not one.leak.bounded),
         tuple(one for one in traced if one.leak.bounded),
-        Timeline.from_json(result.analysis["timeline"]),
+        Timeline.from_json((result.analysis or result.analyses[0])["timeline"]),
         (*notes_on(result, options), *_notes(result), *errors),
     )
 
 
+def leaks_of(result: RunResult) -> list[tuple[Leak, tuple[int, ...]]]:
+    """The leaks of all processes, the same of several once, as the process has it where it is steepest."""
+    found: dict[tuple[Any, ...], list[tuple[Leak, int | None]]] = {}
+    for process in result.ranks or (result,):
+        for leak in map(leak_from_json, process.analysis.get("leaks", ())):
+            same = leak.line, leak.bounded, leak.growth.series, leak.holder and (leak.holder.name, leak.holder.kind)
+            found.setdefault(same, []).append((leak, process.rank))
+    told = [
+        (max((leak for leak, _ in each), key=_steepness), tuple(rank for _, rank in each if rank is not None))
+        for each in found.values()
+    ]
+    if result.ranks:  # else as the process has them
+        told.sort(key=lambda one: -_steepness(one[0]))
+    return told
+
+
+def _steepness(leak: Leak) -> float:
+    return leak.bytes_per_turn
+
+
 def _notes(result: RunResult) -> Iterator[str]:
-    if result.analysis["cut"]:
+    if any(one["cut"] for one in result.analyses):
         yield "a look at the heap or at the graphs was cut at its limit: holders may be missing"
-    if not result.analysis["looks"]:
+    if not any(one["looks"] for one in result.analyses):
         yield "no loop turned often enough, so nobody looked who holds what (give it more --steps)"
 
 

@@ -47,6 +47,7 @@ class TracedLeak:
 
     leak: Leak
     findings: tuple[Told, ...]
+    ranks: tuple[int, ...] = ()  # of several processes, those that have it
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,8 @@ class TraceReport:
 
 
 def _traced(one: TracedLeak) -> dict[str, Any]:
-    return {**leak_to_json(one.leak), "findings": [asdict(finding) for finding in one.findings]}
+    findings = [asdict(finding) for finding in one.findings]
+    return {**leak_to_json(one.leak), "findings": findings, "ranks": list(one.ranks)}
 
 
 def leak_to_json(leak: Leak) -> dict[str, Any]:

@@ -24,12 +24,12 @@ from torchmemlint.measured import Verdict
 from torchmemlint.report.json_format import finding_object
 from torchmemlint.report.places import shown_place
 from torchmemlint.runtime import commands
-from torchmemlint.runtime.compare import compare, difference, saved_where, saves, steadily
+from torchmemlint.runtime.compare import compare, differences, saved_where, saves, steadily
 from torchmemlint.runtime.demands import room_for
 from torchmemlint.runtime.growth import Growth
 from torchmemlint.runtime.launch import workspace
 from torchmemlint.runtime.leaks import Leak
-from torchmemlint.runtime.order import Program
+from torchmemlint.runtime.order import PLAIN, Program
 from torchmemlint.runtime.results import End, RunResult
 from torchmemlint.runtime.runs import Done, Progress, Runs, Wanted
 from torchmemlint.runtime.trace import ANALYSIS, told
@@ -45,8 +45,6 @@ from torchmemlint.runtime.verification import (
 from torchmemlint.source.decoding import SourceText, decode, read
 
 _TOLD = 3  # files
-PLAIN = ("cpu", "cuda")
-"""Backends on which the program also runs without the tracker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +171,7 @@ class _Verification:
         if not after.result.usable:
             return Difference(Sameness.UNKNOWN, note=after.result.error or "")
         whole = End.TIME not in (before.result.end, after.result.end)
-        return difference(before.order.values_file, after.order.values_file, steady, whole=whole)
+        return differences(before.order.values_files, after.order.values_files, steady, whole=whole)
 
     # --- findings and fixes
 
@@ -217,7 +215,11 @@ class _Verification:
             finding_object(finding, self._resolver.root),
             Verdict.NOT_REACHED,
             reached=reached,
-            growing=_growing(finding, before.result),
+            growing=max(
+                filter(None, (_growing(finding, one) for one in before.result.ranks or (before.result,))),
+                key=lambda one: one[1].bytes_per_step,
+                default=None,
+            ),
         )
         if reached == 0:
             return result
@@ -254,9 +256,10 @@ class _Verification:
         if not any(one.verdict is Verdict.NOT_FIXABLE for one in results):
             return list(results)
         looked = self._runs.get(_WHO_HOLDS_WHAT)
-        if not looked.result.usable or not looked.result.analysis:
+        if not looked.result.usable:
             return list(results)
-        leaks = [leak for leak in map(leak_from_json, looked.result.analysis["leaks"]) if not leak.bounded]
+        told = [leak for one in looked.result.analyses for leak in map(leak_from_json, one["leaks"])]
+        leaks = [leak for leak in told if not leak.bounded]
         return [
             _with_leak(result, finding, leaks) if result.verdict is Verdict.NOT_FIXABLE else result
             for result, finding in zip(results, findings, strict=True)
@@ -300,7 +303,7 @@ def _untracked(wanted: Wanted) -> Wanted:
 
 def _host_only(result: RunResult) -> bool:
     """Whether a program was given a simulated GPU and left it alone: then the host itself can be measured."""
-    return result.simulated and result.device == "cpu"
+    return result.simulated and all(one.device == "cpu" for one in result.ranks or (result,))
 
 
 def _with_leak(result: FindingResult, finding: Finding, leaks: Sequence[Leak]) -> FindingResult:
