@@ -46,10 +46,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     check_all = runner.check_all
 
     def listening(
-        tasks: list[Task], profiles: list[Profile], workers: int, progress: Callable[[int], None]
+        tasks: list[Task], profiles: list[Profile], workers: int, progress: Callable[[int], None], *, apart: bool
     ) -> list[FileResult]:
         made.checked = sorted(task.path.relative_to(made.root).as_posix() for task in tasks)
-        return check_all(tasks, profiles, workers, progress)
+        return check_all(tasks, profiles, workers, progress, apart=apart)
 
     monkeypatch.setattr(runner, "check_all", listening)
     return made

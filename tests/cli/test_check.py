@@ -332,11 +332,11 @@ def test_crash_in_one_file_is_exit_2_and_the_rest_goes_on(run: Run, project: Pat
 
 
 def test_interrupt_is_exit_130(run: Run, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     (project / "a.py").write_text(LEAK)
-    monkeypatch.setattr("torchmemlint.engine.pool.check_file", interrupted)
+    monkeypatch.setattr("torchmemlint.engine.runner.check_all", interrupted)
     code, out, err = run("a.py")
     assert (code, out, err.strip()) == (130, "", "error: interrupted")
 

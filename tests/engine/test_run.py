@@ -74,14 +74,14 @@ def test_directory_of_horrors(horrors: Path, jobs: int, monkeypatch: pytest.Monk
 def test_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.py").write_text("import torch\nLEAK101\n")
     (tmp_path / "secret.py").write_text("import torch\nLEAK101\n")
-    read_bytes = Path.read_bytes
+    opened = os.open
 
-    def guarded(path: Path) -> bytes:
-        if path.name == "secret.py":
+    def guarded(path: str, *arguments: int, **more: int) -> int:
+        if str(path).endswith("secret.py"):
             raise PermissionError(13, "Permission denied")
-        return read_bytes(path)
+        return opened(path, *arguments, **more)
 
-    monkeypatch.setattr(Path, "read_bytes", guarded)
+    monkeypatch.setattr(os, "open", guarded)
     report = check(tmp_path)
     assert places(report, tmp_path) == [("a.py", 2, "TML101"), ("secret.py", 1, "TML000")]
     assert report.findings[1].message == "Cannot be read: Permission denied"

@@ -1,4 +1,5 @@
 import codecs
+import os
 from pathlib import Path
 
 import pytest
@@ -98,10 +99,10 @@ def test_reading_says_why_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(UnreadableFile, match=reason):
             read(tmp_path / f"{name}.py")
 
-    def denied(_: Path) -> bytes:
+    def denied(*_: object, **__: object) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", denied)
+    monkeypatch.setattr(os, "open", denied)
     with pytest.raises(UnreadableFile, match="Cannot be read: Permission denied"):
         read(tmp_path / "x.py")
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
+from torchmemlint.config.limits import MAX_NESTING
 from torchmemlint.engine.checking import check_text
 from torchmemlint.source.decoding import UnreadableFile
-from torchmemlint.syntax.source_module import MAX_NESTING, SourceModule
+from torchmemlint.syntax.source_module import SourceModule
 
 HEADERS = {
     "    with torch.no_grad:\n        x = 1\n": (2, 2),

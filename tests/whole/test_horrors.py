@@ -77,7 +77,7 @@ UNREADABLE = {
     "brackets.py": "Syntax error: too many nested parentheses",
     "broken.py": "Syntax error: ",
     "dangling.py": "Cannot be read: No such file or directory",
-    "deep.py": "Nested too deeply",
+    "deep.py": "Passed over: it is nested ",
     "null.py": "Contains a null byte: not Python source",
     "python2.py": "Python 2 file, passed over (Syntax error: ",
     "secret.py": "Cannot be read: Permission denied",

@@ -103,6 +103,12 @@ class Output:
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Look for configuration up to here, and give paths relative to here.  [default: the working directory]",
 )
+@click.option(
+    "--limit",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="What one file may take: time (seconds), memory (MB), nesting (levels), size (MB). 0 is no limit.",
+)
 @click.option("--force-exclude", is_flag=True, help="Apply the exclusions to named files, too.")
 @click.option(
     "--baseline",
@@ -167,6 +173,7 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
         "project_root",
         "extend",
         "preset",
+        "limit",
     )
     resolver = resolver_for(ConfigurationOptions(**{name: options[name] for name in names}))
     output = Output(
@@ -199,7 +206,7 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
         if options["show_settings"]:
             _show_settings(found, resolver)
             return 0
-        request = replace(request, files=found, sieve=_sieve(found, resolver, options))
+        request = replace(request, files=found, sieve=_sieve(found, resolver, options), apart=True)
         with opened(options, resolver.given.extend or ()) as executor:
             report = _check_files(replace(request, executor=executor), output)
     return _exit_code(report, output, exit_zero=options["exit_zero"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +12,7 @@ import click
 
 from torchmemlint.config.errors import ConfigError
 from torchmemlint.config.layers import Layer, override, read_inline
+from torchmemlint.config.limits import Given, limit_of
 from torchmemlint.config.options import ignores_by_pattern
 from torchmemlint.config.presets import BY_NAME
 from torchmemlint.config.resolver import Resolver
@@ -39,6 +40,7 @@ class ConfigurationOptions:
     project_root: Path | None
     extend: tuple[str, ...] = ()
     preset: str | None = None
+    limit: tuple[str, ...] = ()
 
 
 def resolver_for(options: ConfigurationOptions) -> Resolver:
@@ -64,6 +66,8 @@ def resolver_for(options: ConfigurationOptions) -> Resolver:
         layer = override(layer, Layer(preset=options.preset, fail_on=BY_NAME[options.preset].fail_on))
     if options.fail_on is not None:
         layer = override(layer, Layer(fail_on=Severity(options.fail_on)))
+    if options.limit:
+        layer = override(layer, Layer(limits=_limits(options.limit)))
     if options.per_file_ignores:
         table = _per_file_ignores(options.per_file_ignores)
         for _, selectors in table:
@@ -108,6 +112,7 @@ def settings_lines(settings: Settings) -> list[str]:
         f'measurements = "{settings.measurements_file}"',
         f'baseline = "{settings.baseline_file}"',
         f'target-torch = "{settings.target_torch}"' if settings.target_torch else "target-torch = the newest release",
+        f"limits = {{{', '.join(f'{name} = {value:g}' for name, value in asdict(settings.limits).items())}}}",
         f"extend = {_list(settings.extend)}",
         f"contracts = {_list(framework.name for framework in settings.contracts)}",
     ]
@@ -130,8 +135,16 @@ def settings_table(settings: Settings) -> dict[str, object]:
         "measurements": str(settings.measurements_file),
         "baseline": str(settings.baseline_file),
         "target-torch": settings.target_torch,
+        "limits": asdict(settings.limits),
         "contracts": None if settings.contracts else {},
     }
+
+
+def _limits(given: Iterable[str]) -> Given:
+    try:
+        return tuple(limit for text in given for limit in limit_of(text))
+    except ConfigError as error:
+        raise click.UsageError(f"Invalid value for --limit: {error}") from None
 
 
 def _is_file(value: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from torchmemlint.config.contracts import Framework
 from torchmemlint.config.errors import ConfigError, did_you_mean
+from torchmemlint.config.limits import Given
 from torchmemlint.config.options import OPTIONS
 from torchmemlint.config.selection import expand
 from torchmemlint.findings import Severity
@@ -41,6 +42,7 @@ class Layer:
     measurements: str | None = None
     baseline: str | None = None
     target_torch: str | None = None
+    limits: Given | None = None
     contracts: tuple[Framework, ...] | None = None
 
 
@@ -81,11 +83,13 @@ def _rules(layer: Layer, where: str, also: tuple[str, ...]) -> RuleSet:
 
 
 def override(below: Layer, above: Layer) -> Layer:
-    """Both layers as one: what `above` says wins, except that lists named `extend-…` add up."""
+    """Both layers as one: what `above` says wins, except that lists named `extend-…` add up, and so do limits."""
     said = {item.name: value for item in fields(above) if (value := getattr(above, item.name)) is not None}
     for key in ("extend", "extend_select", "extend_exclude"):
         if key in said:
             said[key] = tuple(dict.fromkeys((*(getattr(below, key) or ()), *said[key])))
+    if "limits" in said:
+        said["limits"] = tuple(dict((*(below.limits or ()), *said["limits"])).items())
     return replace(below, **said)
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from torchmemlint.config.contracts import read_frameworks
 from torchmemlint.config.errors import ConfigError, did_you_mean
+from torchmemlint.config.limits import DEFAULT, MAX_NESTING, NAMES, read_limits
 from torchmemlint.config.names import BASELINE
 from torchmemlint.config.presets import BY_NAME, PRESETS
 from torchmemlint.findings import Severity
@@ -264,6 +265,17 @@ OPTIONS = (
         "`torch.backends.cuda.sdp_kernel`, say, is reported from 2.3 on, when its successor came.",
         'target-torch = "2.4"',
         version,
+    ),
+    Option(
+        "limits",
+        "table of limit to number",
+        "{{ {} }}".format(", ".join(f"{name} = {getattr(DEFAULT, name):g}" for name in NAMES)),
+        "What the check of one file may take: `time` in seconds, `memory` in megabytes that its process may grow by, "
+        f"`nesting` in levels of statements and expressions in each other ({MAX_NESTING} at most), and `size` in "
+        "megabytes of source (a notebook with its outputs may have twenty times as many). A file that reaches one is "
+        "passed over and reported as TML000 with the limit's name. 0 is no limit (`docs/robustness.md`).",
+        "[tool.torchmemlint.limits]\ntime = 20\nmemory = 500",
+        read_limits,
     ),
     Option(
         "contracts",

@@ -13,6 +13,7 @@ from typing import Any
 from torchmemlint.codes import OWN
 from torchmemlint.config import options
 from torchmemlint.config.contracts import OF_OPERATIONS, OPERATIONS, RESULTS, VERSION, VOCABULARY, Term, read_frameworks
+from torchmemlint.config.limits import MAX_NESTING, MEANINGS, NAMES, read_limits
 from torchmemlint.config.options import OPTIONS, Option
 from torchmemlint.config.presets import BY_NAME
 from torchmemlint.findings import Severity
@@ -122,6 +123,13 @@ def _named(term: Term) -> Schema:
     return {"type": "string", "pattern": rf"^\s*(?:{one}|.*\{{.*\}}.*)\s*$"}
 
 
+def _limits(_: Option) -> Schema:
+    bounds: dict[str, Schema] = {name: {"minimum": 0} for name in NAMES}
+    bounds["nesting"] = {"minimum": 1, "maximum": MAX_NESTING}
+    properties = {name: {"type": "number", "description": MEANINGS[name], **bounds[name]} for name in NAMES}
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
 _SHAPES: Mapping[Callable[[object], object], Callable[[Option], Schema]] = {
     options.preset: lambda _: {"type": "string", "enum": list(BY_NAME)},
     options.strings: _strings,
@@ -136,5 +144,6 @@ _SHAPES: Mapping[Callable[[object], object], Callable[[Option], Schema]] = {
     },
     options.ignores_by_pattern: lambda _: {"type": "object", "additionalProperties": _array(_SELECTOR)},
     options.version: lambda _: {"type": "string", "pattern": f"^{options.VERSION}$"},
+    read_limits: _limits,
     read_frameworks: _frameworks,
 }

@@ -13,6 +13,7 @@ from pathspec import GitIgnoreSpec
 from torchmemlint.config.contracts import Framework
 from torchmemlint.config.errors import ConfigError
 from torchmemlint.config.layers import Layer
+from torchmemlint.config.limits import DEFAULT, Limits, limits_of
 from torchmemlint.config.names import BASELINE
 from torchmemlint.config.presets import BY_NAME
 from torchmemlint.config.requirement import oldest_torch
@@ -50,6 +51,7 @@ class Settings:
     baseline: Path | None = None  # None: BASELINE beside the configuration, if it is there
     target_torch: str | None = None
     contracts: tuple[Framework, ...] = ()  # besides the linter's own
+    limits: Limits = DEFAULT
     extend: tuple[str, ...] = ()  # what brings rules besides the linter's own and those of installed plugins
 
     @property
@@ -118,6 +120,7 @@ def resolve(layer: Layer, root: Path, source: Path | None, command_line: Sequenc
         baseline=root / Path(layer.baseline).expanduser() if layer.baseline else None,
         target_torch=layer.target_torch or oldest_torch(root),
         contracts=layer.contracts or (),
+        limits=limits_of(layer.limits),
         extend=layer.extend or (),
     )
 

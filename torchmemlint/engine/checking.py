@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from torchmemlint.config.contracts import Framework
+from torchmemlint.config.limits import MAX_NESTING
 from torchmemlint.engine.guarding import RuleFailure, guarded
 from torchmemlint.findings import Finding
 from torchmemlint.flow import revising
@@ -17,9 +18,9 @@ from torchmemlint.flow.project import Project
 from torchmemlint.flow.revising import TooMuch
 from torchmemlint.knowledge.contracts import contracts
 from torchmemlint.rules.registry import known
-from torchmemlint.source.decoding import UnreadableFile
+from torchmemlint.source.decoding import LimitReached
 from torchmemlint.syntax.source_module import SourceModule
-from torchmemlint.syntax.trees import PARSING
+from torchmemlint.syntax.trees import Trees
 
 _FRAMES = 8_000  # Python frames: some twenty for each level of nesting that is let in
 
@@ -34,7 +35,8 @@ class Check:
 
     `extend` names plugins, besides those that are installed, whose rules may be among the codes asked for.
 
-    `pulse` is called again and again on the way; what it raises ends the check and is passed on.
+    `pulse` is called again and again on the way; what it raises ends the check and is passed on. `nesting` is how deep
+    statements and expressions may be in each other.
 
     Raises UnreadableFile where the text is not Python 3, or nested too deeply.
     """
@@ -49,13 +51,16 @@ class Check:
         target: str | None = None,
         extend: tuple[str, ...] = (),
         pulse: Callable[[], None] | None = None,
+        nesting: int = MAX_NESTING,
     ) -> None:
         self._rules = known(extend)
         self._stop: Exception | None = None  # what `pulse` has raised
         pulse = None if pulse is None else self._watched(pulse)
         with _depth():
             promised = None if around is not None else contracts(additions)
-            source = SourceModule(text, path, trees=PARSING if around is None else around.files.trees)
+            trees = Trees() if around is None else around.files.trees
+            trees.nesting = nesting
+            source = SourceModule(text, path, trees=trees)
             self._analysis = analysis(source, around, promised, pulse)
             self._analysis.facts.target_torch = target
             self._around = around
@@ -116,9 +121,10 @@ def check_text(
     target: str | None = None,
     extend: tuple[str, ...] = (),
     pulse: Callable[[], None] | None = None,
+    nesting: int = MAX_NESTING,
 ) -> list[Finding]:
     """The findings of a `Check` that nothing more is asked of."""
-    check = Check(text, path, around, additions=additions, target=target, extend=extend, pulse=pulse)
+    check = Check(text, path, around, additions=additions, target=target, extend=extend, pulse=pulse, nesting=nesting)
     try:
         return check.findings(codes)
     finally:
@@ -133,6 +139,6 @@ def _depth() -> Iterator[None]:
     try:
         yield
     except RecursionError:
-        raise UnreadableFile("Nested too deeply to be analysed") from None
+        raise LimitReached("nesting", "it is nested too deeply to be analysed") from None
     finally:
         sys.setrecursionlimit(limit)

@@ -38,6 +38,7 @@ class LiveFile:
                 target=self._profile.target_torch,
                 extend=self._profile.extend,
                 pulse=pulse,
+                nesting=int(self._profile.limits.nesting),
             )
             return self._check.findings(codes)
 

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchmemlint.config.contracts import Framework
+from torchmemlint.config.limits import DEFAULT, MEGABYTE, Limits
 from torchmemlint.engine.cache.snapshot import digest_of
 from torchmemlint.engine.run import FixedFile
 from torchmemlint.findings import ContextFile, Finding, Position, Severity, Span
-from torchmemlint.source.decoding import SourceText, UnreadableFile, read
+from torchmemlint.source.decoding import LimitReached, SourceText, UnreadableFile, read
 from torchmemlint.source.directives import MARKERS
 from torchmemlint.source.loading import is_notebook, load
 from torchmemlint.source.suppressions import Catalogue
@@ -54,6 +55,7 @@ class Profile:
     ignoring: str | None = None  # silence findings by comments instead of mending them, and give this reason
     noqa: bool = True  # do comments in this language silence findings?
     extend: tuple[str, ...] = ()  # what brings rules besides the linter's own and those of installed plugins
+    limits: Limits = DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +86,40 @@ def check_file(path: Path, profile: Profile, data: bytes | None = None) -> FileR
     """
     try:
         try:
-            data = read(path) if data is None else data
+            data = read(path, _most_to_read(path, profile)) if data is None else data
         except UnreadableFile as problem:
-            return FileResult(path, tuple(_unreadable(path, problem, profile)))
+            return passed_over(path, problem, profile)
         result = check_bytes(data, path, profile)
+        if is_fleeting(result):
+            from torchmemlint.engine import context
+
+            context.forget()  # what is half worked out serves no other file
+            return result
         return replace(result, digest=digest_of(data), needs=_needs(path, profile) if not result.skipped else None)
+    except MemoryError:
+        from torchmemlint.engine.watching import too_much_memory
+
+        return passed_over(path, too_much_memory(profile.limits), profile)
     except Exception as error:  # noqa: BLE001 (one file's failure must not end the run; it is reported)
         return failed(path, error)
+
+
+def passed_over(path: Path, problem: UnreadableFile, profile: Profile) -> FileResult:
+    """The result for a file that was not looked at, and why."""
+    return FileResult(path, tuple(_unreadable(path, problem, profile)))
+
+
+def is_fleeting(result: FileResult) -> bool:
+    """Was the file given up for what another machine, or the same one in another hour, might have had for it?"""
+    ends = ("(limit `time`)", "(limit `memory`)")
+    return any(one.code == UNREADABLE and one.message.endswith(ends) for one in result.findings)
+
+
+def _most_to_read(path: Path, profile: Profile) -> int | None:
+    """Bytes: one more than there may be."""
+    limits = profile.limits
+    most = limits.bytes_of_notebook if is_notebook(path) else limits.bytes_of_source
+    return most + 1 if most is not None else None
 
 
 def check_bytes(data: bytes, path: Path, profile: Profile) -> FileResult:
@@ -98,7 +127,10 @@ def check_bytes(data: bytes, path: Path, profile: Profile) -> FileResult:
     relevant = is_relevant(data, profile.contracts)
     if is_passed_over(data, relevant):
         return FileResult(path, skipped=True)
+    most = _most_to_read(path, profile)
     try:
+        if most is not None and len(data) >= most:
+            raise LimitReached("size", f"it has more than {(most - 1) / MEGABYTE:g} MB")
         source = load(data, path)
     except UnreadableFile as problem:
         return FileResult(path, tuple(_unreadable(path, problem, profile)), skipped=not relevant)
@@ -184,6 +216,7 @@ def check_source(
 
     def find(codes: frozenset[str]) -> list[Finding]:
         from torchmemlint.engine import checking, context
+        from torchmemlint.engine.watching import Watch
 
         context_of = context.project(profile.root, profile.contracts) if around is None and profile.root else around
         return checking.check_text(
@@ -194,7 +227,8 @@ def check_source(
             additions=profile.contracts,
             target=profile.target_torch,
             extend=profile.extend,
-            pulse=pulse,
+            pulse=Watch(profile.limits, pulse),
+            nesting=int(profile.limits.nesting),
         )
 
     return reported(find, text, path, profile, relevant=relevant)

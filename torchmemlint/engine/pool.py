@@ -1,4 +1,9 @@
-"""Spreading files over processes: each worker is handed small batches, and its death costs one file."""
+"""Spreading files over processes: each worker is handed small batches, and its death costs one file.
+
+A worker that is on a file for longer than the file's limits allow is ended from here: what it does may be out of the
+reach of any exception, in a compiled parser for one. One that gave up a file ends, so that what it has half worked out
+serves no other.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +13,20 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from torchmemlint.engine.one_file import FileResult, Profile, check_file
+from torchmemlint.engine.one_file import FileResult, Profile, check_file, is_fleeting, passed_over
+from torchmemlint.engine.watching import bounded_memory, too_long
 
 _BYTES_PER_WORKER = 150_000  # about half a second of analysis: less is not worth a process
+_GRACE = 3.0  # seconds for a worker to notice itself that a file takes too long
+_FAREWELL = 1.0  # seconds for a worker to clean up
 _BYTES_PER_COLLECTION = 5_000_000  # of source; bounds what reference cycles can hold on to
 
 
@@ -41,11 +50,20 @@ def workers_for(tasks: Sequence[Task], limit: int | None) -> int:
 
 
 def check_all(
-    tasks: Sequence[Task], profiles: Sequence[Profile], workers: int, progress: Callable[[int], None]
+    tasks: Sequence[Task],
+    profiles: Sequence[Profile],
+    workers: int,
+    progress: Callable[[int], None],
+    *,
+    apart: bool = False,
 ) -> list[FileResult]:
-    """Check all files; the results are in the order of `tasks`. `progress` hears how many are done."""
+    """Check all files; the results are in the order of `tasks`. `progress` hears how many are done.
+
+    `apart`: in other processes than this one, if these can be had for little, so that no file can end or stop it.
+    """
     results: dict[int, FileResult] = {}
-    found = _serial(tasks, profiles) if workers == 1 else _parallel(tasks, profiles, workers)
+    serial = workers == 1 and not (apart and tasks and _can_fork())
+    found = _serial(tasks, profiles) if serial else _parallel(tasks, profiles, workers)
     with contextlib.closing(found):
         for number, result in found:
             results[number] = result
@@ -70,7 +88,8 @@ def _parallel(
     pending = deque(_batches(tasks, workers))
     context = multiprocessing.get_context("fork" if _can_fork() else "spawn")
     if _can_fork():
-        _warm_up()  # once here instead of once in each worker
+        if workers > 1:
+            _warm_up()  # once here instead of once in each worker
         gc.collect()
         gc.freeze()
     team: dict[connection.Connection, _Worker] = {}
@@ -80,26 +99,38 @@ def _parallel(
                 worker = _Worker.start(context, profiles)
                 worker.give(pending.popleft())
                 team[worker.pipe] = worker
-            for ready in connection.wait(list(team)):
+            for ready in connection.wait(list(team), _soonest(worker.time_left for worker in team.values())):
                 assert isinstance(ready, connection.Connection)
                 worker = team[ready]
                 try:
-                    number, result = worker.pipe.recv()
+                    number, result = worker.receive()
                 except (EOFError, OSError):  # it died: on the file that it had in hand
                     del team[ready]
-                    (number, task), rest = worker.batch[0], worker.batch[1:]
-                    if rest:
-                        pending.appendleft(rest)
+                    number, task = worker.batch.pop(0)
+                    if worker.batch:
+                        pending.appendleft(worker.batch)
                     yield number, FileResult(task.path, error=worker.obituary())
                     continue
-                worker.batch.pop(0)
-                if not worker.batch:
+                if is_fleeting(result):
+                    del team[ready]
+                    if worker.batch:
+                        pending.appendleft(worker.batch)
+                    worker.end()
+                elif not worker.batch:
                     if pending:
                         worker.give(pending.popleft())
                     else:
                         del team[ready]
                         worker.dismiss()
                 yield number, result
+            for worker in [one for one in team.values() if one.time_left == 0 and not one.pipe.poll()]:
+                del team[worker.pipe]
+                number, task = worker.batch.pop(0)
+                if worker.batch:
+                    pending.appendleft(worker.batch)
+                worker.end()
+                profile = profiles[task.profile]
+                yield number, passed_over(task.path, too_long(profile.limits), profile)
     finally:
         for worker in team.values():  # left early: interrupted
             worker.end()
@@ -107,11 +138,17 @@ def _parallel(
             gc.unfreeze()
 
 
+def _soonest(times: Iterable[float | None]) -> float | None:
+    return min((one for one in times if one is not None), default=None)
+
+
 @dataclass(slots=True)
 class _Worker:
     process: BaseProcess
     pipe: connection.Connection
-    batch: Batch
+    profiles: Sequence[Profile]
+    batch: Batch = field(default_factory=list)  # the first is the one in hand
+    since: float = 0.0  # when it came to that
 
     @classmethod
     def start(cls, context: multiprocessing.context.BaseContext, profiles: Sequence[Profile]) -> _Worker:
@@ -119,11 +156,24 @@ class _Worker:
         process = context.Process(target=_work, args=(there, here, tuple(profiles)), daemon=True)  # type: ignore[attr-defined]
         process.start()
         there.close()
-        return cls(process, here, [])
+        return cls(process, here, profiles)
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds until nobody waits any longer for the file in hand; None for as many as it takes."""
+        most = self.profiles[self.batch[0][1].profile].limits.time
+        return max(0.0, self.since + most + _GRACE - time.monotonic()) if most else None
+
+    def receive(self) -> tuple[int, FileResult]:
+        """The next of its results. Raises EOFError or OSError if it is dead."""
+        found: tuple[int, FileResult] = self.pipe.recv()
+        self.batch.pop(0)
+        self.since = time.monotonic()
+        return found
 
     def give(self, batch: Batch) -> None:
         """Hand it files to check. A worker that is dead already is noticed when its answer is read."""
-        self.batch = batch
+        self.batch, self.since = batch, time.monotonic()
         with contextlib.suppress(OSError):
             self.pipe.send(batch)
 
@@ -137,7 +187,7 @@ class _Worker:
     def end(self) -> None:
         """Stop it in the middle of its work; a file that it is writing is left as it was."""
         self.process.terminate()
-        self.process.join(2)
+        self.process.join(_FAREWELL)
         self.process.kill()
         self.process.join()
         self.pipe.close()
@@ -166,7 +216,11 @@ def _work(pipe: connection.Connection, other_end: connection.Connection, profile
     with contextlib.suppress(EOFError, OSError), quiet_collector() as collect:  # the parent has gone
         while (batch := _next(pipe)) is not None:
             for number, task in batch:
-                pipe.send((number, _check(task, profiles)))
+                with bounded_memory(profiles[task.profile].limits):
+                    result = _check(task, profiles)
+                pipe.send((number, result))
+                if is_fleeting(result):
+                    return
                 collect(task.size)
 
 

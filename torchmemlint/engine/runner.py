@@ -40,13 +40,15 @@ class Request:
     sieve: Sieve | None = None  # chooses what is reported, and mended; None: all that is found
     ignoring: str | None = None  # see `Profile`
     executor: Executor | None = None  # what checks the files; None: processes of this machine
+    apart: bool = False  # see `check_all`
 
 
 def run(request: Request, progress: Callable[[int], None] = lambda done: None) -> RunReport:
     """Check the files of the request. Raises `ConfigError` before anything is checked."""
     context.forget()
     with Kept(request.resolver.settings_for, request.cache_dir, enabled=request.use_cache) as kept:
-        check = partial(_check, execute=request.executor or partial(_here, jobs=request.jobs), kept=kept)
+        here = partial(_here, jobs=request.jobs, apart=request.apart)
+        check = partial(_check, execute=request.executor or here, kept=kept)
         if request.sieve is None:
             report = _report(check(_plan(request), progress), request, {})
         else:
@@ -56,9 +58,9 @@ def run(request: Request, progress: Callable[[int], None] = lambda done: None) -
 
 
 def _here(
-    tasks: Sequence[Task], profiles: Sequence[Profile], progress: Callable[[int], None], jobs: int | None
+    tasks: Sequence[Task], profiles: Sequence[Profile], progress: Callable[[int], None], jobs: int | None, apart: bool
 ) -> list[FileResult]:
-    return check_all(tasks, profiles, workers_for(tasks, jobs), progress)
+    return check_all(tasks, profiles, workers_for(tasks, jobs), progress, apart=apart)
 
 
 def _check(plan: _Plan, progress: Callable[[int], None], execute: Executor, kept: Kept) -> list[FileResult]:
@@ -184,6 +186,7 @@ def profile_for(settings: Settings, path: Path, fixing: Fixing = Fixing.NONE, un
         target_torch=settings.target_torch,
         contracts=settings.contracts,
         extend=settings.extend,
+        limits=settings.limits,
     )
 
 

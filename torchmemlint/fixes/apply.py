@@ -12,6 +12,7 @@ from torchmemlint.findings import Finding
 from torchmemlint.fixes.edits import BOM, EditError, Replacement, TextIndex, compatible, replace, resolve
 from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.fixes.identity import Change, compare
+from torchmemlint.syntax.patterns import too_deep
 
 Recheck = Callable[[str], Sequence[Finding]]
 
@@ -143,6 +144,8 @@ class _Trial:
 
 def _parse_problem(text: str) -> str | None:
     """Why libcst cannot read the text; None if it can."""
+    if too_deep(text):
+        return "patterns are nested too deeply for libcst"
     try:
         libcst.parse_module(text.removeprefix(BOM))
     except libcst.ParserSyntaxError as error:

@@ -19,7 +19,7 @@ from torchmemlint.flow.texts import Texts
 from torchmemlint.knowledge.contracts import Contracts, contracts
 from torchmemlint.source.decoding import UnreadableFile, decode, read
 from torchmemlint.syntax.source_module import SourceModule
-from torchmemlint.syntax.trees import PARSING, Trees
+from torchmemlint.syntax.trees import Trees
 
 MAX_BYTES = 2_000_000  # of source that is kept in memory from one analysed file to the next
 MAX_FILE = 1_000_000  # bytes; longer files are tables or generated, and are not read for context
@@ -38,11 +38,12 @@ class Files:
     def __init__(self, root: Path) -> None:
         self.finder = Finder(root)
         self.texts = Texts(root)
-        self.trees: Trees = PARSING
+        self.trees = Trees()
 
     def text(self, path: Path) -> str | None:
         """The text of a file; None for one that is too long to be read. Raises OSError and UnreadableFile."""
-        return decode(read(path)).text if path.stat().st_size <= MAX_FILE else None
+        data = read(path, MAX_FILE + 1)
+        return decode(data).text if len(data) <= MAX_FILE else None
 
 
 class Project:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import stat
 import tokenize
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,17 @@ class UnreadableFile(Exception):  # noqa: N818 (it names what the file is)
 
     def __reduce__(self) -> tuple[type[UnreadableFile], tuple[str, Position | None]]:
         return UnreadableFile, (self.message, self.position)
+
+
+class LimitReached(UnreadableFile):
+    """A file that is passed over because it would take more than a limit of that name allows."""
+
+    def __init__(self, limit: str, reason: str, position: Position | None = None) -> None:
+        super().__init__(f"Passed over: {reason} (limit `{limit}`)", position)
+        self.limit, self.reason = limit, reason
+
+    def __reduce__(self) -> tuple[type[LimitReached], tuple[str, str, Position | None]]:  # type: ignore[override]
+        return LimitReached, (self.limit, self.reason, self.position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +105,22 @@ def decode(data: bytes) -> SourceText:
     return SourceText(text, encoding, bom)
 
 
-def read(path: Path) -> bytes:
-    """The bytes of a file; raises `UnreadableFile` with the system's reason."""
+def read(path: Path, most: int | None = None) -> bytes:
+    """The bytes of a regular file, `most` of them at most; raises `UnreadableFile` with the system's reason.
+
+    What has become a pipe or a device since it was listed is not waited for.
+    """
     try:
-        return path.read_bytes()
+        with open(path, "rb", opener=_at_once) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise UnreadableFile("Cannot be read: not a regular file")
+            return file.read() if most is None else file.read(most)
     except OSError as error:
         raise UnreadableFile(f"Cannot be read: {os.strerror(error.errno) if error.errno else error}") from error
+
+
+def _at_once(name: str, flags: int) -> int:
+    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def position_of(text: str, index: int) -> Position:

@@ -17,10 +17,10 @@ from pathlib import Path
 import libcst as cst
 
 from torchmemlint.findings import Position, Span
-from torchmemlint.source.decoding import UnreadableFile
+from torchmemlint.source.decoding import LimitReached, UnreadableFile
+from torchmemlint.syntax import patterns
 from torchmemlint.syntax.trees import PARSING, Tree, Trees
 
-MAX_NESTING = 300  # levels of statements and expressions in each other; people write less than 50
 _MAX_BRACKETS = 200  # as many as Python itself takes
 _DEFINITION = re.compile(r"(?:async\s+def|def|class)\s")
 
@@ -104,8 +104,9 @@ class Piece:
 
     def refuse_if_deeper(self, depth: int) -> None:
         """Raise UnreadableFile where libcst and the interpreter, which are recursive, would go too deep."""
-        if depth > MAX_NESTING:
-            raise UnreadableFile(f"Nested too deeply to be analysed ({depth} levels)", Position(self.first_row, 1))
+        if depth > self.trees.nesting:
+            more = f"it is nested {depth} levels deep, which is more than {self.trees.nesting}"
+            raise LimitReached("nesting", more, Position(self.first_row, 1))
 
     @property
     def module(self) -> cst.Module:
@@ -116,6 +117,9 @@ class Piece:
     def tree(self) -> Tree:
         """The same, with where its nodes stand."""
         if self._tree is None:
+            if not self.context and patterns.too_deep(self.text):
+                more = f"it has patterns nested more than {patterns.MAX_PATTERNS} levels deep"
+                raise LimitReached("nesting", more, Position(self.first_row, 1))
             self._tree = self.trees.concrete(self.text, self.path)
         return self._tree
 
@@ -260,7 +264,7 @@ def _lines(text: str) -> list[str]:
 
 def _split_by_libcst(text: str, path: Path, reason: Exception) -> list[Piece]:
     """For syntax newer than the running Python: one piece, or UnreadableFile when libcst cannot read it either."""
-    if not isinstance(reason, SyntaxError) or _brackets(text) > _MAX_BRACKETS:
+    if not isinstance(reason, SyntaxError) or patterns.brackets(text) > _MAX_BRACKETS or patterns.too_deep(text):
         raise _unreadable(reason) from reason  # libcst's parser would end the process
     try:
         # A whole file takes libcst long, and most texts that Python cannot read are half written, or Python 2.
@@ -284,19 +288,12 @@ def _around(text: str, row: int) -> str:
     return "".join(lines[first - 1 : next(after, len(lines) + 1) - 1])
 
 
-def _brackets(text: str) -> int:
-    """How deep brackets are nested, at most (those in strings and comments count)."""
-    depth = deepest = 0
-    for bracket in re.findall(r"[(\[{]|[)\]}]", text):
-        depth = depth + 1 if bracket in "([{" else max(depth - 1, 0)
-        deepest = max(deepest, depth)
-    return deepest
-
-
 def _unreadable(reason: Exception) -> UnreadableFile:
     if isinstance(reason, SyntaxError):
         row, column = reason.lineno or 1, reason.offset or 1
         return UnreadableFile(f"Syntax error: {reason.msg}", Position(max(row, 1), max(column, 1)))
     if isinstance(reason, RecursionError | MemoryError):
-        return UnreadableFile("Nested too deeply to be parsed")
+        if isinstance(reason, MemoryError) and not reason.args:  # the parser gives one where its stack ends
+            raise reason
+        return LimitReached("nesting", "it is nested too deeply to be parsed")
     return UnreadableFile(f"Cannot be parsed: {reason}")

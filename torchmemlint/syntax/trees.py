@@ -14,6 +14,8 @@ from pathlib import Path
 
 import libcst as cst
 
+from torchmemlint.config.limits import MAX_NESTING
+from torchmemlint.syntax.patterns import too_deep
 from torchmemlint.syntax.positions import CodeRanges, code_ranges
 
 
@@ -46,7 +48,13 @@ def _is_statement(kind: type[cst.CSTNode]) -> bool:
 
 
 class Trees:
-    """Parses each text that it is asked for."""
+    """Parses each text that it is asked for.
+
+    `nesting` is how deep statements and expressions may be in each other for libcst and the analysis to look at them.
+    """
+
+    def __init__(self) -> None:
+        self.nesting = MAX_NESTING
 
     def standard(self, text: str, path: Path) -> ast.Module:
         """The standard parser's tree of a whole file; raises what that parser raises."""
@@ -57,7 +65,9 @@ class Trees:
     def concrete(self, text: str, path: Path) -> Tree:
         """The libcst tree of a piece of the file `path`; empty where libcst cannot read what Python can."""
         try:
-            return Tree(_parse(text))
+            return Tree(_parse(text)) if not too_deep(text) else Tree(cst.Module([]))
+        except MemoryError:
+            raise
         except Exception:  # noqa: BLE001 - Python reads the piece, libcst does not: nothing is said about it
             return Tree(cst.Module([]))
 
@@ -79,6 +89,7 @@ class KeptTrees(Trees):
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._standard: dict[tuple[Path, str], list[ast.Module]] = {}
         self._concrete: dict[tuple[Path, str], list[Tree]] = {}
         self._taken: dict[tuple[Path, str, bool], int] = {}

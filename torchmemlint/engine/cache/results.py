@@ -134,6 +134,7 @@ def _circumstances(profile: Profile) -> str:
         profile.target_torch,
         repr(profile.contracts),
         profile.noqa,
+        profile.limits,
         extensions.stamps(profile.extend),
         _linter(),
     )
