@@ -119,14 +119,19 @@ class Store:
         _mark(self.path.parent)
         self._connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
         self._connection.execute("PRAGMA synchronous = OFF")  # a file that a power cut damages is made anew
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if version != FORMAT:
+        if self._version() != FORMAT:
             with self._writing() as connection:
+                if self._version() == FORMAT:  # another run has made it in the meantime
+                    return
                 for table in ("project", "stamps", "results"):
                     connection.execute(f"DROP TABLE IF EXISTS {table}")
                 for statement in _TABLES.split(";"):
                     connection.execute(statement)
                 connection.execute("INSERT INTO project VALUES (?)", (str(self._root or ""),))
+
+    def _version(self) -> int:
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        return int(version)
 
     def _begin_anew(self) -> None:
         """What is there is no store, or a damaged one."""
