@@ -453,3 +453,54 @@ def test_a_caller_that_cannot_be_read_is_unknown(tmp_path: Path) -> None:
     write(tmp_path, {"pkg/__init__.py": "", "pkg/evaluate.py": VALIDATE, "a.py": CALLERS["from"].format(context=OFF)})
     write(tmp_path, {"broken.py": "def f(:\n    validate(\n"})
     assert codes(tmp_path, "pkg/evaluate.py") == ["TML201"]
+
+
+AGENTS = {
+    "agents/__init__.py": "",
+    "agents/plain.py": """import torch
+import torch.nn.functional as F
+
+class Agent:
+    def loss(self, net, target, states, actions):
+        {context}
+            wanted = self.wanted(target, states)
+        return F.mse_loss(net(states).gather(1, actions), wanted)
+
+    def wanted(self, target, states):
+        return self.values(target, states).unsqueeze(1)
+
+    def values(self, target, states):
+        return target(states).max(1)[0]
+""",
+    "agents/doubled.py": """import torch
+from agents.plain import Agent
+
+class Doubled(Agent):
+    def values(self, target, states):
+        best = torch.nn.Linear(4, 2)(states).detach().argmax(1)
+        return target(states)[:, best]
+""",
+    "agents/weighted.py": """from agents.plain import Agent
+
+class Weighted(Agent):
+    def weighted_loss(self, net, target, states, weights):
+        return (weights * self.wanted(target, states)).mean()
+""",
+}
+
+
+@pytest.mark.parametrize(("context", "found"), [("with torch.no_grad():", False), ("if True:", True)])
+def test_an_override_runs_as_its_own_class_calls_it(context: str, found: bool, tmp_path: Path) -> None:
+    """`Weighted` runs `wanted` with gradients on; no `Doubled` is one."""
+    write(tmp_path, {name: text.replace("{context}", context) for name, text in AGENTS.items()})
+    assert codes(tmp_path, "agents/doubled.py") == ["TML203"] * found
+
+
+def test_a_class_that_derives_from_it_may_run_it_with_gradients(tmp_path: Path) -> None:
+    """A derived class that calls an inherited method with gradients on does so of the override as well."""
+    write(tmp_path, {name: text.replace("{context}", "with torch.no_grad():") for name, text in AGENTS.items()})
+    derived = AGENTS["agents/weighted.py"].replace(
+        "agents.plain import Agent", "agents.doubled import Doubled as Agent"
+    )
+    write(tmp_path, {"agents/weighted.py": derived})
+    assert codes(tmp_path, "agents/doubled.py") == ["TML203"]

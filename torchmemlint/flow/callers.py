@@ -32,12 +32,12 @@ class Callers:
 
     def __init__(self, main: Program) -> None:
         self._main = main
-        self._modes: dict[tuple[Path, str], Mode] = {}
+        self._modes: dict[tuple[Path, str, str], Mode] = {}
         self._found: dict[tuple[Path, str], list[CallSite]] = {}
 
     def mode(self, function: Function) -> Mode:
         """The mode in which all that calls the function runs it: on where anything does, or nothing is known to."""
-        return self._mode(function, 0, frozenset()) or Mode.ON
+        return self._mode(function, 0, frozenset(), function.cls) or Mode.ON
 
     def calls(self, function: Function) -> list[CallSite]:
         """The known calls of a function, in the whole project."""
@@ -56,19 +56,24 @@ class Callers:
         others = (program for program in self._programs(function) or () if program.source.path != own)
         return any(self._is_call(site, function) for program in others for site in _mentions(program, function))
 
-    def _mode(self, function: Function, depth: int, within: frozenset[tuple[Path, str]]) -> Mode | None:
-        """The same; None where the only callers are those asked about (`within`), which so do not decide."""
-        key = (function.program.source.path, function.qualname)
+    def _mode(
+        self, function: Function, depth: int, within: frozenset[tuple[Path, str, str]], owner: ClassInfo | None
+    ) -> Mode | None:
+        """The same; None where the only callers are those asked about (`within`), which so do not decide.
+
+        `owner`: the class whose objects run the function, where it is a method; what they inherit calls it by `self`.
+        """
+        key = (function.program.source.path, function.qualname, owner.name if owner is not None else "")
         if key in within:
             return None
         if key in self._modes:
             return self._modes[key]
         if depth > MAX_DEPTH or not _is_called_by_name(function):
             return Mode.ON
-        sites = self._sites(function)
+        sites = [site for site in self._sites(function) if owner is None or _may_be_of(site, owner)]
         modes: set[Mode | None] = set() if sites else {Mode.ON}
         for site in sites:
-            modes.add(site.mode if site.mode is not None else self._of_caller(site, depth, within | {key}))
+            modes.add(site.mode if site.mode is not None else self._of_caller(site, depth, within | {key}, owner))
             if Mode.ON in modes:
                 break
         modes.discard(None)
@@ -78,8 +83,12 @@ class Callers:
         self._modes[key] = found
         return found
 
-    def _of_caller(self, site: CallSite, depth: int, within: frozenset[tuple[Path, str]]) -> Mode | None:
-        return self._mode(site.function, depth + 1, within) if site.function is not None else Mode.ON
+    def _of_caller(
+        self, site: CallSite, depth: int, within: frozenset[tuple[Path, str, str]], owner: ClassInfo | None
+    ) -> Mode | None:
+        if site.function is None:
+            return Mode.ON
+        return self._mode(site.function, depth + 1, within, owner if _is_by_self(site) else site.function.cls)
 
     def _sites(self, function: Function) -> list[CallSite]:
         """The calls of a function; where only calls of its name are known, these."""
@@ -226,6 +235,22 @@ def _runs(cls: ClassInfo, function: Function) -> bool:
                 return True
             break
     return any(_is_class(ancestor, cls) for ancestor in owner.ancestors())  # the object may be of a derived class
+
+
+def _is_by_self(site: CallSite) -> bool:
+    """`self.step(x)` in a method: the object that runs the method runs the called one, too."""
+    owner = dotted(site.node.value) if isinstance(site.node, ast.Attribute) else ""
+    return owner == "self" and site.function is not None and site.function.cls is not None
+
+
+def _may_be_of(site: CallSite, cls: ClassInfo) -> bool:
+    """May an object of this class, or of one that derives from it, run the method in which it calls its own?"""
+    calling = site.function.cls if site.function is not None else None
+    if calling is None or not _is_by_self(site):
+        return True
+    return any(_is_class(one, calling) for one in cls.ancestors()) or any(
+        _is_class(one, cls) for one in calling.ancestors()
+    )
 
 
 def _is_class(a: ClassInfo, b: ClassInfo) -> bool:
