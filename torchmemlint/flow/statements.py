@@ -347,7 +347,7 @@ def _fold(
     terms = value.summed | {origin} if value.producer in _SUMMING else frozenset()
     value = replace(value, origins=cap(value.origins | {origin}), summed=terms)
     entrance = it.frame.entrance
-    if not it.recording and entrance is None:
+    if (not it.recording and entrance is None) or (augmented and _brings_no_graph(added)):
         return value
     carry = min(found, key=lambda c: it.frame.loops.index(c.loop))
     if value_node is not None:
@@ -378,6 +378,11 @@ def _fold(
         )
     )
     return value
+
+
+def _brings_no_graph(added: Value | None) -> bool:
+    """A number, say: what the sum carries comes from another line."""
+    return isinstance(added, Constant | Known) or (isinstance(added, Tensor) and added.graph < Graph.UNKNOWN)
 
 
 def _adds(node: cst.CSTNode, value: Tensor) -> bool:

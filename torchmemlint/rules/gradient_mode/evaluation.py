@@ -76,6 +76,17 @@ def runs_once(scope: Scope) -> bool:
     return calling == {"__init__"}
 
 
+def only_constructor_calls(facts: FileFacts, scope: Scope) -> bool:
+    """The same of a method that others could call, and nobody in the project does. To be asked last."""
+    function = scope.function
+    if function is None or function.cls is None or facts.callers is None:
+        return False
+    if any(isinstance(mark.node, cst.For | cst.While) for mark in scope.loops):
+        return False
+    calling = [site.function for site in facts.callers.calls(function)]
+    return bool(calling) and all(caller is not None and caller.name == "__init__" for caller in calling)
+
+
 def freezes_itself(call: ModuleCall) -> bool:
     """Does the module's own constructor freeze all that it is made of, or (asked of a part of a module) some of it?"""
     cls = call.module.cls if call.module is not None else None

@@ -12,7 +12,13 @@ from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode import untrained
-from torchmemlint.rules.gradient_mode.evaluation import evaluates, freezes_itself, needs_gradients, runs_once
+from torchmemlint.rules.gradient_mode.evaluation import (
+    evaluates,
+    freezes_itself,
+    needs_gradients,
+    only_constructor_calls,
+    runs_once,
+)
 from torchmemlint.rules.gradient_mode.guarding import wrap
 from torchmemlint.rules.graphs.lifetime import in_forward, in_module
 from torchmemlint.syntax.walking import contains
@@ -91,13 +97,14 @@ class ForwardThenDetach(Rule):
                 continue
             functions.add(call.scope.function)
             evidence = call.evidence if isinstance(call, ModuleCall) else [(call.site, "is called with gradients on")]
+            once = runs_once(call.scope) or only_constructor_calls(facts, call.scope)
             links: list[Link] = [*evidence, *((d.site, f"is detached here (`{d.how}`)") for d in found[:3])]
             yield report(
                 self,
                 facts,
                 call.site,
                 f"every output of `{call.callee}(...)` is detached: its graph is built for nothing",
-                severity=Severity.ADVICE if runs_once(call.scope) else None,
+                severity=Severity.ADVICE if once else None,
                 evidence=links,
                 fix=_fix(facts, call, found),
             )

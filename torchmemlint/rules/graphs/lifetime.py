@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import libcst as cst
+
 from torchmemlint.flow import lightning
 from torchmemlint.flow.facts import Collection, FileFacts, ModuleCall, Scope, Use
 from torchmemlint.flow.modules import HOOK_LABEL
@@ -104,6 +106,25 @@ def only_kept(site: Site, element: Site, backward: Site | None = None) -> bool:
 def known_maker(facts: FileFacts, origins: Iterable[Origin]) -> bool:
     """Is the graph of a forward pass in view (and not, say, of what a hook was given)?"""
     return any(origin in facts.makers or origin in facts.weak_makers for origin in origins)
+
+
+def is_switched(facts: FileFacts, origins: Iterable[Origin]) -> bool:
+    """Does a module that is not in view take an option that turns its gradients on or off?
+
+    `q = critic(batch, compute_grads=True)` beside `critic(batch)`: what the latter returns may have no graph.
+    """
+    wanted = set(origins)
+    called = {call.callee for call in facts.module_calls if call.origin in wanted and _is_out_of_view(call)}
+    return any(call.callee in called and _names_gradients(call.site.node) for call in facts.module_calls)
+
+
+def _is_out_of_view(call: ModuleCall) -> bool:
+    return call.module is not None and call.module.cls is None and not call.module.qualified
+
+
+def _names_gradients(call: cst.CSTNode) -> bool:
+    keywords = [arg.keyword.value for arg in call.args if arg.keyword] if isinstance(call, cst.Call) else []
+    return any("grad" in keyword for keyword in keywords)
 
 
 def trains(facts: FileFacts, scope: Scope) -> bool:

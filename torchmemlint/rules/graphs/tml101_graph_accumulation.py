@@ -19,6 +19,7 @@ from torchmemlint.rules.graphs.lifetime import (
     in_forward,
     in_module,
     is_spent,
+    is_switched,
     known_maker,
     loop_link,
     made_within,
@@ -63,8 +64,9 @@ class GraphAccumulation(Rule):
     Safe: the added tensor is detached. Its value, device and type stay as they were.
 
     ## When it stays silent
-    The sum, or anything computed from it, is differentiated; it is bound inside the same iteration; gradients are off;
-    the value is a number, detached, integer or boolean; or it cannot be told what becomes of the sum.
+    The sum, or anything computed from it, is differentiated; it is bound inside the same iteration; gradients are off,
+    or a module that is not in view takes an option about gradients; the value is a number, detached, integer or
+    boolean; or it cannot be told what becomes of the sum.
 
     ## References
     - [PyTorch FAQ: my model reports out of memory](https://pytorch.org/docs/stable/notes/faq.html)
@@ -101,6 +103,8 @@ class GraphAccumulation(Rule):
         if backward is None and not self._live_leak(facts, fold, use, evaluating is not None):
             return
         if not made_within(facts, origins, fold.loop, fold.scope):
+            return
+        if backward is None and is_switched(facts, origins):
             return
         if backward is None and facts.enters_without_gradients(fold.scope.function):
             return

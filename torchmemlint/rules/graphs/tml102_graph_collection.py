@@ -18,6 +18,7 @@ from torchmemlint.rules.graphs.lifetime import (
     in_module,
     is_kept_by_step,
     is_spent,
+    is_switched,
     known_maker,
     loop_link,
     made_within,
@@ -62,8 +63,8 @@ class GraphCollection(Rule):
 
     ## When it stays silent
     The container is bounded (`deque(maxlen=...)`, elements are popped), fresh in every iteration, its elements are
-    differentiated later, or are returned as differentiable features; gradients are off; or it cannot be told what
-    becomes of the elements.
+    differentiated later, or are returned as differentiable features; gradients are off, or a module that is
+    not in view takes an option about gradients; or it cannot be told what becomes of the elements.
 
     ## References
     - [PyTorch FAQ: my model reports out of memory](https://pytorch.org/docs/stable/notes/faq.html)
@@ -120,6 +121,8 @@ class GraphCollection(Rule):
         if backward is None and not _live_leak(facts, collection, use):
             return None
         if not made_within(facts, origins, collection.loop, collection.scope):
+            return None
+        if backward is None and is_switched(facts, origins):
             return None
         if backward is None and facts.enters_without_gradients(collection.scope.function):
             return None
