@@ -22,7 +22,7 @@ def faces(run: RunResult) -> Iterator[tuple[str, str]]:
             parts.append(f"{face.steps} steps")
         if face.end in (End.FAILED, End.KILLED):
             parts.append(f"{face.end.value}: {face.error}")
-        yield face.place, ", ".join(parts)
+        yield face.place or "main", ", ".join(parts)
 
 
 def whose(run: RunResult) -> str:

@@ -3,6 +3,7 @@
 It is run by its path, so that neither the working directory nor this folder decides what `import` finds.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ if __name__ == "__main__":
         import torchmemlint.runtime  # noqa: F401
     except ImportError:  # of a checkout that is not installed
         sys.path.append(str(_package))
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(_package))))
     from torchmemlint.runtime.script import main
 
     sys.exit(main(sys.argv[1]))

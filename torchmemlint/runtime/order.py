@@ -90,8 +90,16 @@ class Order:
 
     def of_rank(self, rank: int, port: int) -> Order:
         """The order for one of several processes, with a folder in this one's."""
-        told = environment_of(rank, self.program.processes, port)
-        return replace(self, folder=str(Path(self.folder, f"rank-{rank}")), rank=rank, environment=told)
+        return replace(self.of_process(rank), environment=environment_of(rank, self.program.processes, port))
+
+    def of_process(self, number: int) -> Order:
+        """The order for one of the processes that the program begins itself."""
+        return replace(self, folder=str(Path(self.folder, f"rank-{number}")), rank=number)
+
+    @property
+    def file(self) -> Path:
+        """Where it stands itself."""
+        return Path(self.folder, "order.json")
 
     @property
     def result_file(self) -> Path:

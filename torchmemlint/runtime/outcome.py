@@ -81,6 +81,7 @@ class _Outcome:
             left_out=dict(self.run.aside.counts),
             analysis=self.run.analysis.result() if self.run.analysis is not None else {},
             demands=self.run.observer.demands(self.run.aside.made) if self.run.observer is not None else NO_DEMANDS,
+            rank=self.run.order.rank,
             ended=time.time(),
             **self._measured(),
         )

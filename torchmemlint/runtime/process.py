@@ -14,6 +14,7 @@ from typing import IO
 
 from torchmemlint.runtime.order import Order
 from torchmemlint.runtime.results import End, RunResult
+from torchmemlint.runtime.several import with_processes
 
 GRACE = 20.0
 """Seconds beyond its own limit that a child has to write its result; and, after that, to end."""
@@ -49,11 +50,10 @@ class Child:
         self._seen = 0.0  # when it was seen to have ended by itself, in seconds since 1970
         self._written: float | None = None  # when its result was seen
         self._deadline = time.monotonic() + order.seconds + GRACE
-        file = self._folder / "order.json"
-        order.write(file)
+        order.write(order.file)
         with (self._folder / "stdout").open("wb") as out, (self._folder / "stderr").open("wb") as err:
             self._process = subprocess.Popen(
-                [sys.executable, str(Path(__file__).with_name("child.py")), str(file)],
+                [sys.executable, str(Path(__file__).with_name("child.py")), str(order.file)],
                 cwd=order.program.elsewhere or order.program.directory,
                 env=environment(order, beside_others=beside_others),
                 stdin=subprocess.DEVNULL,
@@ -74,11 +74,12 @@ class Child:
 
     def new_steps(self) -> int | None:
         """How many steps it has made, where that has changed."""
-        with contextlib.suppress(OSError, ValueError):
-            steps = int(self._order.progress_file.read_text(encoding="utf-8"))
-            if steps != self.told:
-                self.told = steps
-                return steps
+        for file in (self._order.progress_file, *self._folder.glob("rank-*/progress")):
+            with contextlib.suppress(OSError, ValueError):
+                steps = int(file.read_text(encoding="utf-8"))
+                if steps > self.told:
+                    self.told = steps
+                    return steps
         return None
 
     def is_over(self) -> bool:
@@ -106,10 +107,15 @@ class Child:
         """The same, and wait for it, and remove what it leaves behind."""
         self.kill()
         self._process.wait()
-        _tidy(self._order.made_file)
+        for file in (self._order.made_file, *self._folder.glob("rank-*/made")):
+            _tidy(file)
 
     def result(self) -> RunResult:
         """What it did, when it has ended."""
+        began = [RunResult.read(file) for file in sorted(self._folder.glob("rank-*/result.json"), key=_number)]
+        return with_processes(self._own_result(), began)
+
+    def _own_result(self) -> RunResult:
         order, errors = self._order, self._folder / "stderr"
         if order.result_file.exists():
             result = RunResult.read(order.result_file)
@@ -124,6 +130,10 @@ class Child:
         return RunResult(
             End.KILLED, error, tail, code, order.backend, tracked=order.tracked, seed=order.seed, ended=self._seen
         )
+
+
+def _number(file: Path) -> int:
+    return int(file.parent.name.removeprefix("rank-"))
 
 
 def _tidy(made: Path) -> None:

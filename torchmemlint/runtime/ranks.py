@@ -1,17 +1,15 @@
-"""Several processes of one program: begun together, ended together, and told as one. Knows nothing of torch."""
+"""The processes of a program for torchrun: begun together, and ended together. Knows nothing of torch."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from torchmemlint.runtime.demands import Demands
 from torchmemlint.runtime.order import Order
 from torchmemlint.runtime.process import Child
 from torchmemlint.runtime.results import End, RunResult
+from torchmemlint.runtime.several import together
 from torchmemlint.runtime.torchrun import free_port
 
 _ALONE = 5.0
@@ -85,41 +83,3 @@ class Ranks:
         """What they did, when they have ended."""
         found = [replace(child.result(), rank=rank) for rank, child in enumerate(self._children)]
         return together(found)
-
-
-def together(ranks: Sequence[RunResult]) -> RunResult:
-    """Several processes as one run: the figures of the one with the highest peak, and the end of the first bad one.
-
-    What the others say that went down with that one is only its consequence. `ranks` are sorted by rank.
-    """
-    most = max(ranks, key=lambda one: (one.device not in ("", "cpu"), one.peak))
-    bad = [one for one in ranks if one.end is not End.FINISHED]
-    first = min(bad, key=lambda one: one.ended or float("inf")) if bad else most
-    error = first.error if first.error is None else f"rank {first.rank}: {first.error}"
-    return replace(
-        most,
-        end=first.end,
-        error=error,
-        traceback=first.traceback,
-        exit_code=first.exit_code,
-        seconds=max(one.seconds for one in ranks),
-        steps=min(one.steps for one in ranks),
-        cut_passes=max(one.cut_passes for one in ranks),
-        reached=_sum(one.reached for one in ranks),
-        left_out=_sum(one.left_out for one in ranks),
-        files=tuple(dict.fromkeys(file for one in ranks for file in one.files)),
-        demands=_demands([one.demands for one in ranks]),
-        ranks=tuple(ranks),
-    )
-
-
-def _sum(counts: Iterable[object]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for one in counts:
-        total.update(one)  # type: ignore[call-overload]
-    return dict(total)
-
-
-def _demands(each: Sequence[Demands]) -> Demands:
-    writes = dict.fromkeys(path for one in each for path in one.writes)
-    return Demands(sum(one.cores for one in each), sum(one.memory for one in each), tuple(writes))

@@ -165,7 +165,7 @@ class RunResult:
     @property
     def place(self) -> str:
         """Which of several processes or devices this is, in words; empty where there is but one."""
-        words = [] if self.rank is None else [f"rank {self.rank}"]
+        words = [f"rank {self.rank}"] if self.rank is not None else []
         return ", ".join([*words, *([self.device] if self.devices else [])])
 
     @property

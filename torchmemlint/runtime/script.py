@@ -34,11 +34,12 @@ from torchmemlint.runtime.guard import Guard
 from torchmemlint.runtime.host import heap_bytes
 from torchmemlint.runtime.instrument import Instrumented
 from torchmemlint.runtime.ledger import Ledger
-from torchmemlint.runtime.loops import Entry, LoopWatch, StopRun
+from torchmemlint.runtime.loops import Entry, LoopWatch
 from torchmemlint.runtime.memory import MemoryUse
 from torchmemlint.runtime.order import PLAIN, Order, Program, ProjectFiles
 from torchmemlint.runtime.outcome import outcome
 from torchmemlint.runtime.results import RunResult
+from torchmemlint.runtime.spawned import Following
 from torchmemlint.runtime.steps import Steps
 from torchmemlint.runtime.values import Values
 
@@ -85,6 +86,7 @@ class Run:
         self._backwards = 0
         self._told = 0.0
         self._own_time = 0.0  # seconds spent in these observers, taken out of the time per step
+        self._entered = contextlib.ExitStack()
         self._observe()
 
     @property
@@ -156,12 +158,31 @@ class Run:
 
     def run(self) -> RunResult:
         """Run the program, and tell what it did."""
+        self.begin()
+        try:
+            self._program()
+        except BaseException as error:  # noqa: BLE001 (whatever the program raises is part of the result)
+            self.note(error)
+        self.end()
+        return outcome(self)
+
+    def note(self, error: BaseException) -> None:
+        """Keep what ended the program."""
+        self.error = error
+        if isinstance(error, SystemExit):
+            self.exit_code = _exit_code(error)
+            self.error = error if self.exit_code else None
+
+    def begin(self) -> None:
+        """Measure from now on what this thread does."""
         self.loops.when_swallowed = self._leave_at_once
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.aside.standing_in())
             stack.enter_context(Frameworks(self.aside))
             stack.enter_context(self.instrumented)
             stack.enter_context(gloo_for_nccl())
+            if self.order.rank is None:
+                stack.enter_context(Following(self))
             left = self.order.seconds - (time.monotonic() - _STARTED)
             stack.enter_context(_time_limit(self.loops, left))
             if self.backend is not None and self.watch is not None:
@@ -174,19 +195,18 @@ class Run:
                 self.observer.start()
             guard = Guard(self.order.leave_file, left, self._stop, self._leave_at_once)
             guard.start()
-            try:
-                self._program()
-            except StopRun as stop:
-                self.error = stop
-            except SystemExit as leaving:
-                self.exit_code = _exit_code(leaving)
-                self.error = leaving if self.exit_code else None
-            except BaseException as error:  # noqa: BLE001 (whatever the program raises is part of the result)
-                self.error = error
-            guard.over()
-            self.loops.paused = True
-            self._end_measurement()
-        return outcome(self)
+            stack.callback(guard.over)
+            self._entered = stack.pop_all()
+
+    def end(self) -> None:
+        """No longer."""
+        self.loops.paused = True
+        self._end_measurement()
+        self.forsake()
+
+    def forsake(self) -> None:
+        """Put everything back, with nothing measured any more: also where a fork has brought a copy of this run."""
+        self._entered.close()
 
     def _stop(self, why: str) -> None:
         """End the program at its next step, or sooner."""
@@ -284,7 +304,8 @@ def _exit_code(leaving: SystemExit) -> int:
     return 0 if code is None else code if isinstance(code, int) else 1
 
 
-def _seed(seed: int) -> None:
+def seed_all(seed: int) -> None:
+    """Set the seeds of random, torch and, where it is installed, numpy."""
     random.seed(seed)
     torch.manual_seed(seed)
     numpy = sys.modules.get("numpy")  # torch imports it where it is installed
@@ -304,7 +325,7 @@ def main(path: str) -> int:
     order = Order.read(Path(path))
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():  # a group of our own, as `launch` makes it
         threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    _seed(order.seed)
+    seed_all(order.seed)
     try:
         run = Run(order)
     except (RuntimeError, ValueError) as problem:  # no such backend here
