@@ -18,8 +18,9 @@ torch = pytest.importorskip("torch")
 
 from torchmemlint.runtime.aside import Aside  # noqa: E402
 from torchmemlint.runtime.frameworks import Frameworks  # noqa: E402
-from torchmemlint.runtime.launch import _tidy, launch, order_for, workspace  # noqa: E402
+from torchmemlint.runtime.launch import launch, order_for, workspace  # noqa: E402
 from torchmemlint.runtime.order import Program  # noqa: E402
+from torchmemlint.runtime.process import _tidy  # noqa: E402
 from torchmemlint.runtime.results import End, RunResult  # noqa: E402
 from torchmemlint.runtime.trace import ANALYSIS  # noqa: E402
 from torchmemlint.runtime.trace_report import leak_from_json  # noqa: E402
