@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import libcst as cst
 
 from torchmemlint.flow.arguments import Arguments
@@ -21,6 +23,7 @@ from torchmemlint.flow.values import (
     Value,
 )
 from torchmemlint.knowledge.contracts import Contracts
+from torchmemlint.syntax.outline import dotted
 from torchmemlint.syntax.text import text_of
 
 
@@ -138,6 +141,8 @@ def mode_of_class(it: Interpreter, cls: ClassInfo) -> Mode | None:
 
 def mode_of_function(it: Interpreter, function: Function, mode: Mode) -> Mode:
     """The mode that a function's body starts in when it is called in `mode`: its decorators decide."""
+    left = _left_by_constructor(it.contracts, function)
+    mode = mode if left is None else left
     for decorator in function.node.decorators:
         name = decorator_name(decorator)
         qualified = function.program.qualify(name)
@@ -155,6 +160,21 @@ def mode_of_function(it: Interpreter, function: Function, mode: Mode) -> Mode:
         elif not (isinstance(value, FunctionValue) or _is_neutral_decorator(it, function.program, name)):
             mode = Mode.UNKNOWN
     return mode
+
+
+def _left_by_constructor(contracts: Contracts, function: Function) -> Mode | None:
+    """Where a constructor turns gradients off for good (`torch.set_grad_enabled(False)`), the mode of its methods."""
+    constructor = function.cls.method("__init__") if function.cls is not None else None
+    if constructor is None or function is constructor or "set_grad_enabled" not in constructor.outline.calls:
+        return None
+    body = constructor.syntax.body if constructor.syntax is not None else ()
+    for node in constructor.outline.nodes:
+        match node:
+            case ast.Expr(value=ast.Call(func=func, args=[ast.Constant(value=False)])) if (
+                constructor.program.qualify(dotted(func)) in contracts.setters
+            ):
+                return Mode.OFF if node in body else Mode.UNKNOWN
+    return None
 
 
 def _decorator_flag(decorator: cst.Decorator) -> Mode:

@@ -6,12 +6,23 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchmemlint.flow import calls, configurations, containers, held, layers, overwriting, tensors, trainers, training
+from torchmemlint.flow import (
+    calls,
+    configurations,
+    containers,
+    freezing,
+    held,
+    layers,
+    overwriting,
+    tensors,
+    trainers,
+    training,
+)
 from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import GuardedCall, Hook, LiveInput, ModuleCall, Use, WeakCall
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import PIPELINE, Interpreter
-from torchmemlint.flow.program import ClassInfo
+from torchmemlint.flow.program import ClassInfo, Function
 from torchmemlint.flow.values import (
     NUMBER,
     Carry,
@@ -80,7 +91,7 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
         if inner and all(_frozen(it, m) for m in inner):
             it.state.heap[(oid, "frozen")] = Flag(True, made)  # a wrapper of frozen modules
     init = cls.method("__init__")
-    if isinstance(value, ModuleValue) and init is not None and not it.wants(init) and cls.freezes_itself():
+    if isinstance(value, ModuleValue) and init is not None and not _walked(it, init) and freezing.freezes_itself(cls):
         it.state.heap[(oid, "frozen")] = Flag(True, made)
     if init is not None and init in it.constructors and isinstance(value, ModuleValue):
         calls.announce(it, node, FunctionValue(init, value), arguments)
@@ -92,6 +103,11 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
         for given in arguments.values:
             it.use(given, Use.PASSED)
     return value
+
+
+def _walked(it: Interpreter, constructor: Function) -> bool:
+    """Is a constructor followed for each object, so that what it does to the object is known?"""
+    return it.wants(constructor) and constructor not in it.constructors
 
 
 def _class_decorators(cls: ClassInfo) -> list[str]:
@@ -209,6 +225,8 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
     if forward is not None and it.wants(forward):
         result = calls.walk_or_skip(it, node, FunctionValue(forward, module), arguments)
         result = _with_call(it, result, origin, made, trains, module, arguments, node)
+        if _frozen(it, module):
+            result = freezing.result(it, result, inputs)
     else:
         if arguments.items and not method:
             _overwrites(it, node, module, arguments)
@@ -432,6 +450,8 @@ def project_result(
         return result
     if it.state.mode is Mode.OFF:
         return result
+    if isinstance(callee.bound, ModuleValue) and _frozen(it, callee.bound):
+        result = freezing.result(it, result, calls.argument_graph(arguments.values, it))
     if isinstance(result, Unknown) and result.origins:
         origin = it.origin(node)
         runs = ran_forward or not it.weak_origins.isdisjoint(result.origins)

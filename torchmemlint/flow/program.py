@@ -159,16 +159,6 @@ class ClassInfo:
                 return cls.methods[name]
         return None
 
-    def freezes_itself(self) -> bool:
-        """Does its constructor freeze all its parameters, perhaps unless an argument says otherwise?"""
-        constructor = self.method("__init__")
-        outline = constructor.outline if constructor is not None else None
-        return (
-            outline is not None
-            and "self.parameters" in outline.called
-            and not outline.names.isdisjoint(("requires_grad_", "requires_grad"))
-        )
-
     def fills_with_lists(self, attribute: str) -> bool:
         """Is all that its methods put into `self.attribute[...]` an empty list?"""
         values = [

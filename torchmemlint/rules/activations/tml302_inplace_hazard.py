@@ -35,8 +35,9 @@ class InplaceHazard(Rule):
       was given to (convolution, linear, norms, ...);
     - is a parameter that requires gradients, or an expanded view, which torch refuses to overwrite.
 
-    What torch refuses is an error. The others are errors in the methods of a module and where the function runs a
-    backward itself; elsewhere, and in tests, they are warnings, since it may be that nothing is ever differentiated.
+    What torch refuses is an error, and so is what backward will refuse in the methods of a module and where the
+    function runs a backward itself; elsewhere, and in tests, it is a warning, since it may be that nothing is ever
+    differentiated. A value that is read after it was overwritten is a warning: nothing fails.
 
     ## Why it costs memory
     The result is silently wrong in the first case, and backward (or the operation itself) raises in the others. Either
@@ -154,8 +155,10 @@ class InplaceHazard(Rule):
 
 
 def _severity(facts: FileFacts, hazard: Hazard) -> Severity:
-    """An error where torch refuses it, or where a backward is to be expected."""
+    """An error where torch refuses it, or where a backward that refuses it is to be expected."""
     if is_test(facts):
+        return Severity.WARNING
+    if hazard.kind == "read":
         return Severity.WARNING
     function = hazard.scope.function
     trains = "backward" in facts.effects.get(function, ())

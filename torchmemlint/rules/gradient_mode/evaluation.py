@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from torchmemlint.flow import inner_gradients
+from torchmemlint.flow import freezing, inner_gradients
 from torchmemlint.flow.facts import FileFacts, ModuleCall, Scope
 from torchmemlint.rules.graphs.lifetime import in_module
 from torchmemlint.syntax.outline import dotted_text
@@ -91,9 +91,10 @@ def freezes_itself(call: ModuleCall) -> bool:
     """Does the module's own constructor freeze all that it is made of, or (asked of a part of a module) some of it?"""
     cls = call.module.cls if call.module is not None else None
     constructor = cls.method("__init__") if cls is not None else None
-    if constructor is None or constructor.outline.names.isdisjoint(("requires_grad_", "requires_grad")):
+    if cls is None or constructor is None:
         return False
-    return in_module(call.scope) or "self.parameters" in constructor.outline.called
+    some = not constructor.outline.names.isdisjoint(("requires_grad_", "requires_grad"))
+    return (some and in_module(call.scope)) or freezing.freezes_itself(cls)
 
 
 _TRAINED = frozenset("load load_state_dict from_pretrained load_from_checkpoint restore backward".split())

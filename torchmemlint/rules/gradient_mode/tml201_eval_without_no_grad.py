@@ -124,6 +124,8 @@ class EvalWithoutNoGrad(Rule):
                 return None
             if not use & (Use.READ | Use.DETACHED | Use.PASSED):
                 return None
+            if use & Use.PASSED and _is_part(call):
+                return None
         elif not self._only_read(facts, call, use, effects):
             return None
         return self._finding(facts, call, use, effects)
@@ -133,9 +135,8 @@ class EvalWithoutNoGrad(Rule):
         if effects & (_GRADIENT_EFFECTS | {"freezes"}):
             return False
         function = call.scope.function
-        cls = function.cls if function is not None else None
-        if cls is not None and cls.is_module and (call.module is None or call.module.oid != cls.oid):
-            return False  # part of a forward pass: whoever runs the whole decides
+        if _is_part(call):
+            return False
         if innermost_loop(call.scope) is None and call.scope.function is None:
             return False  # a demonstration at the end of a file
         if use & (Use.RETURNED | Use.STORED | Use.PASSED) or call.origin in facts.given_back:
@@ -170,19 +171,31 @@ def _severity(call: ModuleCall, kept: Link | None) -> Severity:
     return Severity.ERROR if kept is not None else Severity.WARNING
 
 
+def _is_part(call: ModuleCall) -> bool:
+    """Does a module run a part of itself? It is part of a forward pass then: whoever runs the whole decides."""
+    function = call.scope.function
+    cls = function.cls if function is not None else None
+    return cls is not None and cls.is_module and (call.module is None or call.module.oid != cls.oid)
+
+
 def _is_warm_up(call: ModuleCall) -> bool:
-    """A pass outside of any loop whose output nobody takes: its graph is gone with it, at once."""
-    statement = call.statement.node
-    dropped = isinstance(statement, cst.Expr) and statement.value is call.site.node
-    return dropped and innermost_loop(call.scope) is None
+    """A pass outside of any loop whose output nobody takes (`_ = model(x)`): one graph, and soon gone."""
+    return _is_dropped(call) and innermost_loop(call.scope) is None
+
+
+def _is_dropped(call: ModuleCall) -> bool:
+    match call.statement.node:
+        case cst.Expr(value=value):
+            return value is call.site.node
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value="_"))], value=value):
+            return value is call.site.node
+    return False
 
 
 def _only_for_its_hooks(facts: FileFacts, call: ModuleCall) -> bool:
     """A pass whose output is dropped, in a function that registers hooks: what they keep may be differentiated."""
-    statement = call.statement.node
-    dropped = isinstance(statement, cst.Expr) and statement.value is call.site.node
     function = call.scope.function
-    if not dropped or function is None or "register_forward_hook" not in function.outline.calls:
+    if not _is_dropped(call) or function is None or "register_forward_hook" not in function.outline.calls:
         return False
     returned = [node for node in inside(function.node) if isinstance(node, cst.Return) and node.value is not None]
     return any(_NUMBERS.isdisjoint(_names(node)) for node in returned)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
-
-import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Severity
 from torchmemlint.flow.facts import Collection, FileFacts, Hook, Use
@@ -14,9 +13,9 @@ from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, detach_fix, history, is_test, report
 from torchmemlint.rules.graphs.lifetime import LEAVES_VIEW, in_lambda_hook
 from torchmemlint.rules.graphs.tml102_graph_collection import is_bounded
+from torchmemlint.syntax.outline import dotted
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
-from torchmemlint.syntax.walking import inside
 
 
 class HookKeepsGraph(Rule):
@@ -50,9 +49,10 @@ class HookKeepsGraph(Rule):
     output may be a tuple.
 
     ## When it stays silent
-    The captured features are differentiated (style and perceptual losses, attribution), handed to code out of view, or
-    gradients are off while the hooked module runs; it is not in view what runs it: the file has no backward, and the
-    function that registers the hook runs no module; tests.
+    The captured features are differentiated (style and perceptual losses, attribution), or handed on to code that may
+    do so (a backbone whose hooks collect what its head works on), or gradients are off while the hooked module runs;
+    it is not in view what runs it: the file has no backward, and the function that registers the hook runs no module;
+    tests.
 
     ## References
     - [torch.nn.Module.register_forward_hook](https://pytorch.org/docs/stable/generated/torch.nn.Module.html)
@@ -76,7 +76,7 @@ class HookKeepsGraph(Rule):
                 )
         for collection in facts.collections:
             hook = hooks.get(collection.scope.function) if collection.scope.function else None
-            if hook is not None and not (_made_inside(hook, collection) or _is_returned(hook, collection)):
+            if hook is not None and not (_made_inside(hook, collection) or _is_handed_on(facts, hook, collection)):
                 yield from self._stored(
                     facts,
                     hook,
@@ -150,17 +150,42 @@ def _made_inside(hook: Hook, collection: Collection) -> bool:
 _GROWING = ("append", "extend", "add", "+=")
 
 
-def _is_returned(hook: Hook, collection: Collection) -> bool:
-    """Does the function that registers the hook return what one pass fills? Its callers may differentiate it."""
+def _is_handed_on(facts: FileFacts, hook: Hook, collection: Collection) -> bool:
+    """Does what one pass fills go to others, who may differentiate it?
+
+    The function that registers the hook returns it; or a function of the file does so with a container of the module,
+    puts it on an object, or gives it to a call: features that the rest of the model works on.
+    """
     function, root = hook.scope.function, collection.container.partition(".")[0].partition("[")[0]
-    if function is None or collection.how in _GROWING:
+    if collection.how in _GROWING:
         return False
-    returned = [node.value for node in inside(function.node) if isinstance(node, cst.Return)]
-    for value in returned:
-        parts = [element.value for element in value.elements] if isinstance(value, cst.Tuple) else [value]
-        if any(isinstance(part, cst.Name) and part.value == root for part in parts):
-            return True
+    made = collection.made
+    if made is not None and made.piece.kind not in ("def", "class"):
+        return any(_hands_on(node, root) for outline in facts.program.outlines() for node in outline.nodes)
+    return function is not None and any(
+        isinstance(node, ast.Return) and _hands_on(node, root) for node in function.outline.nodes
+    )
+
+
+def _hands_on(node: ast.AST, name: str) -> bool:
+    """Is the container itself (not one of its entries) returned, put on an object, or an argument?"""
+    match node:
+        case ast.Return(value=ast.expr() as value):
+            return _is(value, name)
+        case ast.Assign(targets=[ast.Attribute()], value=value):
+            return _is(value, name)
+        case ast.Call(args=args, keywords=keywords):
+            given = [*args, *(keyword.value for keyword in keywords)]
+            return any(_is(value, name) for value in given) and dotted(node.func) not in _LOOKING
     return False
+
+
+def _is(value: ast.expr, name: str) -> bool:
+    parts = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
+    return any(isinstance(part, ast.Name) and part.id == name for part in parts)
+
+
+_LOOKING = frozenset("dict enumerate len list print reversed sorted tuple type zip".split())
 
 
 def _registration(hook: Hook | None) -> list[Link]:
