@@ -119,3 +119,18 @@ def test_bytes_are_the_allocators_own(reports: ctypes.CDLL, program: Program) ->
     assert kept is not None
     assert memory.live == live
     assert abs(memory.peak - peak) <= (NUMBERS if program in EXACT else peak * INSIDE_AN_OPERATION)
+
+
+def test_a_storage_that_is_resized_below_every_operation() -> None:
+    """As FSDP frees what it gathered: the tensor stays, its bytes go, and come back."""
+    with track_memory("cpu") as memory:
+        tensor = torch.ones(1024)
+        storage = tensor.untyped_storage()
+        storage.resize_(0)
+        assert memory.live == 0
+        tensor._typed_storage()._resize_(2048)
+        assert memory.live == 2048 * 4
+        del tensor, storage
+        assert memory.live == 0
+    assert memory.peak == 2048 * 4
+    assert torch.UntypedStorage.resize_ is torch._C.StorageBase.resize_

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from torchmemlint.cli.torchrun import launched  # noqa: E402
 from torchmemlint.runtime import ranks  # noqa: E402
 from torchmemlint.runtime.groups import gloo_for_nccl  # noqa: E402
 from torchmemlint.runtime.launch import _begun, launch, order_for, workspace  # noqa: E402
+from torchmemlint.runtime.memory import track_memory  # noqa: E402
 from torchmemlint.runtime.order import Order, Program  # noqa: E402
 from torchmemlint.runtime.process import WITH_OTHERS, environment  # noqa: E402
 from torchmemlint.runtime.ranks import Ranks  # noqa: E402
@@ -254,3 +256,38 @@ def test_the_first_that_ends_badly_is_the_reason() -> None:
     assert (whole.peak, whole.rank, whole.steps, whole.reached) == (5, 0, 4, {"a": 3, "b": 1})
     late = RunResult(End.KILLED, WITH_OTHERS, rank=1, ended=0.0)
     assert together([fine, late, first]).error == "rank 2: ValueError: x"
+
+
+def test_a_model_in_shards_is_on_the_simulated_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is gathered for a layer goes when the layer has run; the numbers are those of the model as it was."""
+    shards = pytest.importorskip("torch.distributed.fsdp")
+    if not hasattr(shards, "fully_shard"):
+        pytest.skip("this torch shards in the older way only")
+    for name, value in environment_of(0, 1, free_port()).items():
+        monkeypatch.setenv(name, value)
+
+    def train(prepare: Callable[[torch.nn.Module], object]) -> tuple[list[float], int]:
+        torch.manual_seed(0)
+        with gloo_for_nccl(), track_memory("simulated") as memory:
+            torch.distributed.init_process_group("nccl")
+            model = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(4))).cuda()
+            prepare(model)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            losses = []
+            for _ in range(3):
+                loss = model(torch.ones(2, 64, device="cuda")).square().mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+            assert next(model.parameters()).device.type == "cuda"
+            return losses, memory.live
+
+    def in_shards(model: torch.nn.Module) -> None:
+        for layer in [*model, model]:
+            shards.fully_shard(layer, reshard_after_forward=True)
+
+    whole, held = train(lambda model: None)
+    losses, held_in_shards = train(in_shards)
+    assert losses == whole
+    assert held_in_shards < 1.3 * held  # and no second copy of it

@@ -46,6 +46,7 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
         stack = self._stack
         stack.enter_context(self._steps)
         stack.enter_context(self._hooked.watching())
+        stack.enter_context(_resizing(self._tracker))
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -111,6 +112,24 @@ class Watch(contextlib.AbstractContextManager["Watch"]):
     def _claim_batch(self, batch: Any) -> None:
         for tensor in tensors_in(batch):
             self._tracker.claim(tensor, Kind.INPUT)
+
+
+@contextlib.contextmanager
+def _resizing(tracker: StorageTracker) -> Iterator[None]:
+    """Tell of storages that are resized below every operation, as sharded training does to free what it gathered."""
+    storage: Any = torch.UntypedStorage
+    original = storage.resize_
+
+    def resize_(one: Any, size: int) -> Any:
+        result = original(one, size)
+        tracker.resized(one)
+        return result
+
+    storage.resize_ = resize_
+    try:
+        yield
+    finally:
+        storage.resize_ = original
 
 
 class HookedNodes:

@@ -43,6 +43,12 @@ def parts_of(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return ()
 
 
+def local_of(tensor: torch.Tensor) -> torch.Tensor:
+    """A distributed tensor's part that is here; any other tensor itself."""
+    local = getattr(tensor, "_local_tensor", None)
+    return local if isinstance(local, torch.Tensor) else tensor
+
+
 def storage_key(storage: torch.UntypedStorage) -> int:
     """A number that tells living storages apart: the address of the storage's implementation."""
     key: int = storage._cdata

@@ -163,6 +163,10 @@ class Ledger:
             self._kind[index] = kind
         return news
 
+    def claimed(self, index: int) -> Kind:
+        """What a storage was noted to be for."""
+        return Kind(self._kind[index])
+
     def device(self, index: int) -> str:
         """The device of a record."""
         return str(self._devices.values[self._device[index]])

@@ -131,6 +131,19 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         site, loading = self.sites.current(2)
         self._begin(storage, key, device, "place", lambda: (site, False, loading), given=False)
 
+    def resized(self, storage: torch.UntypedStorage) -> None:
+        """Note that a storage, if it was seen before, has other bytes now."""
+        key = internals.storage_key(storage)
+        index = self._index_of.get(key)
+        if index is None or storage.nbytes() == self.ledger.nbytes(index):
+            return
+        device, kind = self.ledger.device(index), self.ledger.claimed(index)
+        self._end(key)
+        site, loading = self.sites.current(3)
+        self.ledger.claim(
+            self._begin(storage, key, device, "resize", lambda: (site, False, loading), given=False), kind
+        )
+
     def claim(self, tensor: torch.Tensor, kind: Kind) -> None:
         """Note what a tensor's storage is for."""
         index = self.index_of(tensor)

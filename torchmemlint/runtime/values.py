@@ -34,7 +34,7 @@ class Values:
     def see_losses(self, roots: Any) -> None:
         """Backward begins at these."""
         with internals.unwatched():
-            for root in tensors_in(roots):
+            for root in map(internals.local_of, tensors_in(roots)):
                 if root.numel() == 1 and not internals.is_fake(root):
                     self.losses.append(float(root.detach().item()))
 
@@ -45,7 +45,7 @@ class Values:
             number = self._numbers[optimizer] = next(self._count)
         with internals.unwatched(), torch.no_grad():
             for place, group in enumerate(optimizer.param_groups):
-                for index, parameter in enumerate(group["params"]):
+                for index, parameter in enumerate(map(internals.local_of, group["params"])):
                     if not internals.is_fake(parameter):
                         self._copy(f"{number}.{place}.{index}", parameter)
 

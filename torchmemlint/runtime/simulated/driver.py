@@ -221,6 +221,8 @@ def _replace_accelerator(
     accelerator = getattr(torch, "accelerator", None)
     if accelerator is None:
         return
+    # Asked by what chooses a device by itself, such as `fully_shard` without a mesh.
+    replacements.replace_present(torch._C, {"_get_accelerator": lambda check=None: torch.device("cuda")})
     cuda: Any = torch.cuda
     choosing = _choosing(placement)
 
