@@ -22,7 +22,12 @@ _NO_SEQUENCE = 1 << 63
 
 
 def storage_of(tensor: torch.Tensor) -> torch.UntypedStorage | None:
-    """The storage that holds a tensor's values; None for tensors without one (sparse, functorch wrappers)."""
+    """The storage that holds a tensor's values; None for tensors without one (sparse, functorch wrappers).
+
+    That of a distributed tensor is its local part's.
+    """
+    if type(tensor) is not torch.Tensor and type(tensor) is not torch.nn.Parameter:
+        tensor = local_of(tensor)
     try:
         return tensor.untyped_storage()
     except (NotImplementedError, RuntimeError):

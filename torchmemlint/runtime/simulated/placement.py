@@ -40,9 +40,6 @@ class Placement:
         found = self.tracker.device_of(tensor)
         if found is not None:
             return found
-        local = internals.local_of(tensor)
-        if local is not tensor:
-            return self.where(local)
         if internals.storage_of(tensor) is None:  # a sparse tensor is where its values are
             return next(
                 (found for part in internals.parts_of(tensor) if (found := self.where(part)) in self.gpus), HOST
