@@ -126,6 +126,8 @@ def _assign_name(
 ) -> None:
     if it.frame.handler is not None:
         failures.named(it, name, node, value)
+    if isinstance(value, Constant) and it.marked_storages:
+        overwriting.renewed(it, it.state.vars.get(name, value))  # a sum that begins anew
     if isinstance(value, Unknown):
         shown = it.with_behaviour(value, name, it.site(target))
         checkpoints.run(it, value, shown)

@@ -57,12 +57,16 @@ def made_within(facts: FileFacts, origins: Iterable[Origin], loop: LoopMark, sco
     around = loop.site.span
     given = any(origin in facts.live_parameters for origin in origins)
     inside = facts.given_inside.get(scope.function, set()) if scope.function is not None else set()
+    handed = facts.handed_in.get(scope.function, set()) if scope.function is not None else set()
+    data = any(origin in facts.makers and origin.site.piece.top is loop.site.piece.top for origin in origins)
     for origin in origins:
-        if origin.site.piece.top is not loop.site.piece.top:
-            if given or origin in inside or origin in facts.leaves:
-                continue  # it came in as an argument
-            return True
         known = any(origin in group for group in (facts.makers, facts.weak_makers, facts.entry_makers, facts.leaves))
+        if origin.site.piece.top is not loop.site.piece.top:
+            if given or origin in inside or origin in handed or origin in facts.leaves:
+                continue  # it came in as an argument
+            if not known and data:
+                continue  # what a forward pass of this function worked on
+            return True
         if known and around.contains(origin.site.span):
             return True
     return False

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow import keeping
-from torchmemlint.flow.facts import AttributeStore, CachedResult, Collection, FileFacts, ReturnedGraph, Use
+from torchmemlint.flow.facts import (
+    AttributeStore,
+    CachedResult,
+    Collection,
+    FileFacts,
+    ModuleCall,
+    ReturnedGraph,
+    Use,
+    WeakCall,
+)
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, is_test, report
 from torchmemlint.rules.graphs.lifetime import (
@@ -59,8 +68,8 @@ class GraphOnAttribute(Rule):
     Safe where the stored value is only read as numbers in the file; otherwise no fix is offered.
 
     ## When it stays silent
-    A later backward goes through the attribute (auxiliary losses), it cannot be told who reads it, or gradients are
-    off.
+    A later backward goes through the attribute (auxiliary losses), it cannot be told who reads it (the state of a
+    module that is called afterwards), or gradients are off.
 
     ## References
     - [Autograd mechanics: saved tensors](https://pytorch.org/docs/stable/notes/autograd.html#saved-tensors)
@@ -120,7 +129,7 @@ class GraphOnAttribute(Rule):
             return  # a part of a tensor, a leaf: no graph hangs on these
         if use & (LEAVES_VIEW | Use.DIFFERENTIATED | Use.COLLECTED | Use.ARRAY) or not use & (Use.READ | Use.DETACHED):
             return
-        if facts.enters_without_gradients(store.scope.function):
+        if _is_state_of_a_module(facts, store) or facts.enters_without_gradients(store.scope.function):
             return
         fix = detach_fix(Site(store.site.piece, store.value_node)) if store.value.certain else None
         yield report(
@@ -174,6 +183,13 @@ class GraphOnAttribute(Rule):
             fix=_detach_result(cached),
             evidence=[*history(cached.value.history), (cached.site, "every result is kept by this decorator")],
         )
+
+
+def _is_state_of_a_module(facts: FileFacts, store: AttributeStore) -> bool:
+    """`decoder.hidden = h` before `decoder(x)`: the forward of a module that is not in view may read it."""
+    owner = store.target.rpartition(".")[0]
+    calls: list[ModuleCall | WeakCall] = [*facts.module_calls, *facts.weak_calls]
+    return owner not in ("", "self") and any(call.callee == owner for call in calls)
 
 
 def _detach_result(cached: CachedResult) -> Fix | None:
