@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from torchmemlint.cli.corpora import projects_option
 from torchmemlint.cli.executors import LOCAL, ExecutorType, opened
 from torchmemlint.cli.outputs import FormatType, Target, deliver, targets
 from torchmemlint.cli.terminal import complain, is_terminal, wants_color
 from torchmemlint.report.formats import FORMATS
 
 if TYPE_CHECKING:
+    from torchmemlint.cli.configuration import ConfigurationOptions
     from torchmemlint.config.resolver import Resolver
     from torchmemlint.engine.run import RunReport
     from torchmemlint.engine.runner import Request
@@ -122,6 +124,7 @@ class Output:
     metavar="REV",
     help="Report only what was not found yet where the history left that of REV, as git tells.",
 )
+@projects_option
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
 @click.option("--show-settings", is_flag=True, help="Show the settings for the (first) file.")
 @click.option("--no-cache", "-n", is_flag=True, help="Neither use results of earlier runs nor keep this one's.")
@@ -152,41 +155,18 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
     from torchmemlint.config.errors import ConfigError
 
     try:
+        if options["projects_from"] is not None:
+            return _check_projects(paths, options)
         return _check(paths or (".",), options)
     except ConfigError as error:
         raise click.UsageError(str(error)) from None
 
 
 def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
-    from torchmemlint.cli.configuration import ConfigurationOptions, resolver_for
-    from torchmemlint.engine.one_file import Fixing
-    from torchmemlint.engine.runner import Request
+    from torchmemlint.cli.configuration import resolver_for
 
-    names = (
-        "select",
-        "extend_select",
-        "ignore",
-        "per_file_ignores",
-        "fail_on",
-        "config",
-        "isolated",
-        "project_root",
-        "extend",
-        "preset",
-        "limit",
-    )
-    resolver = resolver_for(ConfigurationOptions(**{name: options[name] for name in names}))
-    output = Output(
-        root=resolver.root,
-        targets=_targets(options),
-        **{name: options[name] for name in ("color", "quiet", "verbose")},
-        **{name: options[name] for name in ("statistics", "diff", "fix_only", "add_ignores")},
-        folds=not _wants_all(options, resolver),
-    )
-    fixes = options["fix"] or options["fix_only"] or options["add_ignores"]
-    fixing = Fixing.PREVIEW if options["diff"] else Fixing.WRITE if fixes else Fixing.NONE
-    request = Request((), resolver, fixing, options["unsafe_fixes"], options["jobs"], ignoring=_ignoring(options))
-    request = replace(request, use_cache=not options["no_cache"], cache_dir=options["cache_dir"])
+    resolver = resolver_for(_configuration(options))
+    output, request = _output(options, resolver), _request(options, resolver)
     if "-" in paths:
         if len(paths) > 1:
             raise click.UsageError("`-` (standard input) cannot be combined with other paths.")
@@ -210,6 +190,72 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
         with opened(options, resolver.given.extend or ()) as executor:
             report = _check_files(replace(request, executor=executor), output)
     return _exit_code(report, output, exit_zero=options["exit_zero"])
+
+
+def _check_projects(paths: tuple[str, ...], options: dict[str, Any]) -> int:
+    """Check the projects of a list; each has its own configuration, and its name in front of its files' paths."""
+    from torchmemlint.cli.configuration import resolver_for
+    from torchmemlint.cli.corpora import opened_corpus, refuse_with_projects
+    from torchmemlint.engine.corpus.checking import NAMES
+
+    refuse_with_projects(paths, options)
+    configuration = _configuration(options)
+    resolver = resolver_for(configuration)
+    output = replace(_output(options, resolver), root=NAMES)
+    start = time.monotonic()
+    with opened(options, resolver.given.extend or ()) as executor:
+
+        def request_for(resolver: Resolver, files: tuple[Path, ...]) -> Request:
+            request = replace(_request(options, resolver), files=files, executor=executor, apart=True)
+            return replace(request, sieve=_sieve(files, resolver, options))
+
+        quiet, threads = output.quiet, executor.threads if executor is not None else 2
+        with opened_corpus(
+            options["projects_from"], configuration, request_for, quiet=quiet, threads=threads
+        ) as corpus:
+            report = corpus.report()
+            _tell(report, time.monotonic() - start, output)
+            _show(report, output, sys.stdout)
+    return _exit_code(report, output, exit_zero=options["exit_zero"])
+
+
+def _configuration(options: dict[str, Any]) -> ConfigurationOptions:
+    from torchmemlint.cli.configuration import ConfigurationOptions
+
+    names = (
+        "select",
+        "extend_select",
+        "ignore",
+        "per_file_ignores",
+        "fail_on",
+        "config",
+        "isolated",
+        "project_root",
+        "extend",
+        "preset",
+        "limit",
+    )
+    return ConfigurationOptions(**{name: options[name] for name in names})
+
+
+def _output(options: dict[str, Any], resolver: Resolver) -> Output:
+    return Output(
+        root=resolver.root,
+        targets=_targets(options),
+        **{name: options[name] for name in ("color", "quiet", "verbose")},
+        **{name: options[name] for name in ("statistics", "diff", "fix_only", "add_ignores")},
+        folds=not _wants_all(options, resolver),
+    )
+
+
+def _request(options: dict[str, Any], resolver: Resolver) -> Request:
+    from torchmemlint.engine.one_file import Fixing
+    from torchmemlint.engine.runner import Request
+
+    fixes = options["fix"] or options["fix_only"] or options["add_ignores"]
+    fixing = Fixing.PREVIEW if options["diff"] else Fixing.WRITE if fixes else Fixing.NONE
+    request = Request((), resolver, fixing, options["unsafe_fixes"], options["jobs"], ignoring=_ignoring(options))
+    return replace(request, use_cache=not options["no_cache"], cache_dir=options["cache_dir"])
 
 
 def _targets(options: dict[str, Any]) -> tuple[Target, ...]:

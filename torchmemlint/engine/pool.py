@@ -85,7 +85,7 @@ def _check(task: Task, profiles: Sequence[Profile]) -> FileResult:
 def _parallel(
     tasks: Sequence[Task], profiles: Sequence[Profile], workers: int
 ) -> Generator[tuple[int, FileResult], None, None]:
-    pending = deque(_batches(tasks, workers))
+    pending = deque(_batches(tasks, profiles, workers))
     context = multiprocessing.get_context("fork" if _can_fork() else "spawn")
     if _can_fork():
         if workers > 1:
@@ -257,16 +257,19 @@ def quiet_collector() -> Iterator[Callable[[int], None]]:
             gc.enable()
 
 
-def _batches(tasks: Sequence[Task], workers: int) -> list[Batch]:
-    """Largest files first, in batches of about a fortieth of a worker's share."""
+def _batches(tasks: Sequence[Task], profiles: Sequence[Profile], workers: int) -> list[Batch]:
+    """In batches of about a fortieth of a worker's share, project by project, of each the largest files first."""
     total = sum(task.size for task in tasks)
     share = max(1, total // (workers * 40))
     batches: list[Batch] = []
     filled = share
-    for number, task in sorted(enumerate(tasks), key=lambda item: (-item[1].size, item[0])):
-        if filled >= share:
+    roots = [str(profile.root) for profile in profiles]
+    last = None  # a worker keeps what it has read of few projects
+    for number, task in sorted(enumerate(tasks), key=lambda item: (roots[item[1].profile], -item[1].size, item[0])):
+        if filled >= share or roots[task.profile] != last:
             batches.append([])
             filled = 0
+        last = roots[task.profile]
         batches[-1].append((number, task))
         filled += task.size + 500  # an empty file is some work, too
     return batches

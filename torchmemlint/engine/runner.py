@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.config.settings import Settings
@@ -23,7 +23,20 @@ if TYPE_CHECKING:
     from torchmemlint.engine.sieve import Sieve
 
 
-Executor: TypeAlias = "Callable[[Sequence[Task], Sequence[Profile], Callable[[int], None]], list[FileResult]]"
+_Execute: TypeAlias = "Callable[[Sequence[Task], Sequence[Profile], Callable[[int], None]], list[FileResult]]"
+
+
+class Executor(Protocol):
+    """What checks files elsewhere."""
+
+    @property
+    def threads(self) -> int:
+        """How many files it checks at a time."""
+
+    def __call__(
+        self, tasks: Sequence[Task], profiles: Sequence[Profile], progress: Callable[[int], None]
+    ) -> list[FileResult]:
+        """Check all files; the results are in the order of `tasks`. `progress` hears how many are done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +76,7 @@ def _here(
     return check_all(tasks, profiles, workers_for(tasks, jobs), progress, apart=apart)
 
 
-def _check(plan: _Plan, progress: Callable[[int], None], execute: Executor, kept: Kept) -> list[FileResult]:
+def _check(plan: _Plan, progress: Callable[[int], None], execute: _Execute, kept: Kept) -> list[FileResult]:
     profiles = [plan.profiles[task.profile] for task in plan.tasks]
     known = kept.find([(task.path, profile) for task, profile in zip(plan.tasks, profiles, strict=True)])
     tasks = [task for number, task in enumerate(plan.tasks) if number not in known]

@@ -15,6 +15,7 @@ from torchmemlint.fixes.eligibility import eligible
 if TYPE_CHECKING:
     from torchmemlint.engine.run import RunReport
 
+_NAMES = Path()
 _FILES = 2  # other files that a line names
 DOCUMENTATION = "https://torchmemlint.readthedocs.io/rules/"
 PLUGINS = "https://torchmemlint.readthedocs.io/plugins/"
@@ -120,7 +121,12 @@ def file_fix(finding: Finding) -> Fix | None:
 
 
 def absolute_path(path: Path, root: Path) -> Path:
-    """The path from the top, links kept; a relative one begins at `root`."""
+    """The path from the top, links kept; a relative one begins at `root`.
+
+    Where `root` is empty, relative ones are names and no places (PROJECT/path), and stay as they are.
+    """
+    if root == _NAMES:
+        return path
     return Path(os.path.normpath(root.absolute() / path))
 
 

@@ -90,6 +90,11 @@ class DaskExecutor:
         self._client = client
         self._patience = patience
 
+    @property
+    def threads(self) -> int:
+        """How many there are now."""
+        return int(sum(self._client.nthreads().values()))
+
     def compare(self, extend: tuple[str, ...]) -> None:
         """Wait for a worker, and hold all there are against this machine. Raises `ClusterError`."""
         try:

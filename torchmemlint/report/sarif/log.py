@@ -158,7 +158,9 @@ class _Run:
         try:
             relative = absolute.relative_to(self._repository)
         except ValueError:
-            return {"uri": absolute.as_uri()}
+            if absolute.is_absolute():
+                return {"uri": absolute.as_uri()}
+            relative = absolute
         return {"uri": quote(relative.as_posix().encode("utf-8", "surrogateescape")), "uriBaseId": BASE}
 
 
