@@ -22,6 +22,7 @@ from torchmemlint.source.discovery import discover
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
+FreeKeysEvent = pytest.importorskip("distributed.worker_state_machine").FreeKeysEvent
 
 LEAK = """\
 import torch
@@ -174,6 +175,9 @@ def test_a_worker_is_killed_in_the_middle(project: Path, monkeypatch: pytest.Mon
     assert shown(there) == shown(run(request(project)))
 
 
+@pytest.mark.skipif(
+    "TORCHMEMLINT_SLOW_TESTS" not in os.environ, reason="twelve seconds; TORCHMEMLINT_SLOW_TESTS=1 asks for it"
+)
 def test_what_takes_workers_along_is_reported_and_all_else_is_checked(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +194,28 @@ def test_what_takes_workers_along_is_reported_and_all_else_is_checked(
     assert [(one.code, one.span.start.row) for one in deadly] == [("TML000", 1)]
     assert "the worker of the cluster that had it in hand was lost" in deadly[0].message
     assert [one for one in there.findings if one not in deadly] == list(here.findings)
+
+
+def test_what_workers_forget_is_handed_out_anew(project: Path, threads: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when scheduler and worker disagree after a loss: the one waits, and the other has nothing to do."""
+    monkeypatch.setattr(dask_executor, "_BYTES_PER_BATCH", 1)
+    monkeypatch.setattr(dask_executor, "_SILENCE", 0.3)
+    forgotten: list[int] = []
+
+    def forget(dask_worker: Any) -> int:
+        keys = list(dask_worker.state.tasks)
+        dask_worker.handle_stimulus(FreeKeysEvent(stimulus_id="a test", keys=keys))
+        return len(keys)
+
+    with connected(threads.scheduler_address) as executor:
+
+        def progress(done: int) -> None:
+            if done == 6:
+                forgotten.extend(executor._client.run(forget).values())
+
+        there = run(request(project, executor), progress)
+    assert sum(forgotten) > 0
+    assert shown(there) == shown(run(request(project)))
 
 
 def test_nobody_answers() -> None:
@@ -235,6 +261,20 @@ def test_a_worker_that_comes_later_is_of_another_kind(
         monkeypatch.setattr(stamp, "own", lambda extend=(): {"torchmemlint": "9.9.9 (abcd)"})
         with pytest.raises(ClusterError, match="a worker would not find the same as this machine: Python is missing"):
             run(request(project, executor))
+
+
+def test_limits_hold_there_as_here(project: Path, tmp_path: Path, threads: Any) -> None:
+    (project / "deep.py").write_text("import torch\nx = " + "(" * 150 + "1" + ")" * 150 + "\n")
+    (project / "large.py").write_text(LEAK + "# and so on\n" * 20_000)
+    limits = (("nesting", 100.0), ("size", 0.1))
+    with connected(threads.scheduler_address) as executor:
+        there = run(request(project, executor, limits=limits))
+        (tmp_path / "slow").mkdir()
+        (tmp_path / "slow" / "a.py").write_text(LEAK)
+        slow = run(request(tmp_path / "slow", executor, limits=(("time", 1e-6),)))
+    assert shown(there) == shown(run(request(project, limits=limits)))
+    assert any("(limit `size`)" in one.message for one in there.findings)
+    assert ["(limit `time`)" in one.message for one in slow.findings] == [True]
 
 
 def test_interrupted(project: Path, threads: Any, monkeypatch: pytest.MonkeyPatch) -> None:

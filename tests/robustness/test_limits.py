@@ -74,7 +74,7 @@ def nested_patterns(depth: int, opening: str = "[", closing: str = "]") -> bytes
 @FORKS
 def test_what_hangs_and_hears_no_signal_costs_one_file(three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a compiled parser does: one that Python gets no word in with."""
-    monkeypatch.setattr(pool, "_GRACE", 0.2)
+    monkeypatch.setattr(pool, "GRACE", 0.2)
     monkeypatch.setattr(pool, "_FAREWELL", 0.1)
     check_text = checking.check_text
 

@@ -86,7 +86,7 @@ def check_file(path: Path, profile: Profile, data: bytes | None = None) -> FileR
     """
     try:
         try:
-            data = read(path, _most_to_read(path, profile)) if data is None else data
+            data = read(path, most_to_read(path, profile)) if data is None else data
         except UnreadableFile as problem:
             return passed_over(path, problem, profile)
         result = check_bytes(data, path, profile)
@@ -115,7 +115,7 @@ def is_fleeting(result: FileResult) -> bool:
     return any(one.code == UNREADABLE and one.message.endswith(ends) for one in result.findings)
 
 
-def _most_to_read(path: Path, profile: Profile) -> int | None:
+def most_to_read(path: Path, profile: Profile) -> int | None:
     """Bytes: one more than there may be."""
     limits = profile.limits
     most = limits.bytes_of_notebook if is_notebook(path) else limits.bytes_of_source
@@ -127,7 +127,7 @@ def check_bytes(data: bytes, path: Path, profile: Profile) -> FileResult:
     relevant = is_relevant(data, profile.contracts)
     if is_passed_over(data, relevant):
         return FileResult(path, skipped=True)
-    most = _most_to_read(path, profile)
+    most = most_to_read(path, profile)
     try:
         if most is not None and len(data) >= most:
             raise LimitReached("size", f"it has more than {(most - 1) / MEGABYTE:g} MB")

@@ -25,7 +25,7 @@ from torchmemlint.engine.one_file import FileResult, Profile, check_file, is_fle
 from torchmemlint.engine.watching import bounded_memory, too_long
 
 _BYTES_PER_WORKER = 150_000  # about half a second of analysis: less is not worth a process
-_GRACE = 3.0  # seconds for a worker to notice itself that a file takes too long
+GRACE = 3.0  # seconds for a worker to notice itself that a file takes too long
 _FAREWELL = 1.0  # seconds for a worker to clean up
 _BYTES_PER_COLLECTION = 5_000_000  # of source; bounds what reference cycles can hold on to
 
@@ -162,7 +162,7 @@ class _Worker:
     def time_left(self) -> float | None:
         """Seconds until nobody waits any longer for the file in hand; None for as many as it takes."""
         most = self.profiles[self.batch[0][1].profile].limits.time
-        return max(0.0, self.since + most + _GRACE - time.monotonic()) if most else None
+        return max(0.0, self.since + most + GRACE - time.monotonic()) if most else None
 
     def receive(self) -> tuple[int, FileResult]:
         """The next of its results. Raises EOFError or OSError if it is dead."""

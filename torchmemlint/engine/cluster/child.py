@@ -18,8 +18,9 @@ from typing import Any, BinaryIO
 from torchmemlint.engine import context
 from torchmemlint.engine.cluster import stamp
 from torchmemlint.engine.cluster.sources import Sources
-from torchmemlint.engine.one_file import Profile, check_file
+from torchmemlint.engine.one_file import check_file, is_fleeting
 from torchmemlint.engine.pool import quiet_collector
+from torchmemlint.engine.watching import bounded_memory
 
 
 def main() -> None:
@@ -55,7 +56,12 @@ def _serve(messages: BinaryIO, answers: BinaryIO) -> None:
                     assert sources is not None
                     path, profile = rest
                     data = sources.contents[path]
-                    answer(_checked(Path(path), profile, data))
+                    with bounded_memory(profile.limits):
+                        result = check_file(Path(path), profile, data)
+                    ends = is_fleeting(result)  # what is half worked out serves no other file
+                    answer((pickle.dumps(result, protocol=5), ends))
+                    if ends:
+                        return
                     collect(len(data))
 
 
@@ -64,10 +70,6 @@ def _watch(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(2)
     os._exit(0)
-
-
-def _checked(path: Path, profile: Profile, data: bytes) -> bytes:
-    return pickle.dumps(check_file(path, profile, data), protocol=5)
 
 
 def _stamp(extend: tuple[str, ...]) -> Any:

@@ -3,6 +3,9 @@
 Dask runs a task again elsewhere where its worker is lost. What was lost with several workers it gives up
 (`KilledWorker`), with tasks that only waited on the same workers. So the files of such tasks are checked again when all
 else is done, one by one, and one that takes its workers along even then is reported as unreadable (TML000).
+
+After a loss, scheduler and workers may come to disagree: the one waits for a task that no other knows of. Where no
+result comes, the workers are asked, and what none of them has is handed out anew.
 """
 
 from __future__ import annotations
@@ -24,7 +27,15 @@ import distributed
 
 from torchmemlint.engine.cluster import remote, stamp
 from torchmemlint.engine.cluster.sources import TooLargeError, gather
-from torchmemlint.engine.one_file import FileResult, Profile, check_file, is_passed_over, is_relevant, not_checked
+from torchmemlint.engine.one_file import (
+    FileResult,
+    Profile,
+    check_file,
+    is_passed_over,
+    is_relevant,
+    most_to_read,
+    not_checked,
+)
 from torchmemlint.engine.pool import Task
 from torchmemlint.source.decoding import UnreadableFile, read
 
@@ -34,18 +45,28 @@ _BYTES_PER_BATCH = 300_000  # about a second
 _BATCHES_PER_THREAD = 4  # that are with the cluster at a time: some are checked while others travel
 _PAUSE = 0.02  # seconds between looks at what has come
 _LOOK = 1.0  # seconds between looks at the cluster
+_SILENCE = 5.0  # seconds without a result after which the workers are asked whether they have anything to do
+_ATTEMPTS = 5  # to hand out again what the workers know nothing of
 
 
 class ClusterError(Exception):
     """The cluster cannot do it; the message says why."""
 
 
+@dataclass(slots=True, eq=False)
+class _Parcel:
+    """A project's sources."""
+
+    name: str
+    packed: bytes
+    future: Any  # of `remote.carried`
+
+
 @dataclass(frozen=True, slots=True)
 class _Batch:
     """Files of one project: their numbers and paths, and the numbers of their profiles."""
 
-    name: str  # of the state of the project's sources
-    sources: Any  # future of `remote.carried`
+    parcel: _Parcel
     files: tuple[tuple[int, str, int], ...]
 
 
@@ -145,9 +166,10 @@ class _Run:
     results: dict[int, FileResult] = field(default_factory=dict)
     _flying: dict[Any, _Batch] = field(default_factory=dict)  # by future
     _suspects: list[_Batch] = field(default_factory=list)
-    _own: dict[tuple[str, ...], stamp.Stamp] = field(default_factory=dict)
     _threads: int = 1
     _looked: float = 0.0
+    _heard: float = field(default_factory=time.monotonic)  # when a result came, or there was word of work
+    _attempts: int = 0
     _served: float = field(default_factory=time.monotonic)  # when there was a worker for the last time
 
     def complete(self) -> None:
@@ -155,7 +177,7 @@ class _Run:
         try:
             self._fly(self._batches(), lambda: max(1, self._threads) * _BATCHES_PER_THREAD, self._suspect)
             alone = [
-                _Batch(batch.name, batch.sources, (file,))
+                _Batch(batch.parcel, (file,))
                 for batch in sorted(self._suspects, key=lambda batch: batch.files)
                 for file in batch.files
             ]
@@ -172,14 +194,17 @@ class _Run:
         batch = next(batches, None)
         while batch is not None or self._flying:
             self._look()
+            if self._is_stuck():
+                for future in self._anew():
+                    ready.add(future)
             while batch is not None and len(self._flying) < most():
-                future = self._submit(batch)
-                self._flying[future] = batch
-                ready.add(future)
+                ready.add(self._submit(batch))
                 batch = next(batches, None)
             landed = ready.next_batch(block=False)
             for future, outcome in landed:
-                self._take_in(future, self._flying.pop(future), outcome, killed)
+                if (landing := self._flying.pop(future, None)) is not None:  # else it was handed out anew
+                    self._take_in(future, landing, outcome, killed)
+                    self._heard, self._attempts = time.monotonic(), 0
             if not landed:
                 time.sleep(_PAUSE)
 
@@ -223,14 +248,39 @@ class _Run:
         elif now - self._served > self.patience:
             raise ClusterError(f"the cluster had no workers for {self.patience:.0f} s")
 
+    def _is_stuck(self) -> bool:
+        """Does no worker know of any work, although there is some?"""
+        if not self._flying or not self._threads or time.monotonic() - self._heard < _SILENCE:
+            return False
+        self._heard = time.monotonic()
+        return not any(self.client.run(_has_work, on_error="ignore").values())
+
+    def _anew(self) -> list[Any]:
+        """Hand out again what was handed out, under other names."""
+        self._attempts += 1
+        if self._attempts > _ATTEMPTS:
+            raise ClusterError("the cluster does not work on what it is given")
+        batches = list(self._flying.values())
+        self.client.cancel(list(self._flying), force=True)
+        self._flying.clear()
+        for parcel in {id(batch.parcel): batch.parcel for batch in batches}.values():
+            parcel.future = self._carry(parcel.packed)
+        return [self._submit(batch) for batch in batches]
+
+    def _carry(self, packed: bytes) -> Any:
+        return self.client.submit(remote.carried, packed, key=_key("sources"), pure=False)
+
     def _submit(self, batch: _Batch) -> Any:
         numbers = sorted({profile for *_, profile in batch.files})
         files = [(number, path, numbers.index(profile)) for number, path, profile in batch.files]
         chosen = [self.profiles[number] for number in numbers]
         own = {one.extend: stamp.own(one.extend) for one in chosen}
-        return self.client.submit(
-            remote.check, batch.name, batch.sources, files, chosen, own, key=_key("check"), pure=False
+        parcel = batch.parcel
+        future = self.client.submit(
+            remote.check, parcel.name, parcel.future, files, chosen, own, key=_key("check"), pure=False
         )
+        self._flying[future] = batch
+        return future
 
     def _batches(self) -> Iterator[_Batch]:
         """The files by project, largest first. Those that are told at once from what is in them are not among them."""
@@ -252,12 +302,13 @@ class _Run:
     def _read(self, number: int, task: Task) -> bytes | None:
         """The contents of a file; None where its result is known without the cluster."""
         profile = self.profiles[task.profile]
+        most = most_to_read(task.path, profile)
         try:
-            data = read(task.path) if task.data is None else task.data
+            data = read(task.path, most) if task.data is None else task.data
         except UnreadableFile:
             self._keep(number, check_file(task.path, profile))
             return None
-        if is_passed_over(data, is_relevant(data, profile.contracts)):
+        if (most is not None and len(data) >= most) or is_passed_over(data, is_relevant(data, profile.contracts)):
             self._keep(number, check_file(task.path, profile, data))
             return None
         return data
@@ -269,18 +320,22 @@ class _Run:
             packed = gather(root, contents.items()).pack()
         except TooLargeError as error:
             raise ClusterError(f"{error}: list the projects in it with --projects-from") from None
-        name = _key("sources")
-        sources = self.client.submit(remote.carried, packed, key=name, pure=False)
+        parcel = _Parcel(uuid.uuid4().hex, packed, self._carry(packed))
         files: list[tuple[int, str, int]] = []
         filled = 0
         for number, task in wanted:
             files.append((number, str(task.path), task.profile))
             filled += len(contents[task.path])
             if filled >= _BYTES_PER_BATCH:
-                yield _Batch(name, sources, tuple(files))
+                yield _Batch(parcel, tuple(files))
                 files, filled = [], 0
         if files:
-            yield _Batch(name, sources, tuple(files))
+            yield _Batch(parcel, tuple(files))
+
+
+def _has_work(dask_worker: Any) -> bool:
+    """Has a worker anything to do? Dask gives it as the argument of that name."""
+    return any(task.state not in ("memory", "released", "error") for task in dask_worker.state.tasks.values())
 
 
 def _key(kind: str) -> str:

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from torchmemlint.engine.cluster.stamp import Stamp, differences
-from torchmemlint.engine.one_file import FileResult, Profile
-from torchmemlint.engine.pool import obituary
+from torchmemlint.engine.one_file import FileResult, Profile, passed_over
+from torchmemlint.engine.pool import GRACE, obituary
+from torchmemlint.engine.watching import too_long
 
 PATIENCE = 30.0  # seconds after which a process that has nothing to do is ended
 _START = (
@@ -50,11 +51,9 @@ def check(
     try:
         for number, path, profile in files:
             child = child or _take()
-            try:
-                child.prepare(name, sources, profiles[profile].extend, client)
-                results.append((number, child.checked(path, profiles[profile])))
-            except (EOFError, OSError):  # it died on this file
-                results.append((number, pickle.dumps(FileResult(Path(path), error=child.end()), protocol=5)))
+            result, alive = _checked(child, path, profiles[profile], name, sources, client)
+            results.append((number, result))
+            if not alive:
                 child = None
         if child is not None:
             _IDLE.give_back(child)
@@ -65,6 +64,20 @@ def check(
     return results
 
 
+def _checked(
+    child: _Child, path: str, profile: Profile, name: str, sources: bytes, client: Mapping[tuple[str, ...], Stamp]
+) -> tuple[bytes, bool]:
+    """The pickled result for a file, and whether the process is to be asked again."""
+    try:
+        child.prepare(name, sources, profile.extend, client)
+        result, ends = child.checked(path, profile)
+    except (EOFError, OSError, pickle.UnpicklingError):  # it died on this file
+        return pickle.dumps(child.obituary(path, profile), protocol=5), False
+    if ends:
+        child.end()
+    return result, not ends
+
+
 class _Child:
     """A process that checks files, and what it has been told."""
 
@@ -72,6 +85,7 @@ class _Child:
         path = json.dumps(sys.path)
         pipe = subprocess.PIPE
         self._process = subprocess.Popen([sys.executable, "-c", _START, path], stdin=pipe, stdout=pipe)
+        self._given_up = False  # was it ended for the time that it took?
         self._sources = ""
         self._alike: set[tuple[object, ...]] = set()  # stamps of clients that it has been held against
 
@@ -94,10 +108,31 @@ class _Child:
             self._tell("sources", sources)
             self._sources = name
 
-    def checked(self, path: str, profile: Profile) -> bytes:
-        """The pickled result for a file. Raises EOFError or OSError where the process dies."""
-        result: bytes = self._ask("check", path, profile)
-        return result
+    def checked(self, path: str, profile: Profile) -> tuple[bytes, bool]:
+        """The pickled result for a file, and whether the process ends with it. Raises EOFError or OSError where it
+        dies, or is ended as the file takes too long.
+        """
+        most = profile.limits.time
+        timer = threading.Timer(most + GRACE, self._give_up) if most else None
+        try:
+            if timer is not None:
+                timer.start()
+            result: tuple[bytes, bool] = self._ask("check", path, profile)
+            return result
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def obituary(self, path: str, profile: Profile) -> FileResult:
+        """What there is to say of the file on which it died."""
+        told = self.end()
+        if self._given_up:
+            return passed_over(Path(path), too_long(profile.limits), profile)
+        return FileResult(Path(path), error=told)
+
+    def _give_up(self) -> None:
+        self._given_up = True
+        self._process.kill()
 
     def end(self) -> str:
         """End it, and say how it ended."""

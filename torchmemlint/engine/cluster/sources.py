@@ -18,7 +18,7 @@ from torchmemlint.config.settings import DEFAULT_EXCLUDED_NAMES
 from torchmemlint.flow.finder import Finder
 from torchmemlint.flow.project import MAX_FILE, Files
 from torchmemlint.flow.texts import Texts, python_files
-from torchmemlint.source.decoding import decode
+from torchmemlint.source.decoding import UnreadableFile, decode, read
 
 MAX_BYTES = 256_000_000  # of a project's sources
 _NEVER = frozenset({"__pycache__", "node_modules"})  # no Python module lies there
@@ -143,10 +143,10 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _read(name: str) -> bytes | None:
     try:
-        path = Path(name)
-        return path.read_bytes() if path.stat().st_size <= MAX_FILE else None
-    except OSError:
+        data = read(Path(name), MAX_FILE + 1)
+    except UnreadableFile:
         return None
+    return data if len(data) <= MAX_FILE else None
 
 
 class _Travelled(Files):
