@@ -577,8 +577,14 @@ class Interpreter:
     def element(self, container: Container) -> Value:
         """Any element of a container, joined."""
         result: Value | None = None
+        nested: list[Value] = []
         for value in self.elements(container):
             result = value if result is None else join(result, value)
+            if isinstance(value, Container):
+                nested.append(value)
+        if isinstance(result, Tensor) and nested:  # a tensor, or a list of some: what becomes of it becomes of these
+            origins = result.origins.union(*(self.deep_origins(value) for value in nested))
+            result = replace(result, origins=cap(origins))
         return result if result is not None else Unknown()
 
     def prove(self, value: Value, site: Site) -> None:

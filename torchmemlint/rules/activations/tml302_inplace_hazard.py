@@ -16,6 +16,7 @@ from torchmemlint.rules.arguments import replacing
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode.evaluation import evaluates
+from torchmemlint.rules.graphs.lifetime import in_forward
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import code_of, shortened, text_of
 from torchmemlint.syntax.walking import inside
@@ -35,7 +36,7 @@ class InplaceHazard(Rule):
       was given to (convolution, linear, norms, ...);
     - is a parameter that requires gradients, or an expanded view, which torch refuses to overwrite.
 
-    What torch refuses is an error, and so is what backward will refuse in the methods of a module and where the
+    What torch refuses is an error, and so is what backward will refuse in the forward of a module and where the
     function runs a backward itself; elsewhere, and in tests, it is a warning, since it may be that nothing is ever
     differentiated. A value that is read after it was overwritten is a warning: nothing fails.
 
@@ -64,10 +65,11 @@ class InplaceHazard(Rule):
     parameters, views and assigned elements.
 
     ## When it stays silent
-    Nothing is known to need the old value; the result is bound to the same name or the call stands alone as a
-    statement (in place on purpose); gradients are off; the tensor was cloned; the ways exclude each other; only the
-    shape, device or type is looked at afterwards; `state.copy_(state * decay)` outside of a forward and of training;
-    where the module is not training (`else` of `if self.training`) and only its backward would need the value.
+    Nothing is known to need the old value; the result is bound to the same name, or to one that nobody reads, or the
+    call stands alone as a statement (in place on purpose); gradients are off; the tensor was cloned; the ways exclude
+    each other; only the shape, device or type is looked at afterwards; `state.copy_(state * decay)` outside of a
+    forward and of training; where the module is not training (`else` of `if self.training`) and only its backward
+    would need the value.
     `out += identity; out = relu(out)` of a residual block is fine: neither batch norm nor addition needs what it made.
 
     ## References
@@ -92,7 +94,7 @@ class InplaceHazard(Rule):
             if hazard.site not in seen:
                 seen.add(hazard.site)
                 needs_graph = hazard.kind in ("leaf", "output", "input")
-                if hazard.kind == "read" and _means_the_same(facts, hazard):
+                if hazard.kind == "read" and (_means_the_same(facts, hazard) or _is_meant(hazard)):
                     continue
                 if needs_graph and (
                     _updates_state(facts, hazard)
@@ -162,8 +164,8 @@ def _severity(facts: FileFacts, hazard: Hazard) -> Severity:
         return Severity.WARNING
     function = hazard.scope.function
     trains = "backward" in facts.effects.get(function, ())
-    in_module = function is not None and function.cls is not None and function.cls.is_module
-    return Severity.ERROR if hazard.kind in ("leaf", "expanded") or trains or in_module else Severity.WARNING
+    refused = hazard.kind in ("leaf", "expanded")
+    return Severity.ERROR if refused or trains or in_forward(hazard.scope) else Severity.WARNING
 
 
 def _updates_state(facts: FileFacts, hazard: Hazard) -> bool:
@@ -195,6 +197,19 @@ def _means_the_same(facts: FileFacts, hazard: Hazard) -> bool:
         call.site.node is taking and call.module is not None and call.module.qualified.startswith("torch.nn.")
         for call in facts.module_calls
     )
+
+
+def _is_meant(hazard: Hazard) -> bool:
+    """`out = relu(x)`, where nobody reads `out`: the new value is what those who read `x` want."""
+    function, call = hazard.scope.function, hazard.site.node
+    if function is None:
+        return False
+    nodes = list(inside(function.node))
+    for node in nodes:
+        match node:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value) if value is call:
+                return sum(isinstance(other, cst.Name) and other.value == name for other in nodes) == 1
+    return False
 
 
 def _call_that_takes(function: cst.CSTNode, value: cst.CSTNode) -> cst.Call | None:

@@ -27,6 +27,7 @@ from torchmemlint.rules.graphs.lifetime import (
     spent_link,
     trains,
 )
+from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 
 
@@ -80,6 +81,7 @@ class GraphCollection(Rule):
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield graphs put into containers that nobody differentiates."""
         hooks = {hook.function for hook in facts.hooks}
+        reported: set[Site] = set()  # a list of lists collects an element twice
         for collection in facts.collections:
             if in_lambda_hook(collection) or collection.scope.function in hooks or collection.slot_overwritten:
                 continue
@@ -87,8 +89,9 @@ class GraphCollection(Rule):
                 continue
             if collection.value.origins - {collection.kept} <= facts.leaves:
                 continue  # parameters and what is computed from them alone: nothing that grows with the data
-            finding = self._collection(facts, collection)
+            finding = self._collection(facts, collection) if collection.element not in reported else None
             if finding is not None:
+                reported.add(collection.element)
                 yield finding
         for entry in facts.odd_entries:
             if not is_test(facts) and entry.scope.function in facts.returns_graphs:
