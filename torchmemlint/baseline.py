@@ -19,6 +19,7 @@ from torchmemlint.config.errors import ConfigError
 from torchmemlint.findings import Finding
 from torchmemlint.fingerprints import core, subject
 from torchmemlint.measured import Measured, read_measured
+from torchmemlint.regular import text_of
 
 FORMAT = "torchmemlint baseline"
 VERSION = 1
@@ -184,7 +185,7 @@ def read_baseline(path: Path) -> Baseline | None:
     is known would come back, or be lost as soon as the file is written anew.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = text_of(path, most=None)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

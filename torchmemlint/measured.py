@@ -16,6 +16,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from torchmemlint.regular import text_of
 from torchmemlint.sizes import format_size
 
 FILE_NAME = "torchmemlint-measured.json"
@@ -191,7 +192,7 @@ def read_measurements(path: Path) -> Measurements | None:
     import json
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = text_of(path, most=None)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,10 @@ def test_the_configuration_wins(tmp_path: Path) -> None:
     assert Resolver(tmp_path, isolated=True).fallback().target_torch == "2.0"
     (tmp_path / "torchmemlint.toml").write_text('target-torch = "2.6"')
     assert Resolver(tmp_path).settings_for(tmp_path).target_torch == "2.6"
+
+
+def test_an_empty_list_takes_no_time(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("\n" * 300_000)
+    began = time.process_time()
+    assert oldest_torch(tmp_path) is None
+    assert time.process_time() - began < 2

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
@@ -180,6 +180,7 @@ def test_unsafe_fixes_need_the_word_and_hints_are_never_applied() -> None:
         assert (run("a += loss\n", check, unsafe=True)[1] == 1) is unsafe
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(["a += loss", "one", "two = 2", "ab", "bc", "abc", "x", "# loss"]), max_size=12),
     st.sampled_from(["\n", "\r\n"]),

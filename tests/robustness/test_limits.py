@@ -84,6 +84,7 @@ def test_what_hangs_and_hears_no_signal_costs_one_file(three: Path, monkeypatch:
             time.sleep(600)
         return check_text(text, *arguments, **options)
 
+    check_bytes(LEAK, three / "a.py", Profile(frozenset({"TML101"})))  # what is imported late is, now
     monkeypatch.setattr(checking, "check_text", hangs)
     (three / "m.py").write_bytes(b"import torch\nHANGS = 1\n")
     report = checked(three, time=4)

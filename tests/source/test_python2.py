@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from torchmemlint.source.python2 import looks_like_python2
@@ -50,3 +52,13 @@ def test_python_2(text: str) -> None:
 )
 def test_broken_python_3(text: str) -> None:
     assert not looks_like_python2(text)
+
+
+LONG = ('x = """' + "\\\\a" * 10_000, "x = 0" + "1" * 10_000 + "a", "x = '''a" * 2_000, "except " + "a," * 10_000)
+
+
+@pytest.mark.parametrize("text", LONG)
+def test_no_text_takes_long(text: str) -> None:
+    began = time.process_time()
+    looks_like_python2(text)
+    assert time.process_time() - began < 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -178,7 +178,8 @@ def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
         request = replace(request, sieve=_sieve((named,), resolver, options))
         report = _check_input(options["stdin_filename"], request, output, force_exclude=options["force_exclude"])
     else:
-        found = find_files(paths, resolver, quiet=output.quiet, force_exclude=options["force_exclude"])
+        writes = request.fixing is Fixing.WRITE
+        found = find_files(paths, resolver, quiet=output.quiet, force_exclude=options["force_exclude"], writes=writes)
         if options["show_files"]:
             for file in found:
                 click.echo(str(file))
@@ -327,7 +328,12 @@ def _since(files: tuple[Path, ...], resolver: Resolver, options: dict[str, Any])
 
 
 def find_files(
-    paths: tuple[str, ...], resolver: Resolver, *, quiet: bool = False, force_exclude: bool = False
+    paths: tuple[str, ...],
+    resolver: Resolver,
+    *,
+    quiet: bool = False,
+    force_exclude: bool = False,
+    writes: bool = False,
 ) -> tuple[Path, ...]:
     """The files to check in what was named, with what there is to say about them said."""
     from torchmemlint.source.discovery import MissingPathError, discover
@@ -336,13 +342,24 @@ def find_files(
         found = discover([Path(path) for path in paths], resolver.settings_for, force_exclude=force_exclude)
     except MissingPathError as error:
         raise click.UsageError(f"{error}{_command_hint(paths)}") from None
-    for notice in found.notices:
+    for notice in (*found.notices, *_left_behind(found.leftovers, remove=writes)):
         complain("notice", notice)
     if not found.files and found.refused:
         raise click.UsageError("None of the given files can be checked.")
     if not found.files and not found.excluded and not quiet:
         complain("warning", "no Python files found under the given path(s)")
     return found.files
+
+
+def _left_behind(leftovers: Sequence[Path], *, remove: bool) -> Iterator[str]:
+    """What is said of half-written files; a run that writes removes them."""
+    if leftovers and remove:
+        from torchmemlint.fixes.write import remove_leftovers
+
+        for path in remove_leftovers(leftovers):
+            yield f"{path}: removed: a run that was killed had left it half written"
+    elif leftovers:
+        yield from (f"{path}: left by a run that was killed; the next one with --fix removes it" for path in leftovers)
 
 
 def _command_hint(paths: tuple[str, ...]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import os
 import sys
 import traceback
@@ -68,11 +69,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    except Exception:  # noqa: BLE001 (the last resort: 1 would mean findings)
-        complain("error", "internal error; please report it with this traceback")
-        traceback.print_exc()
+    except OSError as error:
+        if error.filename is not None or error.errno not in (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT):
+            return _failed()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left would not go out at the end, too
+        complain("error", f"standard output cannot be written: {error.strerror}")
         return FAILED
+    except Exception:  # noqa: BLE001 (the last resort: 1 would mean findings)
+        return _failed()
     return code if isinstance(code, int) else 0
+
+
+def _failed() -> int:
+    complain("error", "internal error; please report it with this traceback")
+    traceback.print_exc()
+    return FAILED
 
 
 def nearest_command(word: str) -> str | None:

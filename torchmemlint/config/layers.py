@@ -14,6 +14,7 @@ from torchmemlint.config.limits import Given
 from torchmemlint.config.options import OPTIONS
 from torchmemlint.config.selection import expand
 from torchmemlint.findings import Severity
+from torchmemlint.regular import text_of
 from torchmemlint.rules import registry
 from torchmemlint.rules.registry import RuleSet
 
@@ -96,11 +97,13 @@ def override(below: Layer, above: Layer) -> Layer:
 def read_toml(path: Path) -> dict[str, object]:
     """The contents of a TOML file; raises `ConfigError`."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return tomllib.loads(text_of(path, encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: not valid TOML: nested too deeply") from None
 
 
 def read_inline(text: str, also: tuple[str, ...] = ()) -> Layer:

@@ -8,13 +8,15 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from torchmemlint.regular import text_of
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
 _QUOTED = re.compile(r"""["']\s*(torch\s*[<>=~!(][^"';]*)["';]""")
-_LINE = re.compile(r"^\s*(torch\s*[<>=~!(][^;#]*)", re.MULTILINE)
+_LINE = re.compile(r"^[ \t]*(torch\s*[<>=~!(][^;#]*)", re.MULTILINE)
 _BOUND = re.compile(r"(>=|<=|==|~=|<|>|\^)\s*(\d+)\.(\d+)")
 _AT_LEAST = frozenset({">=", ">", "==", "~=", "^"})
 
@@ -47,7 +49,7 @@ def _of_pyproject(text: str) -> Iterator[str]:
         return
     try:
         contents = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return
     project = contents.get("project")
     listed = project.get("dependencies") if isinstance(project, Mapping) else None
@@ -64,6 +66,6 @@ def _of_pyproject(text: str) -> Iterator[str]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return text_of(path)
     except (OSError, UnicodeDecodeError):
         return ""

@@ -20,6 +20,7 @@ from torchmemlint.config.requirement import oldest_torch
 from torchmemlint.config.selection import Selection, enabled, expand, specificity
 from torchmemlint.findings import Severity
 from torchmemlint.measured import FILE_NAME
+from torchmemlint.regular import is_within
 from torchmemlint.rules import registry
 from torchmemlint.rules.registry import RuleSet
 
@@ -115,9 +116,9 @@ def resolve(layer: Layer, root: Path, source: Path | None, command_line: Sequenc
         exclude=layer.exclude,
         extend_exclude=layer.extend_exclude or (),
         respect_gitignore=layer.respect_gitignore is not False,
-        cache_dir=_below(layer.cache_dir, root, source) if layer.cache_dir else None,
-        measurements=root / Path(layer.measurements).expanduser() if layer.measurements else None,
-        baseline=root / Path(layer.baseline).expanduser() if layer.baseline else None,
+        cache_dir=_below("cache-dir", layer.cache_dir, root, source),
+        measurements=_below("measurements", layer.measurements, root, source, FILE_NAME),
+        baseline=_below("baseline", layer.baseline, root, source, BASELINE),
         target_torch=layer.target_torch or oldest_torch(root),
         contracts=layer.contracts or (),
         limits=limits_of(layer.limits),
@@ -125,13 +126,24 @@ def resolve(layer: Layer, root: Path, source: Path | None, command_line: Sequenc
     )
 
 
-def _below(folder: str, root: Path, source: Path | None) -> Path:
-    """A configured folder that is written to: whose code is checked has no say in what lies elsewhere."""
-    path = Path(os.path.normpath(root / folder))
-    if not path.is_relative_to(root) or path == root:
-        where = "`--cache-dir` and TORCHMEMLINT_CACHE_DIR may name another place"
-        raise ConfigError(f"{source or 'command line'}: `cache-dir` leads out of {root}: {where}")
-    return path
+_ELSEWHERE = {
+    "cache-dir": "`--cache-dir` and TORCHMEMLINT_CACHE_DIR may name another place",
+    "baseline": "`--baseline` may name another place",
+    "measurements": "`verify --record-file` may name another place",
+}
+
+
+def _below(key: str, given: str | None, root: Path, source: Path | None, default: str = "") -> Path | None:
+    """What a configuration names for us to read or write: whose code is checked has no say in what lies elsewhere.
+
+    Neither by dots nor by links, not even under the name that is the default.
+    """
+    path = Path(os.path.normpath(root / Path(given or default).expanduser()))
+    if given is None and not (default and path.is_symlink()):
+        return None
+    if not path.is_relative_to(root) or path == root or not is_within(path, root):
+        raise ConfigError(f"{source or 'command line'}: `{key}` leads out of {root}: {_ELSEWHERE[key]}")
+    return path if given is not None else None
 
 
 def _speaks_of_rules(selection: Selection, rules: RuleSet, source: Path | None) -> None:

@@ -67,6 +67,7 @@ class FileResult:
     skipped: bool = False  # it never mentions torch
     fixed: FixedFile | None = None
     error: str | None = None  # one line, if the linter failed on it
+    unwritten: bool = False  # the file could not be written: no fault of the linter's
     details: str | None = None  # the traceback of that failure
     context: tuple[ContextFile, ...] = ()  # files that this one was the first to need for context
     digest: str | None = None  # of what was read, where the result may be kept
@@ -76,7 +77,9 @@ class FileResult:
     @property
     def problem(self) -> str:
         """The failure with the name of the file; "" where there was none."""
-        return f"{self.path}: internal error: {self.error}" if self.error is not None else ""
+        if self.error is None:
+            return ""
+        return f"{self.path}: {self.error}" if self.unwritten else f"{self.path}: internal error: {self.error}"
 
 
 def check_file(path: Path, profile: Profile, data: bytes | None = None) -> FileResult:
@@ -299,7 +302,7 @@ def _fix(
 ) -> FileResult:
     from torchmemlint.engine.ignores import ignore_all
     from torchmemlint.fixes.apply import fix_text
-    from torchmemlint.fixes.write import write_atomically
+    from torchmemlint.fixes.write import ChangedMeanwhile, write_atomically
 
     def recheck(text: str) -> list[Finding]:
         return _check(text, source, path, profile, relevant)
@@ -317,11 +320,13 @@ def _fix(
     try:
         data = source.encode(result.text)
         if profile.fixing is Fixing.WRITE:
-            write_atomically(path, data)
+            write_atomically(path, data, before=source.encode())
     except (OSError, UnreadableFile) as problem:
         reason = problem.message if isinstance(problem, UnreadableFile) else problem.strerror or str(problem)
         error = f"the {'fixed text' if profile.ignoring is None else 'comments'} cannot be written: {reason}"
-        return FileResult(path, placed(findings, source), not relevant, error=error)
+        if isinstance(problem, ChangedMeanwhile):
+            error = "changed while it was checked: it is left as it is now, for the next run"
+        return FileResult(path, placed(findings, source), not relevant, error=error, unwritten=True)
     after = source if isinstance(source, SourceText) else load(data, path)
     return FileResult(path, placed(result.findings, after), not relevant, _fixed(path, result, source, after))
 

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from torchmemlint.regular import LEFTOVER, read_regular
 
-def write_atomically(path: Path, data: bytes, *, create: bool = False) -> None:
+if sys.platform != "win32":
+    import fcntl
+
+_NAME = 150  # bytes of the file's name in that of the other
+
+
+class ChangedMeanwhile(OSError):  # noqa: N818 (nothing is wrong)
+    """The file is no longer what was read."""
+
+
+def write_atomically(path: Path, data: bytes, *, create: bool = False, before: bytes | None = None) -> None:
     """Put `data` in the place of the existing file `path`, keeping its mode and, where allowed, its owner.
 
-    With `create` it need not exist: then it comes with the mode that the process gives new files.
+    With `create` it need not exist: then it comes with the mode that the process gives new files. With `before` it
+    must have this content still, or ChangedMeanwhile is raised: somebody else has written to it.
 
     A symbolic link stays: the file it points to is replaced. (Another hard link to it keeps the old content.)
     Nothing is left behind on failure. Raises OSError: no such file, not writable, disk full.
@@ -21,10 +35,12 @@ def write_atomically(path: Path, data: bytes, *, create: bool = False) -> None:
     if status is not None and not os.access(target, os.W_OK):
         # A rename would succeed on a file that its owner made read-only.
         raise PermissionError(f"{path} is read-only")
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".tmp")
+    prefix = os.fsencode(f".{target.name}")[:_NAME].decode("utf-8", "ignore")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f"{prefix}.", suffix=LEFTOVER)
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
+            _claim(file.fileno())
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -33,11 +49,42 @@ def write_atomically(path: Path, data: bytes, *, create: bool = False) -> None:
             with contextlib.suppress(OSError):
                 os.chown(temporary, status.st_uid, status.st_gid)
         temporary.chmod(_mode_of_new_files() if status is None else status.st_mode & 0o7777)
+        if before is not None and read_regular(target) != before:
+            raise ChangedMeanwhile(f"{path} has changed since it was read")
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def remove_leftovers(found: Iterable[Path]) -> Iterator[Path]:
+    """Remove what killed runs have left half written, and give what could be removed.
+
+    What another run is writing right now is left alone.
+    """
+    for path in found:
+        with contextlib.suppress(OSError):
+            handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+            try:
+                if _claim(handle):
+                    path.unlink()
+                    yield path
+            finally:
+                os.close(handle)
+
+
+def _claim(handle: int) -> bool:
+    """Take hold of an open file until it is closed, however that comes about; false if another process has."""
+    if sys.platform == "win32":
+        return True  # what is open cannot be removed there
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
 
 
 def _mode_of_new_files() -> int:

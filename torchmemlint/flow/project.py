@@ -17,6 +17,7 @@ from torchmemlint.flow.needs import Ledger, Needs
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.texts import Texts
 from torchmemlint.knowledge.contracts import Contracts, contracts
+from torchmemlint.regular import is_within
 from torchmemlint.source.decoding import UnreadableFile, decode, read
 from torchmemlint.syntax.source_module import SourceModule
 from torchmemlint.syntax.trees import Trees
@@ -41,7 +42,9 @@ class Files:
         self.trees = Trees()
 
     def text(self, path: Path) -> str | None:
-        """The text of a file; None for one that is too long to be read. Raises OSError and UnreadableFile."""
+        """The text of a file; None for one that is too long, or lies elsewhere. Raises OSError and UnreadableFile."""
+        if not is_within(path, self.finder.root):
+            return None  # a relative import, or a link, that leads out of the project
         data = read(path, MAX_FILE + 1)
         return decode(data).text if len(data) <= MAX_FILE else None
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import os
 import re
-import stat
 import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
 from torchmemlint.findings import Position
+from torchmemlint.regular import NotRegularError, read_regular
 
 _BOM = b"\xef\xbb\xbf"
 _NEWLINE = re.compile(r"\r\n|\n|\r")
@@ -106,21 +106,13 @@ def decode(data: bytes) -> SourceText:
 
 
 def read(path: Path, most: int | None = None) -> bytes:
-    """The bytes of a regular file, `most` of them at most; raises `UnreadableFile` with the system's reason.
-
-    What has become a pipe or a device since it was listed is not waited for.
-    """
+    """The bytes of a regular file, `most` of them at most; raises `UnreadableFile` with the system's reason."""
     try:
-        with open(path, "rb", opener=_at_once) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise UnreadableFile("Cannot be read: not a regular file")
-            return file.read() if most is None else file.read(most)
+        return read_regular(path, most)
+    except NotRegularError as error:
+        raise UnreadableFile(f"Cannot be read: {error.strerror}") from error
     except OSError as error:
         raise UnreadableFile(f"Cannot be read: {os.strerror(error.errno) if error.errno else error}") from error
-
-
-def _at_once(name: str, flags: int) -> int:
-    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def position_of(text: str, index: int) -> Position:

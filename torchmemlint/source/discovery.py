@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from torchmemlint.regular import LEFTOVER, is_within
 from torchmemlint.source import gitignore
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
@@ -39,6 +40,7 @@ class Discovery:
     files: tuple[Path, ...] = ()
     notices: list[str] = field(default_factory=list)  # about named files and directories that cannot be checked
     refused: int = 0  # how many named files cannot be checked
+    leftovers: list[Path] = field(default_factory=list)  # half-written files that a killed run has left, perhaps
     excluded: int = 0  # how many named paths the patterns leave out, under `force_exclude`
 
 
@@ -48,7 +50,8 @@ def discover(
     """Find the Python files and notebooks below `paths`.
 
     Named files are always checked, unless `force_exclude`; directories are walked without following links to
-    directories. A file that can be reached in two ways is found once, under its real name if that is one of them.
+    directories, or to files elsewhere. A file that can be reached in two ways is found once, under its real name if
+    that is one of them.
     Raises `MissingPathError`.
     """
     found = Discovery()
@@ -61,7 +64,7 @@ def discover(
         if path.is_dir():
             real = os.path.realpath(path)
             patterns_hold = _exclusion_holds(path, settings_for)
-            for file, is_link in _walk(path, settings_for, patterns_hold, found.notices):
+            for file, is_link in _walk(path, settings_for, patterns_hold, found):
                 identity = os.path.realpath(file) if is_link else real + file[len(str(path)) :]
                 _keep(by_identity, identity, is_link, file)
         elif not path.exists() and not path.is_symlink():
@@ -82,9 +85,9 @@ def _keep(by_identity: dict[str, tuple[bool, str]], identity: str, is_link: bool
 
 
 def _walk(
-    top: Path, settings_for: Callable[[Path], Exclusions], patterns_hold: bool, notices: list[str]
+    top: Path, settings_for: Callable[[Path], Exclusions], patterns_hold: bool, found: Discovery
 ) -> Iterator[tuple[str, bool]]:
-    """Python files below a directory, and whether each is a symbolic link; `notices` hears of closed directories."""
+    """Python files below a directory, and whether each is a symbolic link; `found` hears of all else."""
     stack: list[tuple[str, gitignore.Ignores | None]] = [(str(top), gitignore.above(top))]
     while stack:
         directory, above = stack.pop()
@@ -93,11 +96,13 @@ def _walk(
         try:
             entries = list(os.scandir(directory))
         except OSError as error:
-            notices.append(f"{directory}: cannot be listed: {error.strerror}")
+            found.notices.append(f"{directory}: cannot be listed: {error.strerror}")
             continue
         for entry in entries:
             is_directory = entry.is_dir(follow_symlinks=False)
             if not is_directory and not entry.name.endswith(SUFFIXES):
+                if entry.name.endswith(LEFTOVER):
+                    found.leftovers.append(Path(entry.path))
                 continue
             if settings.excludes(entry.path, is_directory=is_directory, names_only=not patterns_hold):
                 continue
@@ -108,7 +113,17 @@ def _walk(
             elif entry.is_file(follow_symlinks=False):
                 yield entry.path, False
             elif entry.is_symlink() and not Path(entry.path).is_dir() and not _is_special(Path(entry.path)):
-                yield entry.path, True
+                if _leads_out(entry.path, top, settings.root):
+                    found.notices.append(f"{entry.path}: a link that leads out of the project: passed over")
+                else:
+                    yield entry.path, True
+
+
+def _leads_out(link: str, top: Path, root: Path) -> bool:
+    """Does it lead to a file that lies neither below what was named nor in the project? Whose code is checked has no
+    say in what else is read, shown and mended.
+    """
+    return Path(link).exists() and not is_within(link, top) and not is_within(link, root)
 
 
 def _exclusion_holds(top: Path, settings_for: Callable[[Path], Exclusions]) -> bool:

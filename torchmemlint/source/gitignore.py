@@ -8,6 +8,8 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
+from torchmemlint.regular import text_of
+
 
 @dataclass(frozen=True, slots=True)
 class Ignores:
@@ -76,7 +78,7 @@ def leaves_out(path: Path) -> bool:
 
 def _read(path: Path, directory: Path, above: Ignores | None) -> Ignores | None:
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = text_of(path, errors="replace").splitlines()
     except OSError:  # there is none
         return above
     patterns = [line for line in lines if line.strip() and not line.startswith("#")]

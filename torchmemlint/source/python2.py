@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _SKIPPED = re.compile(
-    r"""(?P<triple>\"{3}|'{3})(?:\\.|.)*?(?P=triple)   # strings, so that prose in them proves nothing
+    r"""(?P<triple>\"{3}|'{3})(?:\\.|[^\\])*?(?P=triple)   # strings, so that prose in them proves nothing
       | "(?:\\.|[^"\\\r\n])*" | '(?:\\.|[^'\\\r\n])*'
       | \#[^\r\n]*""",
     re.VERBOSE | re.DOTALL,
@@ -19,7 +19,7 @@ _SIGNS = re.compile(
             r"^[ \t]*except[ \t]+[^\r\n:]+,[ \t]*[a-z_]\w*[ \t]*:",
             _START + r"raise[ \t]+[A-Za-z_][\w.]*[ \t]*,",
             r"`[^`\r\n]+`",
-            r"(?<![\w.])0[0-7]*[1-7][0-7]*(?![\w.])",
+            r"(?<![\w.])0(?=[0-7]*[1-7])[0-7]+(?![\w.])",
             r"(?<![\w.])(?:0[xX][0-9a-fA-F]+|[0-9]+)[lL]\b",
             r"\w[ \t]*<>[ \t]*\w",
             r"\b[uU][rR](?=[\"'])",

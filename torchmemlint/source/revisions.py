@@ -138,7 +138,7 @@ def _run(folder: Path, *arguments: str, told: bytes | None = None) -> subprocess
         environment.pop("GIT_DIR", None)
     try:
         return subprocess.run(
-            ("git", "--no-pager", "-C", str(folder), *arguments),
+            ("git", "--no-pager", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments),
             input=told,
             stdin=subprocess.DEVNULL if told is None else None,
             capture_output=True,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torchmemlint.flow.texts import Texts, python_files
+from torchmemlint.regular import read_regular
 
 SETTLED = 2.0  # seconds: a file that changed so lately may change again without another time stamp
 
@@ -92,8 +93,7 @@ class Snapshot:
         known = self._stamps.get(path)
         if known is not None and known.size == found.st_size and known.changed == changed:
             return known.digest
-        with open(path, "rb") as stream:  # noqa: PTH123 (twice as fast as Path.read_bytes)
-            digest = digest_of(stream.read())
+        digest = digest_of(read_regular(path))
         if path not in self._unsettled:
             self.fresh[path] = Stamp(found.st_size, changed, digest)
         return digest

@@ -15,7 +15,7 @@ from typing import Any
 
 from torchmemlint.engine.cache.snapshot import Stamp
 
-FORMAT = 1
+FORMAT = 2
 MAX_BYTES = 64 * 2**20  # of one project's file; the half that was not used for longest goes when it is larger
 MAX_BYTES_OF_ALL = 512 * 2**20  # of all projects' files in one folder
 SUFFIX = ".sqlite3"
@@ -26,10 +26,13 @@ _TABLES = f"""
     CREATE TABLE project (root TEXT);
     CREATE TABLE stamps (path TEXT PRIMARY KEY, size INTEGER, changed INTEGER, digest TEXT) WITHOUT ROWID;
     CREATE TABLE results (
-        path TEXT, circumstances TEXT, digest TEXT, needs TEXT, result TEXT, used INTEGER,
+        path TEXT, circumstances TEXT, digest TEXT, needs TEXT, result TEXT, used INTEGER, seal TEXT,
         PRIMARY KEY (path, circumstances)
     ) WITHOUT ROWID;
 """
+
+
+_DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # the latter of what SQLite would say of a damaged schema
 
 
 class StoreError(Exception):
@@ -58,7 +61,7 @@ class Store:
         self._root = root
         try:
             self._open()
-        except sqlite3.DatabaseError as error:
+        except _DAMAGE as error:
             if isinstance(error, sqlite3.OperationalError) or not mend:
                 raise StoreError(f"{path}: {error}") from None
             self._begin_anew()
@@ -77,10 +80,12 @@ class Store:
 
     def rows(self, circumstances: str) -> dict[str, Row]:
         """What was found under the same circumstances, by path."""
-        asked = "SELECT path, digest, needs, result FROM results WHERE circumstances = ?"
+        asked = "SELECT path, digest, needs, result, seal FROM results WHERE circumstances = ?"
         found = {}
-        for path, digest, needs, result in self._ask(asked, (circumstances,)):
+        for path, digest, needs, result, seal in self._ask(asked, (circumstances,)):
             with contextlib.suppress(ValueError, TypeError):
+                if seal != _seal(path, circumstances, digest, needs, result):
+                    continue  # SQLite does not see it where a disk has lost some bits
                 found[path] = Row(path, circumstances, digest, json.loads(needs), json.loads(result))
         return found
 
@@ -89,8 +94,8 @@ class Store:
         today = int(time.time()) // _DAY
         with self._writing() as connection:
             connection.executemany(
-                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)",
-                [(row.path, row.circumstances, row.digest, _text(row.needs), _text(row.result), today) for row in rows],
+                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [(*(parts := _parts(row)), today, _seal(*parts)) for row in rows],
             )
             connection.executemany(
                 "INSERT OR REPLACE INTO stamps VALUES (?, ?, ?, ?)",
@@ -103,8 +108,11 @@ class Store:
         self._bound()
 
     def size(self) -> int:
-        """Bytes."""
-        return self.path.stat().st_size
+        """Bytes; 0 where somebody has removed the file."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
 
     def count(self) -> int:
         """Results."""
@@ -117,7 +125,10 @@ class Store:
     def _open(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         _mark(self.path.parent)
+        if self.path.is_symlink():
+            raise StoreError(f"{self.path}: it is a link, and so perhaps somebody else's file")
         self._connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+        self._connection.execute("PRAGMA trusted_schema = OFF")  # a tree may come with a store
         self._connection.execute("PRAGMA synchronous = OFF")  # a file that a power cut damages is made anew
         if self._version() != FORMAT:
             with self._writing() as connection:
@@ -140,13 +151,13 @@ class Store:
         try:
             self.path.unlink()
             self._open()
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, *_DAMAGE) as error:
             raise StoreError(f"{self.path}: {error}") from None
 
     def _ask(self, question: str, given: tuple[str, ...] = ()) -> Iterator[tuple[Any, ...]]:
         try:
             yield from self._connection.execute(question, given).fetchall()
-        except sqlite3.Error as error:
+        except _DAMAGE as error:
             raise StoreError(f"{self.path}: {error}") from None
 
     @contextlib.contextmanager
@@ -160,7 +171,7 @@ class Store:
                 self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except _DAMAGE as error:
             raise StoreError(f"{self.path}: {error}") from None
 
     def _bound(self) -> None:
@@ -193,7 +204,14 @@ def store_path(folder: Path, root: Path) -> Path:
 def files_in(folder: Path) -> list[Path]:
     """The stores in a folder, the one that was written to last coming first."""
     found = [path for path in folder.glob(f"*{SUFFIX}") if path.is_file()] if folder.is_dir() else []
-    return sorted(found, key=lambda path: -path.stat().st_mtime)
+    return sorted(found, key=_written, reverse=True)
+
+
+def _written(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:  # another run has removed it
+        return 0.0
 
 
 def bound_all(folder: Path) -> None:
@@ -211,8 +229,20 @@ def _mark(folder: Path) -> None:
     tag = folder / "CACHEDIR.TAG"  # https://bford.info/cachedir/
     if tag.exists():
         return
-    tag.write_text("Signature: 8a477f597d28d172789f06886806bc55\n# Results of torchmemlint.\n", encoding="utf-8")
-    (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    for path, text in (
+        (tag, "Signature: 8a477f597d28d172789f06886806bc55\n# Results of torchmemlint.\n"),
+        (folder / ".gitignore", "*\n"),
+    ):
+        with contextlib.suppress(FileExistsError), path.open("x", encoding="utf-8") as file:  # a link exists, too
+            file.write(text)
+
+
+def _parts(row: Row) -> tuple[str, ...]:
+    return row.path, row.circumstances, row.digest, _text(row.needs), _text(row.result)
+
+
+def _seal(*parts: str) -> str:
+    return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _text(value: Any) -> str:
