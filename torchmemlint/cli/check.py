@@ -164,6 +164,7 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
 
 def _check(paths: tuple[str, ...], options: dict[str, Any]) -> int:
     from torchmemlint.cli.configuration import resolver_for
+    from torchmemlint.engine.one_file import Fixing
 
     resolver = resolver_for(_configuration(options))
     output, request = _output(options, resolver), _request(options, resolver)
