@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -32,6 +32,7 @@ from torchmemlint.flow.interpreter import CallRecord, Frame, Interpreter
 from torchmemlint.flow.program import Function, Program, decorator_name
 from torchmemlint.flow.project import Project
 from torchmemlint.flow.relevance import Relevance
+from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.state import State
 from torchmemlint.flow.values import (
     Carry,

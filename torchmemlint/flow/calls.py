@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import libcst as cst
 
@@ -27,6 +26,7 @@ from torchmemlint.flow.arguments import Argument, Arguments, evaluate_arguments
 from torchmemlint.flow.facts import Use, WeakCall
 from torchmemlint.flow.interpreter import MAX_ELEMENT_DEPTH, CallRecord, Entrance, Frame, Interpreter
 from torchmemlint.flow.program import Function
+from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import (
     NUMBER,
     ClassValue,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 import libcst as cst
 
@@ -11,6 +10,7 @@ from torchmemlint.flow import failures, gathered, items
 from torchmemlint.flow.facts import Collection, OddEntry, Use
 from torchmemlint.flow.graphs import tensor_from, through
 from torchmemlint.flow.interpreter import FOLDED, KEPT, MAX_ELEMENT_DEPTH, Interpreter
+from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import (
     NUMBER,
     Constant,

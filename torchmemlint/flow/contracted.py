@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import libcst as cst
 
 from torchmemlint.config.contracts import NamedOperation
@@ -11,6 +9,7 @@ from torchmemlint.flow import containers, differentiation, gathered, tensors
 from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import Use
 from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import (
     NUMBER,
     Constant,

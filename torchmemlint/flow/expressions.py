@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 
 import libcst as cst
 
@@ -12,6 +11,7 @@ from torchmemlint.flow import calls, containers, doubles, micro_batches, overwri
 from torchmemlint.flow.facts import Use
 from torchmemlint.flow.graphs import proven, tensor_from, through
 from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.state import join_states
 from torchmemlint.flow.values import (
     NUMBER,

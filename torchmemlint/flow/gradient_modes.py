@@ -143,6 +143,8 @@ def mode_of_function(it: Interpreter, function: Function, mode: Mode) -> Mode:
     """The mode that a function's body starts in when it is called in `mode`: its decorators decide."""
     left = _left_by_constructor(it.contracts, function)
     mode = mode if left is None else left
+    if not function.is_decorated:
+        return mode
     for decorator in function.node.decorators:
         name = decorator_name(decorator)
         qualified = function.program.qualify(name)

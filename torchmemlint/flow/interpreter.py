@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from torchmemlint.flow.attempts import Attempt, Handler
 from torchmemlint.flow.facts import FileFacts, HeldCall, InPlace, Noted, Scope, Use
 from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.program import ClassInfo, Function, Program
+from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.state import State, join_states
 from torchmemlint.flow.values import (
     ClassValue,

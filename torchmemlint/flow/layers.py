@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import libcst as cst
 
 from torchmemlint.flow import containers
 from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import LayerAdded, SequentialBuilt
 from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import Constant, Container, ModuleValue, Unknown, Value, join
 from torchmemlint.knowledge import saved_tensors
 from torchmemlint.syntax.source_module import Site

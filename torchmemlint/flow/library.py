@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import libcst as cst
 
@@ -31,6 +30,7 @@ from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import NoOpGradMode, Use
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import (
     NUMBER,
     Constant,

@@ -9,12 +9,11 @@ training_epoch_loop.py; until 1.5 the extras were detached, with a warning that 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from torchmemlint.flow import containers
 from torchmemlint.flow.facts import StepOutput, Use
 from torchmemlint.flow.interpreter import Frame, Interpreter
 from torchmemlint.flow.program import Function
+from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import Container, Tensor, Unknown, Value
 from torchmemlint.syntax.source_module import Site
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import libcst as cst
 
 from torchmemlint.flow import (
@@ -23,6 +21,7 @@ from torchmemlint.flow.facts import GuardedCall, Hook, LiveInput, ModuleCall, Us
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import PIPELINE, Interpreter
 from torchmemlint.flow.program import ClassInfo, Function
+from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import (
     NUMBER,
     Carry,
@@ -97,7 +96,7 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
         calls.announce(it, node, FunctionValue(init, value), arguments)
     elif init is not None:
         calls.inline(it, node, FunctionValue(init, value), arguments.items, arguments)
-    elif "dataclass" in {d.rpartition(".")[2] for d in _class_decorators(cls)}:
+    elif "dataclass" in {d.rpartition(".")[2] for d in cls.decorator_texts()}:
         configurations.fill(it, oid, cls, arguments)
     else:
         for given in arguments.values:
@@ -108,12 +107,6 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
 def _walked(it: Interpreter, constructor: Function) -> bool:
     """Is a constructor followed for each object, so that what it does to the object is known?"""
     return it.wants(constructor) and constructor not in it.constructors
-
-
-def _class_decorators(cls: ClassInfo) -> list[str]:
-    from torchmemlint.flow.program import decorator_name
-
-    return [decorator_name(d) for d in cls.decorators]
 
 
 def _class_has_parameters(it: Interpreter, cls: ClassInfo) -> bool | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import libcst as cst
 
 from torchmemlint.flow import construction, given
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import ClassInfo, Function
+from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import Instance, Mode, Tensor, Unknown, Value
 
 

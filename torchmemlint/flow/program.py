@@ -81,6 +81,11 @@ class Function:
         self.syntax = syntax if isinstance(syntax, ast.FunctionDef | ast.AsyncFunctionDef) else None
         self._node = None
 
+    @property
+    def is_decorated(self) -> bool:
+        """Does it have decorators? Answered without libcst where the standard parser's tree tells."""
+        return bool(self.syntax.decorator_list if self.syntax is not None else self.node.decorators)
+
     def decorator_texts(self) -> list[str]:
         """Dotted names of the decorators, calls included ("torch.no_grad")."""
         if self.syntax is not None:
@@ -118,6 +123,12 @@ class ClassInfo:
                 found = self.piece.definition()
                 self._decorators = found.decorators if found is not None else ()
         return self._decorators
+
+    def decorator_texts(self) -> list[str]:
+        """Dotted names of the decorators, calls included. A class is long: libcst reads it only where it must."""
+        if self.local is None and isinstance(self.piece.outline, ast.ClassDef):
+            return [text for decorator in self.piece.outline.decorator_list if (text := outlined_name(decorator))]
+        return [text for decorator in self.decorators if (text := decorator_name(decorator))]
 
     def setting(self, name: str) -> cst.BaseExpression | None:
         """The number, string or name that the class body assigns to a name."""

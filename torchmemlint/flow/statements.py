@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import libcst as cst
 
@@ -27,6 +26,7 @@ from torchmemlint.flow.facts import AttributeStore, Fold, NoOpGradMode, Returned
 from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.interpreter import FOLDED, KEPT, Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, decorator_name, expression_name
+from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.state import State, join_states
 from torchmemlint.flow.values import (
     MAX_ORIGINS,
@@ -852,6 +852,9 @@ def class_statement(it: Interpreter, node: cst.ClassDef) -> None:
 
 def class_decorators(it: Interpreter, cls: ClassInfo) -> None:
     """A class under `torch.no_grad()`: only its construction is covered."""
+    names = map(it.program.qualify, cls.decorator_texts())
+    if all(gradient_modes.mode_of_external(it.contracts, name) is None for name in names):
+        return
     for decorator in cls.decorators:
         qualified = it.program.qualify(decorator_name(decorator))
         if it.recording and gradient_modes.mode_of_external(it.contracts, qualified) is not None:

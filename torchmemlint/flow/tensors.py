@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import libcst as cst
 
 from torchmemlint.flow import (
@@ -20,6 +18,7 @@ from torchmemlint.flow.arguments import Argument, Arguments, flag
 from torchmemlint.flow.facts import Activation, Placed, Transfer, Use
 from torchmemlint.flow.graphs import proven, tensor_from, through
 from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import (
     NUMBER,
     Constant,
@@ -312,7 +311,7 @@ def distribution_method(it: Interpreter, node: cst.Call, owner: Tensor, name: st
     if name in ("sample", "sample_n", "has_rsample"):
         return Tensor(Graph.NONE, producer="sample", made=it.site(node))
     values = [owner, *arguments.values]
-    return replace(operation(it, node, name, values, arguments), exact=True, certain=True)  # type: ignore[type-var]
+    return replace(operation(it, node, name, values, arguments), exact=True, certain=True)
 
 
 def _in_mode(it: Interpreter, value: Tensor) -> Tensor:

@@ -8,11 +8,12 @@ the `State`, keyed by the value's `oid`. Unknown is not a leak: an operation tha
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import libcst as cst
 
+from torchmemlint.flow.replacing import replace
 from torchmemlint.knowledge.contracts import contracts
 from torchmemlint.syntax.source_module import Site
 

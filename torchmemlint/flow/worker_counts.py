@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -19,6 +19,7 @@ from torchmemlint.flow.callers import Callers
 from torchmemlint.flow.facts import FileFacts, Loader
 from torchmemlint.flow.given import call_at
 from torchmemlint.flow.program import ClassInfo, Function
+from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import Constant, Known, Unknown
 from torchmemlint.syntax.outline import dotted, dotted_text
 
