@@ -21,10 +21,10 @@ from typing import Any
 from measure import Measurement, machine, measure
 from trees import Tree, fetch
 
-from tools import Tool, ours, parsing, preflight, torchfix
+from tools import DEFAULT_RULES, Tool, ours, parsing, preflight, torchfix
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "torchmemlint-benchmarks"
-TOOLS = ("torchmemlint", "ast.parse", "torch-preflight", "torchfix")
+TOOLS = ("torchmemlint", DEFAULT_RULES, "ast.parse", "torch-preflight", "torchfix")
 MB = 1_000_000
 
 
@@ -32,6 +32,7 @@ def chosen(names: Sequence[str], venvs: Path, repetitions: int, rival_repetition
     """The tools asked for, ready to run."""
     makers = {
         "torchmemlint": lambda: ours(repetitions),
+        DEFAULT_RULES: lambda: ours(repetitions, all_rules=False),
         "ast.parse": lambda: parsing(repetitions),
         "torch-preflight": lambda: preflight(venvs, rival_repetitions),
         "torchfix": lambda: torchfix(venvs, rival_repetitions),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from trees import Tree
 
+DEFAULT_RULES = "torchmemlint-default"
 _HERE = Path(__file__).parent
 
 
@@ -25,12 +26,13 @@ class Tool:
     statuses: frozenset[int]  # exit statuses of a run that did its work
 
 
-def ours(repetitions: int) -> Tool:
-    """This linter: all rules, nothing from an earlier run."""
+def ours(repetitions: int, *, all_rules: bool = True) -> Tool:
+    """This linter: all rules or those that are on by default, nothing from an earlier run."""
     script = Path(sys.executable).parent / "torchmemlint"
-    options = ("--select", "ALL", "--no-cache", "--exit-zero", "--isolated", "--output-format", "concise")
+    rules = ("--select", "ALL") if all_rules else ()
+    options = (*rules, "--no-cache", "--exit-zero", "--isolated", "--output-format", "concise")
     return Tool(
-        "torchmemlint",
+        "torchmemlint" if all_rules else DEFAULT_RULES,
         _version(Path(sys.executable), "torchmemlint"),
         lambda tree, _: [str(script), "check", *options, str(tree.root)],
         repetitions,

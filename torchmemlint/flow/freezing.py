@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from torchmemlint.flow import containers
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import ClassInfo, Function
+from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import Container, Graph, Tensor, Value
 from torchmemlint.syntax.outline import dotted
 
