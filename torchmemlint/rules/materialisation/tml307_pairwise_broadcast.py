@@ -10,7 +10,7 @@ import libcst as cst
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.formulas import Formula, Operation
-from torchmemlint.flow.values import Constant, Kind, Tensor
+from torchmemlint.flow.values import Constant, Graph, Kind, Tensor
 from torchmemlint.rules.arguments import replacing
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, report
@@ -53,7 +53,9 @@ class PairwiseBroadcast(Rule):
     ## Why it costs memory
     For n and m rows of d features it makes n · m · d numbers (backward keeps them, squares and differences alike) where
     the result has n · m. Measured with 512 rows on either side and 128 features, forward and backward: 514 MiB against
-    15 MiB with `torch.cdist`; `F.cosine_similarity` 642 MiB against 18 MiB by a matrix product.
+    15 MiB with `torch.cdist`; `F.cosine_similarity` 642 MiB against 18 MiB by a matrix product. Distances are also
+    taken of points with two or three coordinates, where little is won: of differences it is advice, unless a layer or a
+    parameter has made what is compared.
 
     ## Example
     ```python
@@ -118,9 +120,21 @@ class PairwiseBroadcast(Rule):
             found.whole.site,
             f"`{shortened(text_of(found.whole.site.node), 60)}` writes out the features of every pair: "
             f"{found.instead} needs one number for each",
+            severity=None if _has_features(formula, found) else Severity.ADVICE,
             evidence=links,
             fix=_fix(facts, formula, found),
         )
+
+
+def _has_features(formula: Formula, found: Contraction) -> bool:
+    """May there be many numbers to a pair? Differences are also taken of coordinates, two or three of them.
+
+    Products and cosines are of features; differences where a layer has made what is compared, or it is a parameter.
+    """
+    if found.measure in ("dot", "cosine"):
+        return True
+    values = [formula.value(side.base) for side in (found.pairs.left, found.pairs.right)]
+    return any(isinstance(value, Tensor) and value.graph is Graph.LIVE for value in values)
 
 
 def _is_of_torch(formula: Formula, found: Contraction) -> bool:
