@@ -14,6 +14,7 @@ import click
 from torchmemlint import __version__
 from torchmemlint.cli.baseline import baseline
 from torchmemlint.cli.cache import cache
+from torchmemlint.cli.census import census
 from torchmemlint.cli.check import check
 from torchmemlint.cli.config import config
 from torchmemlint.cli.estimate import estimate
@@ -50,7 +51,7 @@ def cli() -> None:
     """Find GPU-memory anti-patterns in PyTorch code, without running it."""
 
 
-for command in (check, rule, new_rule, config, baseline, verify, estimate, trace, cache, server):
+for command in (check, rule, new_rule, config, baseline, verify, estimate, trace, census, cache, server):
     cli.add_command(command)
 
 

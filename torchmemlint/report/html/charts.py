@@ -49,8 +49,8 @@ class Chart:
 def charts(findings: Sequence[Finding], root: Path) -> list[Chart]:
     """Those that have something to show."""
     rules = {finding.code: f"{finding.code} {finding.name}" for finding in findings}
-    by_rule = _counted(((finding.code, finding.severity) for finding in findings), rules)
-    by_folder = _counted(((folder_of(finding, root), finding.severity) for finding in findings), {})
+    by_rule = counted(((finding.code, finding.severity) for finding in findings), rules)
+    by_folder = counted(((folder_of(finding, root), finding.severity) for finding in findings), {})
     found = [
         Chart("Findings by rule", "findings", by_rule, "rule"),
         Chart("Findings by folder", "findings", by_folder, "folder"),
@@ -65,7 +65,8 @@ def folder_of(finding: Finding, root: Path) -> str:
     return PurePath(printed_path(finding.filename, root)).parent.as_posix()
 
 
-def _counted(found: Iterable[tuple[str, Severity]], labels: dict[str, str]) -> tuple[Bar, ...]:
+def counted(found: Iterable[tuple[str, Severity]], labels: dict[str, str]) -> tuple[Bar, ...]:
+    """A bar for each value, stacked by severity, the longest first."""
     counts: dict[str, Counter[Severity]] = {}
     for value, severity in found:
         counts.setdefault(value, Counter())[severity] += 1

@@ -41,14 +41,14 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
         lstrip_blocks=True,
     )
     environment.filters["message"] = frames.message
-    style, script = _part("page.css"), _part("page.js")
+    style, script = part("page.css"), part("page.js")
     severities = Counter(finding.severity.value for finding in report.findings)
     rules = {finding.code: finding.name for finding in report.findings}
     text = environment.get_template("page.html.jinja").render(
         version=__version__,
         style=Markup(style),
         script=Markup(script),
-        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'",
+        policy=f"default-src 'none'; style-src {hash_of(style)}; script-src {hash_of(script)}; base-uri 'none'",
         closing=list(summary.lines(report, root, Paint(on=False))),
         counts=[(severity, severities[severity]) for severity in SEVERITIES],
         checked=report.files_checked,
@@ -100,10 +100,11 @@ def _signed(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[tuple[str, s
     yield from (("+", line) for line in new)
 
 
-def _part(name: str) -> str:
+def part(name: str) -> str:
+    """A file that is put into the page."""
     return (files("torchmemlint.report.html") / name).read_text(encoding="ascii")
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
     """The page names what may run and style it by its hash, so that nothing else does, whatever a message holds."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
