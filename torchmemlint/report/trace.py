@@ -22,7 +22,14 @@ from torchmemlint.sizes import format_size
 
 _LINES = 8
 _MADE = 4
-_UNITS = {"optimizer": "step of {}", "loader": "batch of {}", "step": "step", "loop": "turn of the loop at {}"}
+_UNITS = {
+    "optimizer": "step of {}",
+    "loader": "batch of {}",
+    "backward": "backward",
+    "call": "turn that calls the model",
+    "step": "step",
+    "loop": "turn of the loop at {}",
+}
 
 
 def write_trace(report: TraceReport, stream: TextIO, *, color: bool, root: Path) -> None:

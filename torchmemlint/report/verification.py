@@ -136,7 +136,9 @@ class _Writer:
         """`loop /a/b.py:12` as people read it."""
         family, _, rest = series.partition(" ")
         if family not in ("loop", "line"):
-            return f"the steps of {series}"
+            return {"backward": "the backwards", "call": "the turns that call the model"}.get(
+                family, f"the steps of {series}"
+            )
         path, _, row = rest.rpartition(":")
         return f"the {family} at {shown_place(path, row, self._root)}"
 
@@ -144,6 +146,8 @@ class _Writer:
 def _conditions(report: VerifyReport) -> str:
     run = report.before
     steps = f"{run.steps} steps of {run.series}" if run.series else "no steps"
+    if run.series.startswith(("backward", "call")):
+        steps = f"{run.steps} {'backwards' if run.series.startswith('backward') else 'turns that call the model'}"
     kind = "" if run.simulated else "measured on "
     parts = [f"{kind}{run.description}", f"torch {run.torch}", steps, f"seed {run.seed}", f"{run.threads} threads"]
     return " · ".join(parts)

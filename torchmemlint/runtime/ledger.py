@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from torchmemlint.runtime.kinds import Kind
 
 ALIVE = -1
-STEP_FAMILIES = ("step", "optimizer", "loader", "loop")
+STEP_FAMILIES = ("step", "optimizer", "loader", "backward", "call", "loop")
 """What a series of marks may be called: one of these words, a blank, and what tells it from others of its kind."""
 
 

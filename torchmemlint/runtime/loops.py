@@ -7,6 +7,8 @@ The *budget* of a run is a number of steps, not of seconds, so that two runs can
   steps, at most `ACCUMULATED` times N batches;
 - a loop of the project with steps inside (optimizer steps; without any, batches) is left once it has had N of them
   and two turns of its own. So a training script gets to its evaluation, to its second epoch, and to its end;
+- in a program that has made neither an optimizer nor a loader, a backward is a step; so is a turn of an outermost
+  loop in which a module is called without a graph (an evaluation, a generation), for that loop;
 - a loop without steps inside (over the layers of a model, over time) is never cut;
 - the whole run is stopped when one optimizer or loader has had `WHOLE` times N steps.
 
@@ -21,6 +23,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+FAMILIES = ("optimizer", "loader", "backward", "call")
+"""What steps, most telling first; the last two stand in where neither of the others was made."""
 ACCUMULATED = 4
 WHOLE = 10
 _REMEMBERED = 20_000  # turns of one entry whose moments are kept
@@ -42,13 +46,17 @@ class Entry:
     began: int = 0  # in events
     ended: int | None = None
     cut: bool = False
+    called: int = 0  # the last turn in which a module was called without a graph
     around: Entry | None = None  # that of the loop of the project which ran when this one was entered
 
     @property
     def had(self) -> int:
-        """The steps inside: those of the busiest optimizer, where none stepped those of the busiest loader."""
-        optimizers = [count for series, count in self.steps.items() if series.startswith("optimizer")]
-        return max(optimizers or self.steps.values(), default=0)
+        """The steps inside: those of the busiest optimizer, where none stepped those of a loader, and so on."""
+        for family in FAMILIES:
+            found = [count for series, count in self.steps.items() if series.startswith(family)]
+            if found:
+                return max(found)
+        return 0
 
     @property
     def within_a_step(self) -> bool:
@@ -139,6 +147,13 @@ class LoopWatch:
             entry.loop.longest = entry
 
     # --- what the steps tell
+
+    def calls_in_a_new_turn(self) -> bool:
+        """Whether a module's call that happens now is the first in this turn of the outermost loop."""
+        if not self.active or self.active[0].called == self.active[0].turns:
+            return False
+        self.active[0].called = self.active[0].turns
+        return True
 
     def step(self, series: str) -> None:
         """A step ended."""

@@ -18,6 +18,7 @@ from torchmemlint.runtime.demands import NO_DEMANDS
 from torchmemlint.runtime.growth import NO_GROWTH, growth, growth_by_line
 from torchmemlint.runtime.guard import OTHERS, TIME
 from torchmemlint.runtime.ledger import Ledger, Site
+from torchmemlint.runtime.loops import FAMILIES
 from torchmemlint.runtime.moments import peaks_within
 from torchmemlint.runtime.process import WITH_OTHERS
 from torchmemlint.runtime.results import (
@@ -87,9 +88,9 @@ class _Outcome:
         )
 
     def _series(self) -> str:
-        """The steps that are counted: those of the busiest optimizer, else of the busiest loader."""
+        """The steps that are counted: those of the busiest optimizer, else loader, else what stands in."""
         counts = self.run.loops.counts
-        for family in ("optimizer", "loader"):
+        for family in FAMILIES:
             found = [series for series in counts if series.startswith(family)]
             if found:
                 return max(found, key=lambda series: counts[series])

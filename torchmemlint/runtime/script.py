@@ -100,6 +100,8 @@ class Run:
             steps.after_step.append(self._apart(self.values.see_parameters))
             steps.on_backward.append(self._apart(self.values.see_losses))
         steps.on_backward.append(self._count_backward)
+        steps.on_root_backward.append(lambda: steps.ended("backward", self))
+        steps.on_call.append(self._called)
         steps.begin_pass = self._begin_pass
         if self.backend is not None:
             self.watch = Watch(self.backend.tracker, steps=steps)
@@ -121,6 +123,10 @@ class Run:
 
     def _count_backward(self, roots: Any) -> None:
         self._backwards += 1
+
+    def _called(self) -> None:
+        if self.loops.calls_in_a_new_turn():
+            self.steps.ended("call", self.loops)
 
     def _optimizer_steps(self) -> int:
         counts = self.loops.counts

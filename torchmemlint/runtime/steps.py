@@ -1,5 +1,7 @@
 """Where the steps of a program end: after each step of an optimizer, and after each batch of a loader.
 
+In a program that has made neither, backwards and calls of modules can stand in for them.
+
 All hooks are public: the optimizers' global step hooks, and wrappers around `DataLoader.__iter__`,
 `torch.autograd.backward` and `torch.autograd.grad` that are taken away again.
 """
@@ -33,6 +35,10 @@ class Steps(contextlib.AbstractContextManager["Steps"]):
         self.on_step: list[OnStep] = []
         self.begin_pass: Callable[[], Callable[[int], bool]] | None = None
         """Called when a loader's pass begins; what it gives is asked after each batch whether the pass ends here."""
+        self.on_root_backward: list[Callable[[], None]] = []  # after each `backward`, where it stands in for a step
+        self.on_call: list[Callable[[], None]] = []  # after a module's call without a graph, where that does
+        self._depth = 0  # of modules that call each other
+        self._standing_in: contextlib.ExitStack | None = None
         self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._count = itertools.count(1)
         self._stack = contextlib.ExitStack()
@@ -43,11 +49,39 @@ class Steps(contextlib.AbstractContextManager["Steps"]):
         self._stack.callback(pre.remove)
         post = optimizers.register_optimizer_step_post_hook(self._after_step)
         self._stack.callback(post.remove)
-        for name in ("backward", "grad"):
-            around = _replaced(torch.autograd, name, self._before_backward, self._after_backward)
+        for name, after in (("backward", self._after_root_backward), ("grad", self._after_backward)):
+            around = _replaced(torch.autograd, name, self._before_backward, after)
             self._stack.enter_context(around)
         self._stack.enter_context(_iterating(self._batches))
+        if self.on_root_backward or self.on_call:
+            self._stand_in()
         return self
+
+    def _stand_in(self) -> None:
+        """Let backwards and calls of modules tell of steps, until the program makes an optimizer or a loader."""
+        standing_in = self._standing_in = self._stack.enter_context(contextlib.ExitStack())
+        for owner in (torch.optim.Optimizer, DataLoader):
+            around = _replaced(owner, "__init__", lambda *_, **__: self._no_longer(), lambda *_, **__: None)
+            standing_in.enter_context(around)
+        modules: Any = torch.nn.modules.module
+        before = modules.register_module_forward_pre_hook(self._before_call)
+        after = modules.register_module_forward_hook(self._after_call, always_call=True)
+        standing_in.callback(before.remove)
+        standing_in.callback(after.remove)
+
+    def _no_longer(self) -> None:
+        standing_in, self._standing_in = self._standing_in, None
+        if standing_in is not None:
+            standing_in.close()
+
+    def _before_call(self, module: Any, arguments: Any) -> None:
+        self._depth += 1
+
+    def _after_call(self, module: Any, arguments: Any, result: Any) -> None:
+        self._depth = max(0, self._depth - 1)
+        if self._depth == 0 and self._standing_in is not None and not torch.is_grad_enabled():
+            for told in self.on_call:
+                told()
 
     def __exit__(self, *exception: object) -> None:
         """Take the hooks away."""
@@ -69,6 +103,12 @@ class Steps(contextlib.AbstractContextManager["Steps"]):
     def _after_backward(self, roots: Any, *_: Any, **__: Any) -> None:
         for observer in self.after_backward:
             observer(roots)
+
+    def _after_root_backward(self, *arguments: Any, **keywords: Any) -> None:
+        self._after_backward(*arguments, **keywords)
+        if self._standing_in is not None:
+            for told in self.on_root_backward:
+                told()
 
     def _batches(self, loader: Any, batches: Iterator[Any]) -> Iterator[Any]:
         return _Pass(self, loader, batches)

@@ -124,7 +124,9 @@ class _Verification:
             raise commands.CannotMeasure(result)
         self._notes += commands.notes_on(result, self._options)
         if result.steps == 0:
-            self._notes.append("the program made no steps: neither an optimizer nor a loader was used")
+            self._notes.append(
+                "the program made no steps: neither an optimizer nor a loader was used, nor what stands in for these"
+            )
 
     def _alone(self, finding: Finding, text: str) -> Wanted:
         """The program with one finding fixed."""
