@@ -298,6 +298,14 @@ def versions() -> str:
     return "\n" + "\n".join(lines) + "\n\n"
 
 
+def trainers() -> str:
+    """The last run of the verifier's tests of training frameworks with these installed."""
+    run = json.loads((ROOT / "docs" / "runtime-frameworks.json").read_text(encoding="utf-8"))
+    names = ", ".join(f"{name} {version}" for name, version in run["frameworks"].items())
+    counts = f"{run['passed']} passed, {run['failed'] + run['error']} failed, {run['skipped']} skipped"
+    return f"\n{names}, torch {run['torch']}, Python {run['python']}: {counts} ({run['date']}).\n\n"
+
+
 def costs() -> str:
     """A few of the experiments' figures, in a sentence each."""
     from torchmemlint.runtime.experiments import table
@@ -418,6 +426,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "retirements": retirements,
     "impact": impact,
     "versions": versions,
+    "trainers": trainers,
     "costs": costs,
 }
 

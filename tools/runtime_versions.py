@@ -37,11 +37,11 @@ def environment(folder: Path, release: str) -> Path:
     return interpreter
 
 
-def tested(interpreter: Path) -> dict[str, object]:
+def tested(interpreter: Path, folder: str) -> dict[str, object]:
     """What the tests said."""
     version = "import torch, sys; print(torch.__version__, sys.version.split()[0])"
     torch, python = subprocess.check_output([str(interpreter), "-W", "ignore", "-c", version], text=True).split()
-    command = [str(interpreter), "-m", "pytest", "-q", "tests/runtime", "-o", "addopts=", "-p", "no:cacheprovider"]
+    command = [str(interpreter), "-m", "pytest", "-q", "-rs", folder, "-o", "addopts=", "-p", "no:cacheprovider"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     print(ran.stdout[-3000:], file=sys.stderr)
     counts = {what.rstrip("s") if what.startswith("error") else what: int(n) for n, what in SUMMARY.findall(ran.stdout)}
@@ -62,7 +62,7 @@ def main() -> int:
     choices = parser.parse_args()
     failed = False
     for release in choices.releases:
-        result = tested(environment(choices.environments, release))
+        result = tested(environment(choices.environments, release), "tests/runtime")
         print(release, result)
         failed = failed or bool(result["failed"] or result["error"])
         kept = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
