@@ -1,5 +1,8 @@
 import gc
 import os
+import signal
+import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -137,6 +140,32 @@ def test_interrupt_ends_the_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(KeyboardInterrupt):
         run(request, interrupted)
     assert multiprocessing.active_children() == []
+
+
+@pytest.mark.skipif(not pool._can_fork(), reason="spawned processes do not know this module")
+def test_workers_that_do_not_heed_it_are_ended_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many they are, an interrupt takes no longer than one of them may."""
+    import multiprocessing
+
+    monkeypatch.setattr(pool, "_FAREWELL", 0.4)
+    context = multiprocessing.get_context("fork")
+    workers = []
+    for _ in range(4):
+        here, there = context.Pipe()
+        process = context.Process(target=_deaf, args=(there,), daemon=True)
+        process.start()
+        assert here.recv() == "deaf"
+        workers.append(pool._Worker(process, here, ()))
+    began = time.monotonic()
+    pool._end(workers)
+    assert 0.4 <= time.monotonic() - began < 1.2
+    assert multiprocessing.active_children() == []
+
+
+def _deaf(pipe: Connection) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    pipe.send("deaf")
+    time.sleep(60)
 
 
 def test_collector_is_as_it_was(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from torchmemlint.engine.watching import bounded_memory, too_long
 
 _BYTES_PER_WORKER = 150_000  # about half a second of analysis: less is not worth a process
 GRACE = 3.0  # seconds for a worker to notice itself that a file takes too long
-_FAREWELL = 1.0  # seconds for a worker to clean up
+_FAREWELL = 0.7  # seconds for workers to clean up: an interrupt is to end a run within one
 _BYTES_PER_COLLECTION = 5_000_000  # of source; bounds what reference cycles can hold on to
 
 
@@ -132,8 +132,7 @@ def _parallel(
                 profile = profiles[task.profile]
                 yield number, passed_over(task.path, too_long(profile.limits), profile)
     finally:
-        for worker in team.values():  # left early: interrupted
-            worker.end()
+        _end(team.values())  # left early: interrupted
         if _can_fork():
             gc.unfreeze()
 
@@ -186,11 +185,7 @@ class _Worker:
 
     def end(self) -> None:
         """Stop it in the middle of its work; a file that it is writing is left as it was."""
-        self.process.terminate()
-        self.process.join(_FAREWELL)
-        self.process.kill()
-        self.process.join()
-        self.pipe.close()
+        _end([self])
 
     def obituary(self) -> str:
         """How it ended, in words."""
@@ -206,6 +201,20 @@ def obituary(code: int | None) -> str:
         hint = " (out of memory?)" if name == "SIGKILL" else ""
         return f"the worker process was killed by {name}{hint}"
     return f"the worker process ended with status {code}"
+
+
+def _end(workers: Iterable[_Worker]) -> None:
+    """Stop workers in the middle of their work, all within the time that one may take to tidy up."""
+    ending = list(workers)
+    for worker in ending:
+        worker.process.terminate()
+    latest = time.monotonic() + _FAREWELL
+    for worker in ending:
+        worker.process.join(max(0.0, latest - time.monotonic()))
+        worker.process.kill()
+    for worker in ending:
+        worker.process.join()
+        worker.pipe.close()
 
 
 def _work(pipe: connection.Connection, other_end: connection.Connection, profiles: tuple[Profile, ...]) -> None:
