@@ -81,14 +81,34 @@ def test_what_hangs_and_hears_no_signal_costs_one_file(three: Path, monkeypatch:
     def hangs(text: str, *arguments: object, **options: object) -> object:
         if "HANGS" in text:
             signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
-            time.sleep(600)
+            while True:
+                pass
         return check_text(text, *arguments, **options)
 
     check_bytes(LEAK, three / "a.py", Profile(frozenset({"TML101"})))  # what is imported late is, now
     monkeypatch.setattr(checking, "check_text", hangs)
     (three / "m.py").write_bytes(b"import torch\nHANGS = 1\n")
-    report = checked(three, time=4)
-    assert told(report) == {"m.py": WHY + "checking it takes more than 4 seconds (limit `time`)"}
+    report = checked(three, time=1)
+    assert told(report) == {"m.py": WHY + "checking it takes more than 1 seconds of processor time (limit `time`)"}
+    assert found(report) == ["a.py", "z.py"]
+
+
+@FORKS
+def test_what_sleeps_is_not_waited_for_without_end(three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "GRACE", 0.2)
+    monkeypatch.setattr(pool, "_IDLE", 1)
+    check_bytes(LEAK, three / "a.py", Profile(frozenset({"TML101"})))
+    check_text = checking.check_text
+
+    def sleeps(text: str, *arguments: object, **options: object) -> object:
+        if "SLEEPS" in text:
+            time.sleep(600)
+        return check_text(text, *arguments, **options)
+
+    monkeypatch.setattr(checking, "check_text", sleeps)
+    (three / "m.py").write_bytes(b"import torch\nSLEEPS = 1\n")
+    report = checked(three, time=8)
+    assert list(told(report)) == ["m.py"]
     assert found(report) == ["a.py", "z.py"]
 
 
@@ -97,7 +117,7 @@ def test_the_analysis_itself_looks_at_the_clock(tmp_path: Path) -> None:
     path.write_bytes(b"import torch\n\n\ndef step(model, x):\n    loss = model(x)\n    loss.backward()\n")
     profile = Profile(frozenset({"TML000", "TML101"}), root=tmp_path, limits=Limits(time=1e-9))
     result = check_file(path, profile)
-    assert messages(result) == [WHY + "checking it takes more than 1e-09 seconds (limit `time`)"]
+    assert messages(result) == [WHY + "checking it takes more than 1e-09 seconds of processor time (limit `time`)"]
     assert result.digest is None  # not to be kept: another machine may have the time
     assert check_file(path, Profile(profile.codes, root=tmp_path)).findings == ()
 

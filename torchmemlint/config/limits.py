@@ -18,7 +18,7 @@ Given = tuple[tuple[str, float], ...]  # what a table says, by name
 class Limits:
     """The limits, by the names under which they are set and reported. 0 is no limit."""
 
-    time: float = 60  # seconds
+    time: float = 60  # seconds of processor time
     memory: float = 2_000  # megabytes that the check of a file may add to those of its process
     nesting: float = MAX_NESTING  # levels of statements and expressions in each other
     size: float = 10  # megabytes of source
@@ -42,7 +42,7 @@ class Limits:
 DEFAULT = Limits()
 NAMES = tuple(field.name for field in fields(Limits))
 MEANINGS = {
-    "time": "seconds",
+    "time": "seconds of processor time",
     "memory": "megabytes that its process may grow by",
     "nesting": f"levels of statements and expressions in each other, {MAX_NESTING} at most",
     "size": f"megabytes of source; a notebook with its outputs may have {_NOTEBOOK} times as many",

@@ -22,11 +22,12 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from torchmemlint.engine.one_file import FileResult, Profile, check_file, is_fleeting, passed_over
-from torchmemlint.engine.watching import bounded_memory, too_long
+from torchmemlint.engine.watching import bounded_memory, processor_seconds, too_long
 
 _BYTES_PER_WORKER = 150_000  # about half a second of analysis: less is not worth a process
 GRACE = 3.0  # seconds for a worker to notice itself that a file takes too long
 _FAREWELL = 0.7  # seconds for workers to clean up: an interrupt is to end a run within one
+_IDLE = 10  # how often the time limit a file may take by the clock: the machine may be busy, but not for ever
 _BYTES_PER_COLLECTION = 5_000_000  # of source; bounds what reference cycles can hold on to
 
 
@@ -148,6 +149,7 @@ class _Worker:
     profiles: Sequence[Profile]
     batch: Batch = field(default_factory=list)  # the first is the one in hand
     since: float = 0.0  # when it came to that
+    spent: float | None = 0.0  # seconds that it had had of the processor by then
 
     @classmethod
     def start(cls, context: multiprocessing.context.BaseContext, profiles: Sequence[Profile]) -> _Worker:
@@ -161,18 +163,29 @@ class _Worker:
     def time_left(self) -> float | None:
         """Seconds until nobody waits any longer for the file in hand; None for as many as it takes."""
         most = self.profiles[self.batch[0][1].profile].limits.time
-        return max(0.0, self.since + most + GRACE - time.monotonic()) if most else None
+        if not most:
+            return None
+        by_the_clock = self.since + _IDLE * most + GRACE - time.monotonic()
+        spent = processor_seconds(self.process.pid)
+        if spent is None or self.spent is None:
+            return max(0.0, by_the_clock)
+        return max(0.0, min(by_the_clock, self.spent + most + GRACE - spent))
 
     def receive(self) -> tuple[int, FileResult]:
         """The next of its results. Raises EOFError or OSError if it is dead."""
         found: tuple[int, FileResult] = self.pipe.recv()
         self.batch.pop(0)
-        self.since = time.monotonic()
+        self._begin()
         return found
+
+    def _begin(self) -> None:
+        """It comes to the next file."""
+        self.since, self.spent = time.monotonic(), processor_seconds(self.process.pid)
 
     def give(self, batch: Batch) -> None:
         """Hand it files to check. A worker that is dead already is noticed when its answer is read."""
-        self.batch, self.since = batch, time.monotonic()
+        self.batch = batch
+        self._begin()
         with contextlib.suppress(OSError):
             self.pipe.send(batch)
 
