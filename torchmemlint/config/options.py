@@ -273,8 +273,8 @@ OPTIONS = (
         "What the check of one file may take: `time` in seconds of the processor, `memory` in megabytes that its "
         "process may grow by, `nesting` in levels of statements and expressions in each other "
         f"({MAX_NESTING} at most), and `size` in megabytes of source (a notebook with its outputs may have twenty "
-        "times as many). A file that reaches one is passed over and reported as TML000 with the limit's name. 0 is no limit "
-        "(`docs/robustness.md`).",
+        "times as many). A file that reaches one is passed over and reported as TML000 with the limit's name. 0 is no "
+        "limit (`docs/robustness.md`).",
         "[tool.torchmemlint.limits]\ntime = 20\nmemory = 500",
         read_limits,
     ),
