@@ -20,7 +20,8 @@ class ResultsCollectedOnDevice(Rule):
 
     ## Why it costs memory
     The list grows with the data set, in the memory that the model needs; joining it needs the same amount once more.
-    A pass that fits with a few batches runs out of memory with all of them.
+    A pass that fits with a few batches runs out of memory with all of them. An advice, since what is collected is often
+    a number for each sample, which is little.
 
     ## Example
     ```python
@@ -53,7 +54,7 @@ class ResultsCollectedOnDevice(Rule):
 
     code = "TML508"
     name = "results-collected-on-device"
-    severity = Severity.WARNING
+    severity = Severity.ADVICE
     fix = Applicability.UNSAFE
     why = "the list grows with the data set, in the memory that the model needs"
 
