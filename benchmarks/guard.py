@@ -96,12 +96,17 @@ def cases(root: Path, files: Iterable[Path], scratch: Path) -> dict[str, list[st
     }
 
 
+def environment() -> dict[str, str]:
+    """What the commands run in: the same hashes each time, and a cache, which one of the cases is about."""
+    return {**os.environ, "PYTHONHASHSEED": "0", "TORCHMEMLINT_NO_CACHE": "0"}
+
+
 def by_time(commands: dict[str, list[str]], rounds: int) -> dict[str, float]:
     """Seconds of processor time of each command: the least of all rounds, in which they take turns."""
     least = dict.fromkeys(commands, float("inf"))
     for _ in range(rounds):
         for name, words in commands.items():
-            least[name] = min(least[name], measure(words, frozenset({0})).cpu)
+            least[name] = min(least[name], measure(words, frozenset({0}), environment()).cpu)
     return least
 
 
@@ -110,8 +115,7 @@ def by_instructions(commands: dict[str, list[str]]) -> dict[str, float]:
     valgrind = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
     counted = {}
     for name, words in commands.items():
-        environment = {**os.environ, "PYTHONHASHSEED": "0"}
-        done = subprocess.run([*valgrind, *words], capture_output=True, check=False, env=environment)
+        done = subprocess.run([*valgrind, *words], capture_output=True, check=False, env=environment())
         found = _REFS.search(done.stderr)
         if done.returncode or found is None:
             raise RuntimeError(
@@ -190,7 +194,6 @@ def main() -> int:
         version("torch").partition("+")[0],
         platform.machine() if options.instructions else machine()["cpu"],
     )
-    os.environ.pop("TORCHMEMLINT_NO_CACHE", None)  # one of the cases is about the cache
     history = read(options.history)
     record = on_record(history, kind)
     with tempfile.TemporaryDirectory() as folder:
@@ -198,7 +201,7 @@ def main() -> int:
         root.mkdir()
         commands = cases(root, corpus(root), scratch)
         for words in commands.values():  # compiles what is imported, fills the page cache and the linter's own
-            measure(words, frozenset({0}))
+            measure(words, frozenset({0}), environment())
         if options.instructions:
             now = ratios(by_instructions(commands))
         else:

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -29,11 +29,13 @@ class Measurement:
     total_peak: int  # bytes resident in all of them together, sampled; pages that they share count for each
 
 
-def measure(command: Sequence[str], statuses: Collection[int]) -> Measurement:
+def measure(
+    command: Sequence[str], statuses: Collection[int], environment: Mapping[str, str] | None = None
+) -> Measurement:
     """Run a command with its output thrown away; RuntimeError for an exit status not in `statuses`."""
     with tempfile.TemporaryFile() as errors:
         began = time.perf_counter()
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=environment)
         sampler = _Sampler(process.pid)
         sampler.start()
         _, status, usage = os.wait4(process.pid, 0)

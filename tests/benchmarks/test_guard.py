@@ -26,7 +26,7 @@ def guard(monkeypatch):
 @pytest.fixture
 def run(guard, monkeypatch, tmp_path, capsys):
     """The script with given costs in place of measured ones: exit status, standard output, standard error."""
-    monkeypatch.setattr(guard, "measure", lambda words, statuses: None)
+    monkeypatch.setattr(guard, "measure", lambda *words: None)
 
     def run(costs: dict[str, float] | list[dict[str, float]], *words: str):
         rounds = iter(costs if isinstance(costs, list) else [costs, costs])
@@ -117,7 +117,7 @@ def test_costs_are_the_least_of_all_rounds(guard, monkeypatch) -> None:
     from measure import Measurement
 
     seconds = iter([3.0, 30.0, 1.0, 20.0, 2.0, 10.0])
-    monkeypatch.setattr(guard, "measure", lambda words, statuses: Measurement(0, next(seconds), 0, 0))
+    monkeypatch.setattr(guard, "measure", lambda *words: Measurement(0, next(seconds), 0, 0))
     assert guard.by_time({"a": ["a"], "b": ["b"]}, 3) == {"a": 1.0, "b": 10.0}
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import json
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -215,8 +216,8 @@ class RunResult:
         return cls(**known)
 
     def write(self, path: Path) -> None:
-        """To a file, whole or not at all."""
-        unfinished = path.with_suffix(".unfinished")
+        """To a file, whole or not at all, also where two threads of a run that is being ended write at once."""
+        unfinished = path.with_suffix(f".{threading.get_ident()}.unfinished")
         unfinished.write_text(json.dumps(self.to_json()), encoding="utf-8")
         unfinished.replace(path)
 

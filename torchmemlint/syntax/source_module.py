@@ -22,6 +22,7 @@ from torchmemlint.syntax import patterns
 from torchmemlint.syntax.trees import PARSING, Tree, Trees
 
 _MAX_BRACKETS = 200  # as many as Python itself takes
+_BYTES_OF_TREE = 500  # of memory for each of a text, more than the standard parser takes
 _DEFINITION = re.compile(r"(?:async\s+def|def|class)\s")
 
 
@@ -265,13 +266,13 @@ def _lines(text: str) -> list[str]:
 def _split_by_libcst(text: str, path: Path, reason: Exception) -> list[Piece]:
     """For syntax newer than the running Python: one piece, or UnreadableFile when libcst cannot read it either."""
     if not isinstance(reason, SyntaxError) or patterns.brackets(text) > _MAX_BRACKETS or patterns.too_deep(text):
-        raise _unreadable(reason) from reason  # libcst's parser would end the process
+        raise _unreadable(reason, text) from reason  # libcst's parser would end the process
     try:
         # A whole file takes libcst long, and most texts that Python cannot read are half written, or Python 2.
         cst.parse_module(_around(text, reason.lineno or 1))
         module = cst.parse_module(text)
     except Exception as error:
-        raise _unreadable(reason) from error
+        raise _unreadable(reason, text) from error
     piece = Piece(text, 1, "code", "", None, path)
     piece._tree = Tree(module)
     return [piece]
@@ -288,12 +289,21 @@ def _around(text: str, row: int) -> str:
     return "".join(lines[first - 1 : next(after, len(lines) + 1) - 1])
 
 
-def _unreadable(reason: Exception) -> UnreadableFile:
+def _has_room(size: int) -> bool:
+    """Can so many bytes be had? If so, a MemoryError of Python's parser says that its stack has ended, not memory."""
+    try:
+        bytearray(size)
+    except MemoryError:
+        return False
+    return True
+
+
+def _unreadable(reason: Exception, text: str) -> UnreadableFile:
     if isinstance(reason, SyntaxError):
         row, column = reason.lineno or 1, reason.offset or 1
         return UnreadableFile(f"Syntax error: {reason.msg}", Position(max(row, 1), max(column, 1)))
     if isinstance(reason, RecursionError | MemoryError):
-        if isinstance(reason, MemoryError) and not reason.args:  # the parser gives one where its stack ends
+        if isinstance(reason, MemoryError) and not _has_room(_BYTES_OF_TREE * len(text)):
             raise reason
         return LimitReached("nesting", "it is nested too deeply to be parsed")
     return UnreadableFile(f"Cannot be parsed: {reason}")

@@ -46,6 +46,7 @@ RAISES: dict[str, tuple[str, ...]] = {
     "TML202/bad_uncalled_among_others": _NOT_ENTERED,
     "TML302/bad_needs_its_input": _OVERWRITTEN,
     "TML302/bad_needs_its_output": _OVERWRITTEN,
+    "TML302/bad_sum_goes_on": _OVERWRITTEN,
 }
 """Fixtures that raise as they stand, and how. The fixed ones run, and agree with them up to there."""
 
@@ -56,6 +57,7 @@ NOT_REACHED: dict[str, list[str]] = {
 
 LOWER = frozenset(
     (
+        "TML101/bad_numbers_beside_graphs",
         "TML103/bad_class_attribute",
         "TML107/bad_critic_steps",
         "TML107/bad_script",
@@ -73,6 +75,7 @@ LOWER = frozenset(
         "TML203/bad_distillation",
         "TML203/bad_fake_for_critic",
         "TML203/bad_teacher",
+        "TML203/bad_teacher_in_a_helper",
         "TML203/bad_two_outputs",
     )
 )
@@ -302,6 +305,10 @@ def _on_device(world: World) -> Any:
     return Loader((inputs.to(world.device), targets.to(world.device)) for inputs, targets in batches(World.pair)(world))
 
 
+def _translating(stage: Stage) -> Any:
+    return stage.module.Translator(11, WIDTH).continue_from(torch.randint(0, 11, (4, 5)), torch.arange(5).expand(4, 5))
+
+
 def _in_place(stage: Stage) -> Any:
     """Each network of the file learns. Either all can or none, as the file says."""
     networks = [stage.call("Attention"), stage.call("Hidden"), stage.module.broken]
@@ -404,6 +411,13 @@ def _reporting(stage: Stage) -> Any:
 PLAYS: dict[str, Play] = {
     "TML101/bad_items_of_losses": Play(
         {"detector": _heads(4, CLASSES), "loader": _triples(_normal(BATCH, 4), _classes())}
+    ),
+    "TML101/bad_numbers_beside_graphs": Play(
+        {
+            "model": _calling(model(2 * WIDTH, CLASSES), lambda scores: (scores, scores.cumsum(0))),
+            "loader": _triples(_normal(BATCH, WIDTH), _classes()),
+            "weight": constant(True),
+        }
     ),
     "TML101/bad_several_totals": Play(
         {
@@ -509,9 +523,19 @@ PLAYS: dict[str, Play] = {
         }
     ),
     "TML203/bad_target_network": Play({"batches": batches(_transitions(_action))}),
+    "TML203/bad_modes_of_a_forward": Play(act=_translating),
+    "TML203/bad_teacher_in_a_helper": Play(
+        {"model": model(WIDTH, 1), "teacher": model(WIDTH, 1), "data": _pairs_of((BATCH, WIDTH), (BATCH, 1))}
+    ),
     "TML203/bad_two_outputs": Play({"student": _heads(CLASSES, 16), "teacher": _heads(CLASSES, 16)}),
     "TML302/bad_needs_its_input": Play({"tokens": _normal(BATCH, 5, WIDTH)}),
     "TML302/bad_needs_its_output": Play(act=_in_place),
+    "TML302/bad_sum_goes_on": Play(
+        {
+            "policy": _calling(_heads(1, 1, 1, 1), lambda parts: ([one.sigmoid() for one in parts[:3]], parts[3])),
+            "data": batches(_normal(BATCH, WIDTH)),
+        }
+    ),
     "TML402/bad_argparse": Play(modules=_notes),
     "TML402/bad_plain": Play(modules=_cifar),
     "TML402/bad_shapes": Play(
