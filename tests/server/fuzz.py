@@ -98,6 +98,7 @@ class Fuzzer:
         self.texts: dict[str, str] = {}
         self.readable: dict[str, str] = {}  # the last text of each document that Python could read
         self.undo: dict[str, list[str]] = {}
+        self.first: dict[str, str] = {}  # what each document began with
         self.cells: list[str] = []
         self.cell_version = 1
         self.notebook = editor.uri("notes.ipynb")
@@ -136,6 +137,14 @@ class Fuzzer:
                 self._send(uri, [lsp.TextDocumentContentChangeWholeDocument(text=self.readable[uri])])
                 self.texts[uri] = self.readable[uri]
 
+    async def begin_again(self) -> None:
+        """Bring every document back to its first text, so that what is kept of it can be compared."""
+        for uri, text in self.first.items():
+            self._send(uri, [lsp.TextDocumentContentChangeWholeDocument(text=text)])
+            self.texts[uri] = self.readable[uri] = text
+            self.undo[uri] = [text]
+        assert await self.differences() == []
+
     async def differences(self) -> list[str]:
         """Where the last answers differ from those of a fresh check of the same texts."""
         expected = self._fresh()
@@ -164,6 +173,7 @@ class Fuzzer:
 
     def _set(self, uri: str, text: str) -> None:
         self.texts[uri] = text
+        self.first.setdefault(uri, text)
         self.undo.setdefault(uri, []).append(text)
         if reads(text):
             self.readable[uri] = text

@@ -117,17 +117,19 @@ class KeptTrees(Trees):
         self._asked.add(path)
         kept = self._standard.setdefault((path, text), [])
         number = self._next((path, text, False))
-        if number == len(kept):
-            kept.append(super().standard(text, path))
-        return kept[number]
+        if number < len(kept):
+            return kept[number]
+        kept.append(super().standard(text, path))
+        return kept[-1]
 
     def concrete(self, text: str, path: Path) -> Tree:
         """As `Trees.concrete`."""
         kept = self._concrete.setdefault((path, text), [])
         number = self._next((path, text, True))
-        if number == len(kept):
-            kept.append(super().concrete(text, path))
-        return kept[number]
+        if number < len(kept):
+            return kept[number]
+        kept.append(super().concrete(text, path))
+        return kept[-1]
 
     def disown(self, tree: Tree) -> None:
         """As `Trees.disown`."""
@@ -141,6 +143,7 @@ class KeptTrees(Trees):
             del self._standard[key]
 
     def _next(self, key: tuple[Path, str, bool]) -> int:
+        """How often the tree of a text was asked for before: as many as were kept or more, where parsing had failed."""
         number = self._taken.get(key, 0)
         self._taken[key] = number + 1
         return number
