@@ -20,7 +20,6 @@ import random
 import re
 import sys
 import time
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -30,6 +29,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import loops
+import programs
 
 from torchmemlint.config.limits import Limits
 from torchmemlint.engine.one_file import UNREADABLE, FileResult, Fixing, Profile, is_fleeting, is_relevant
@@ -119,7 +119,7 @@ def _faults(
             counts["files fixed"] += 1
             counts["fixes"] += len(result.fixed.applied)
             counts["fixes taken back"] += len(result.fixed.rolled_back)
-            if _compiles(result.fixed.before) and not _compiles(result.fixed.after):
+            if programs.compiles(result.fixed.before) and not programs.compiles(result.fixed.after):
                 why = "it no longer compiles after the fixes"
             else:
                 fixed.append((name, decode(text).encode(result.fixed.after)))
@@ -149,16 +149,6 @@ def _wrong_with(result: FileResult) -> str | None:
     if is_fleeting(result):
         return next(one.message for one in result.findings if one.code == UNREADABLE)
     return None
-
-
-def _compiles(text: str) -> bool:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            compile(text, "<program>", "exec", dont_inherit=True)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-    return True
 
 
 def _relevant(text: bytes) -> bytes:

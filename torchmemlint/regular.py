@@ -36,6 +36,14 @@ def text_of(path: Path, *, encoding: str = "utf-8", errors: str = "strict", most
     return data.decode(encoding, errors).replace("\r\n", "\n").replace("\r", "\n")
 
 
+def size_of(path: Path) -> int:
+    """The bytes of a file; 0 where nobody may know, of which reading it will say why."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 def is_within(path: Path | str, folder: Path | str) -> bool:
     """Does a path lie in a folder, wherever links on the way lead?"""
     real, top = os.path.realpath(path), os.path.realpath(folder)

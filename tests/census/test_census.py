@@ -8,23 +8,11 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tests.leaking import LEAK
 from torchmemlint.census.counting import Found, Project, census_of
 from torchmemlint.census.labels import LabelsError, read_labels, sample, wilson
 from torchmemlint.cli.main import main
 
-LEAK = """\
-import torch
-
-
-def run(model, loader, opt):
-    total = 0
-    for x in loader:
-        loss = model(x)
-        loss.backward()
-        opt.step()
-        total += loss
-    return total
-"""
 SCHEMA = json.loads((files("torchmemlint.census") / "schema.json").read_text())
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.leaking import LEAK
 from torchmemlint.cli.main import main
 from torchmemlint.config.layers import Layer
 from torchmemlint.config.resolver import Resolver
@@ -24,19 +25,6 @@ dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 FreeKeysEvent = pytest.importorskip("distributed.worker_state_machine").FreeKeysEvent
 
-LEAK = """\
-import torch
-
-
-def run(model, loader, opt):
-    total = 0
-    for x in loader:
-        loss = model(x)
-        loss.backward()
-        opt.step()
-        total += loss
-    return total
-"""
 METERED = """\
 import torch
 from meters import Meter

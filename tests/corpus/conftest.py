@@ -8,21 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.leaking import LEAK
 from torchmemlint.cli.main import main
 
-LEAK = """\
-import torch
-
-
-def run(model, loader, opt):
-    total = 0
-    for x in loader:
-        loss = model(x)
-        loss.backward()
-        opt.step()
-        total += loss
-    return total
-"""
 COMMIT = ("git", "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "--quiet", "--message=All")
 
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from tests.leaking import LEAK
 from torchmemlint.engine.corpus import checking, listing, opening
 from torchmemlint.engine.corpus.listing import Kind, ListError, read_list
 from torchmemlint.report.formats import FORMATS
 
-from .conftest import LEAK, command, write
+from .conftest import command, write
 
 Make = Callable[..., Path]
 FOUND = ["folder/src/a.py", "packed-1.0/leak.py", "repository/train/leak.py", "zipped/pkg/leak.py"]

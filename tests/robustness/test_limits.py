@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.robustness import conftest
 from torchmemlint.config.layers import Layer
 from torchmemlint.config.limits import Limits, limits_of, read_limits
 from torchmemlint.config.resolver import Resolver
@@ -22,18 +23,7 @@ from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.registry import by_code
 from torchmemlint.source.discovery import discover
 
-LEAK = b"""\
-import torch
-
-
-def train(model, loader):
-    total = 0.0
-    for x in loader:
-        loss = model(x)
-        loss.backward()
-        total += loss
-    return total
-"""
+LEAK = conftest.LEAK.encode()
 FORKS = pytest.mark.skipif(not pool._can_fork(), reason="needs processes that cost little")
 WHY = "Passed over: "
 

@@ -45,6 +45,14 @@ class Found:
         return self.project, self.path, self.row, self.column, self.code
 
 
+def by_code(found: Iterable[Found]) -> dict[str, list[Found]]:
+    """The findings of each rule, in their order."""
+    sorted_out: dict[str, list[Found]] = {}
+    for one in found:
+        sorted_out.setdefault(one.code, []).append(one)
+    return sorted_out
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """How often a rule speaks."""
@@ -79,10 +87,7 @@ class Census:
 
     def rules(self) -> list[Rule]:
         """The rules that speak, those in the most projects first."""
-        by_code: dict[str, list[Found]] = {}
-        for one in self.found:
-            by_code.setdefault(one.code, []).append(one)
-        rules = [self._rule(code, found) for code, found in by_code.items()]
+        rules = [self._rule(code, found) for code, found in by_code(self.found).items()]
         return sorted(rules, key=lambda rule: (-rule.projects, -rule.findings, rule.code))
 
     def by_project(self) -> Counter[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-from torchmemlint.census.counting import Found
+from torchmemlint.census.counting import Found, by_code
 
 UNREAD = "?"
 LABELS = ("true", "false", "unclear")
@@ -64,12 +64,8 @@ def wilson(hits: int, of: int, confidence: float = 0.95) -> tuple[float, float]:
 
 def sample(found: Iterable[Found], count: int, seed: int) -> list[Found]:
     """So many findings of each rule (all, where there are no more), drawn by a seed, in the order of the rules."""
-    by_code: dict[str, list[Found]] = {}
-    for one in sorted(found, key=lambda one: one.place):
-        by_code.setdefault(one.code, []).append(one)
     drawn: list[Found] = []
-    for code in sorted(by_code):
-        among = by_code[code]
+    for code, among in sorted(by_code(sorted(found, key=lambda one: one.place)).items()):
         drawn += sorted(
             random.Random(f"{seed} {code}").sample(among, min(count, len(among))), key=lambda one: one.place
         )

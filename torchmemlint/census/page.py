@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from torchmemlint import __version__
 from torchmemlint.census.counting import SEVERITIES, Census, Rule
 from torchmemlint.census.labels import Precision
-from torchmemlint.census.table import percent
+from torchmemlint.census.table import cells
 from torchmemlint.findings import Severity
 from torchmemlint.report.html.charts import MOST, Bar, Chart, Part, counted
 from torchmemlint.report.html.page import hash_of, part
@@ -47,7 +46,10 @@ def page(census: Census, precision: Mapping[str, Precision]) -> str:
         tiles=_tiles(census),
         charts=[chart for chart in _charts(census, rules, precision) if chart.bars],
         titles=(*_TITLES, "projects", "share of projects", "per 1,000 lines", *read),
-        rows=[_row(rule, precision) for rule in rules],
+        rows=[
+            [{"url": rule_url(rule.code), "text": f"{rule.code} {rule.name}"}, *cells(rule, precision)]
+            for rule in rules
+        ],
     )
     return text.strip().encode("ascii", "xmlcharrefreplace").decode("ascii") + "\n"
 
@@ -81,17 +83,3 @@ def _bars(values: Iterable[tuple[str, float]], form: str) -> tuple[Bar, ...]:
     return tuple(
         Bar(label, form.format(value), (Part("advice", 0.0, round(100 * value / most, 2)),)) for label, value in ranked
     )
-
-
-def _row(rule: Rule, precision: Mapping[str, Precision]) -> list[Any]:
-    rate = "" if rule.per_thousand_lines is None else f"{rule.per_thousand_lines:.3f}"
-    one = precision.get(rule.code)
-    read = () if not precision else ("", "") if one is None else (f"{one.true}/{one.true + one.false}", percent(one))
-    numbers = [f"{number:,}" for number in (rule.findings, *rule.severities.values(), rule.projects)]
-    return [
-        {"url": rule_url(rule.code), "text": f"{rule.code} {rule.name}"},
-        *numbers,
-        f"{rule.prevalence:.1%}",
-        rate,
-        *read,
-    ]

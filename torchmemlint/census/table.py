@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from rich.table import Table
 
-from torchmemlint.census.counting import Census
+from torchmemlint.census.counting import Census, Rule
 from torchmemlint.census.labels import Precision
 
 
@@ -20,14 +20,19 @@ def table(census: Census, precision: Mapping[str, Precision]) -> Table:
         found.add_column("true", justify="right")
         found.add_column("precision (95%)", justify="right", no_wrap=True)
     for rule in census.rules():
-        numbers = (rule.findings, *rule.severities.values(), rule.projects)
-        rate = "" if rule.per_thousand_lines is None else f"{rule.per_thousand_lines:.3f}"
-        row = [f"{rule.code} {rule.name}", *(f"{number:,}" for number in numbers), f"{rule.prevalence:.1%}", rate]
-        found.add_row(*row, *(_read(precision.get(rule.code)) if precision else ()))
+        found.add_row(f"{rule.code} {rule.name}", *cells(rule, precision))
     return found
 
 
-def percent(one: Precision) -> str:
+def cells(rule: Rule, precision: Mapping[str, Precision]) -> list[str]:
+    """What stands in a rule's row after its name."""
+    numbers = (rule.findings, *rule.severities.values(), rule.projects)
+    rate = "" if rule.per_thousand_lines is None else f"{rule.per_thousand_lines:.3f}"
+    read = _read(precision.get(rule.code)) if precision else ()
+    return [*(f"{number:,}" for number in numbers), f"{rule.prevalence:.1%}", rate, *read]
+
+
+def _percent(one: Precision) -> str:
     """`88% (69-96%)`; "" where nothing was read."""
     if one.share is None or one.interval is None:
         return ""
@@ -36,7 +41,7 @@ def percent(one: Precision) -> str:
 
 
 def _read(one: Precision | None) -> tuple[str, str]:
-    return ("", "") if one is None else (f"{one.true}/{one.true + one.false}", percent(one))
+    return ("", "") if one is None else (f"{one.true}/{one.true + one.false}", _percent(one))
 
 
 def _caption(census: Census) -> str:

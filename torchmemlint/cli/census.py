@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchmemlint.cli.corpora import opened_corpus, projects_option
-from torchmemlint.cli.executors import LOCAL, ExecutorType, opened
+from torchmemlint.cli.executors import executor_option, opened
+from torchmemlint.cli.outputs import write
 from torchmemlint.cli.terminal import complain, is_terminal, wants_color
 
 if TYPE_CHECKING:
@@ -32,13 +33,7 @@ _SELECTOR = "RULE_SELECTOR"
 @click.option("--isolated", is_flag=True, help="Ignore all configuration files.")
 @click.option("--config", multiple=True, metavar="FILE|KEY=VALUE", help="A configuration file, or one setting as TOML.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Use at most so many processes.")
-@click.option(
-    "--executor",
-    type=ExecutorType(),
-    default=LOCAL,
-    metavar="local|dask://HOST:PORT",
-    help="Check files in processes here, or on a Dask cluster.  [default: local]",
-)
+@executor_option
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output-file", "-o", type=_FILE, help="Write the census to a file.")
 @click.option("--html", type=_FILE, help="Write it also as an HTML page.")
@@ -113,9 +108,13 @@ def _of_projects(options: dict[str, Any]) -> Census:
         def request_for(resolver: Resolver, files: tuple[Path, ...]) -> Request:
             return Request(files, resolver, jobs=options["jobs"], executor=executor, use_cache=True, apart=True)
 
-        quiet, threads = options["quiet"], executor.threads if executor is not None else 2
         with opened_corpus(
-            options["projects_from"], configuration, request_for, quiet=quiet, threads=threads, seen=taking.seen
+            options["projects_from"],
+            configuration,
+            request_for,
+            quiet=options["quiet"],
+            executor=executor,
+            seen=taking.seen,
         ) as corpus:
             return taking.census(corpus)
 
@@ -126,14 +125,14 @@ def _draw(found: Census, options: dict[str, Any]) -> None:
     text = "".join(
         f"{line}\n" for line in lines(sample(found.found, options["sample"], options["seed"]), options["seed"])
     )
-    _write(options["labels"][0], text)
+    write(options["labels"][0], text)
 
 
 def _show(found: Census, precision: dict[str, Precision], options: dict[str, Any]) -> None:
     if options["html"] is not None:
         from torchmemlint.census.page import page
 
-        _write(options["html"], page(found, precision))
+        write(options["html"], page(found, precision))
     file: Path | None = options["output_file"]
     if options["output_format"] == "json":
         told = found.to_json()
@@ -145,7 +144,7 @@ def _show(found: Census, precision: dict[str, Precision], options: dict[str, Any
     if file is None:
         sys.stdout.write(text)
     else:
-        _write(file, text)
+        write(file, text)
 
 
 def _table(found: Census, precision: dict[str, Precision], options: dict[str, Any], file: Path | None) -> str:
@@ -162,12 +161,3 @@ def _table(found: Census, precision: dict[str, Precision], options: dict[str, An
         table(found, precision)
     )
     return stream.getvalue()
-
-
-def _write(file: Path, text: str) -> None:
-    from torchmemlint.fixes.write import write_atomically
-
-    try:
-        write_atomically(file, text.encode("utf-8", "backslashreplace"), create=True)
-    except OSError as error:
-        raise click.UsageError(f"{file}: cannot be written: {error.strerror}") from None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from torchmemlint.cli.corpora import projects_option
-from torchmemlint.cli.executors import LOCAL, ExecutorType, opened
+from torchmemlint.cli.executors import LOCAL, executor_option, opened
 from torchmemlint.cli.outputs import FormatType, Target, deliver, targets
 from torchmemlint.cli.terminal import complain, is_terminal, wants_color
 from torchmemlint.report.formats import FORMATS
@@ -134,13 +134,7 @@ class Output:
     help="Keep results here.  [default: the user's cache directory]",
 )
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Use at most so many processes.")
-@click.option(
-    "--executor",
-    type=ExecutorType(),
-    default=LOCAL,
-    metavar="local|dask://HOST:PORT",
-    help="Check files in processes here, or on a Dask cluster.  [default: local]",
-)
+@executor_option
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Use colours.")
 @click.option("--quiet", "-q", is_flag=True, help="Show findings and nothing else.")
 @click.option(
@@ -198,7 +192,7 @@ def _check_projects(paths: tuple[str, ...], options: dict[str, Any]) -> int:
     """Check the projects of a list; each has its own configuration, and its name in front of its files' paths."""
     from torchmemlint.cli.configuration import resolver_for
     from torchmemlint.cli.corpora import opened_corpus, refuse_with_projects
-    from torchmemlint.engine.corpus.checking import NAMES
+    from torchmemlint.report.places import NAMES
 
     refuse_with_projects(paths, options)
     configuration = _configuration(options)
@@ -211,9 +205,8 @@ def _check_projects(paths: tuple[str, ...], options: dict[str, Any]) -> int:
             request = replace(_request(options, resolver), files=files, executor=executor, apart=True)
             return replace(request, sieve=_sieve(files, resolver, options))
 
-        quiet, threads = output.quiet, executor.threads if executor is not None else 2
         with opened_corpus(
-            options["projects_from"], configuration, request_for, quiet=quiet, threads=threads
+            options["projects_from"], configuration, request_for, quiet=output.quiet, executor=executor
         ) as corpus:
             report = corpus.report()
             _tell(report, time.monotonic() - start, output)

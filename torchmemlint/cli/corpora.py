@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from torchmemlint.config.resolver import Resolver
     from torchmemlint.engine.corpus.checking import Corpus, Ready
     from torchmemlint.engine.run import RunReport
-    from torchmemlint.engine.runner import Request
+    from torchmemlint.engine.runner import Executor, Request
+
+_THREADS = 2  # here: one project is unpacked while another is checked
 
 projects_option = click.option(
     "--projects-from",
@@ -37,7 +39,7 @@ def opened_corpus(
     request_for: Callable[[Resolver, tuple[Path, ...]], Request],
     *,
     quiet: bool,
-    threads: int = 2,
+    executor: Executor | None = None,
     seen: Callable[[Ready], None] = lambda ready: None,
 ) -> Iterator[Corpus]:
     """The projects of a list, each with a resolver for its own folder; `request_for` says what to do with files.
@@ -67,7 +69,7 @@ def opened_corpus(
             lambda project: resolver_for(replace(configuration, project_root=project)),
             check,
             Path(folder).resolve(),
-            threads,
+            _THREADS if executor is None else executor.threads,
             seen,
         )
 

@@ -37,6 +37,15 @@ class ExecutorType(click.ParamType):  # type: ignore[type-arg]  # older releases
         return f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
 
 
+executor_option = click.option(
+    "--executor",
+    type=ExecutorType(),
+    default=LOCAL,
+    metavar="local|dask://HOST:PORT",
+    help="Check files in processes here, or on a Dask cluster.  [default: local]",
+)
+
+
 @contextlib.contextmanager
 def opened(options: dict[str, Any], extend: tuple[str, ...]) -> Iterator[Executor | None]:
     """What `--executor` names; None for this machine's processes. `extend` brings rules.

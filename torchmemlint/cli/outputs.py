@@ -100,14 +100,21 @@ def deliver(found: Sequence[Target], standard: TextIO, show: Callable[[Format, T
             continue
         text = io.StringIO()
         show(one.format, text)
-        try:
-            _write(one.file, text.getvalue().encode("utf-8", "backslashreplace"))
-        except OSError as error:
-            raise click.UsageError(f"{one.file}: cannot be written: {error.strerror}.") from None
+        write(one.file, text.getvalue())
+
+
+def write(file: Path, text: str) -> None:
+    """Whole or not at all, where the place allows it; a pipe or a device is written to as it is.
+
+    Raises a usage error.
+    """
+    try:
+        _write(file, text.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise click.UsageError(f"{file}: cannot be written: {error.strerror}.") from None
 
 
 def _write(file: Path, data: bytes) -> None:
-    """Whole or not at all, where the place allows it; a pipe or a device is written to as it is."""
     if (file.exists() and not file.is_file()) or not os.access(file.resolve().parent, os.W_OK):
         file.write_bytes(data)
         return

@@ -94,6 +94,13 @@ def _parallel(
         gc.collect()
         gc.freeze()
     team: dict[connection.Connection, _Worker] = {}
+
+    def leave(worker: _Worker) -> None:
+        """Others do what is left of its batch."""
+        del team[worker.pipe]
+        if worker.batch:
+            pending.appendleft(worker.batch)
+
     try:
         while pending or team:
             while pending and len(team) < workers:
@@ -106,29 +113,23 @@ def _parallel(
                 try:
                     number, result = worker.receive()
                 except (EOFError, OSError):  # it died: on the file that it had in hand
-                    del team[ready]
                     number, task = worker.batch.pop(0)
-                    if worker.batch:
-                        pending.appendleft(worker.batch)
+                    leave(worker)
                     yield number, FileResult(task.path, error=worker.obituary())
                     continue
                 if is_fleeting(result):
-                    del team[ready]
-                    if worker.batch:
-                        pending.appendleft(worker.batch)
+                    leave(worker)
                     worker.end()
                 elif not worker.batch:
                     if pending:
                         worker.give(pending.popleft())
                     else:
-                        del team[ready]
+                        leave(worker)
                         worker.dismiss()
                 yield number, result
             for worker in [one for one in team.values() if one.time_left == 0 and not one.pipe.poll()]:
-                del team[worker.pipe]
                 number, task = worker.batch.pop(0)
-                if worker.batch:
-                    pending.appendleft(worker.batch)
+                leave(worker)
                 worker.end()
                 profile = profiles[task.profile]
                 yield number, passed_over(task.path, too_long(profile.limits), profile)

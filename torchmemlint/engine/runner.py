@@ -16,6 +16,7 @@ from torchmemlint.engine.one_file import FileResult, Fixing, Profile, check_byte
 from torchmemlint.engine.pool import Task, check_all, workers_for
 from torchmemlint.engine.run import FixedFile, RunReport
 from torchmemlint.findings import ContextFile, Finding
+from torchmemlint.regular import size_of
 from torchmemlint.source.decoding import UnreadableFile, lines_of, read
 from torchmemlint.source.loading import is_notebook, load
 
@@ -153,7 +154,7 @@ def _second_plan(
             continue
         ids = {id(finding) for finding in wanted}
         others = [finding for finding in result.findings if id(finding) not in ids]
-        plan.tasks.append(Task(result.path, len(plan.profiles), _size(result.path)))
+        plan.tasks.append(Task(result.path, len(plan.profiles), size_of(result.path)))
         plan.profiles.append(replace(profile, spared=spared(result.path, others, sources)))
     return plan
 
@@ -172,20 +173,13 @@ def _plan(request: Request) -> _Plan:
         if profile not in numbers:
             numbers[profile] = len(plan.profiles)
             plan.profiles.append(profile)
-        plan.tasks.append(Task(path, numbers[profile], _size(path)))
+        plan.tasks.append(Task(path, numbers[profile], size_of(path)))
     return plan
 
 
 def _profile(path: Path, request: Request) -> Profile:
     settings = request.resolver.settings_for(path.parent)
     return replace(profile_for(settings, path, request.fixing, request.unsafe), ignoring=request.ignoring)
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:  # reading it will say why
-        return 0
 
 
 def profile_for(settings: Settings, path: Path, fixing: Fixing = Fixing.NONE, unsafe: bool = False) -> Profile:

@@ -6,7 +6,6 @@ analysis only; what an inlined callee does shows in the values it returns and in
 
 from __future__ import annotations
 
-import ast
 import enum
 import itertools
 from dataclasses import dataclass, field, fields
@@ -30,7 +29,6 @@ from torchmemlint.flow.values import (
     Unknown,
     Value,
 )
-from torchmemlint.syntax.outline import dotted
 from torchmemlint.syntax.source_module import Site, SourceModule
 
 if TYPE_CHECKING:
@@ -687,7 +685,9 @@ class FileFacts:
             return False
         if not function.outline.names.isdisjoint(("enable_grad", "set_grad_enabled")):
             return False
-        if function.cls is not None and _turns_gradients_off(function.cls):
+        if function.cls is not None and any(
+            name.endswith("set_grad_enabled") for name, _ in function.cls.switched_off()
+        ):
             return True
         return self.callers.mode(function) is not Mode.ON
 
@@ -705,17 +705,6 @@ class FileFacts:
         for origin in origins:
             total |= self.uses.get(origin, Use.NOTHING)
         return total
-
-
-def _turns_gradients_off(cls: ClassInfo) -> bool:
-    """`torch.set_grad_enabled(False)` as a statement of the constructor, for all that its objects do?"""
-    constructor = cls.method("__init__")
-    for node in constructor.outline.nodes if constructor is not None else ():
-        match node:
-            case ast.Expr(value=ast.Call(func=called, args=[ast.Constant(value=False)])):
-                if dotted(called).endswith("set_grad_enabled"):
-                    return True
-    return False
 
 
 def _identity(item: Any) -> tuple[object, ...]:

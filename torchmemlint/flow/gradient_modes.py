@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-
 import libcst as cst
 
 from torchmemlint.flow.arguments import Arguments
@@ -23,7 +21,6 @@ from torchmemlint.flow.values import (
     Value,
 )
 from torchmemlint.knowledge.contracts import Contracts
-from torchmemlint.syntax.outline import dotted
 from torchmemlint.syntax.text import text_of
 
 
@@ -166,16 +163,15 @@ def mode_of_function(it: Interpreter, function: Function, mode: Mode) -> Mode:
 
 def _left_by_constructor(contracts: Contracts, function: Function) -> Mode | None:
     """Where a constructor turns gradients off for good (`torch.set_grad_enabled(False)`), the mode of its methods."""
-    constructor = function.cls.method("__init__") if function.cls is not None else None
+    if function.cls is None:
+        return None
+    constructor = function.cls.method("__init__")
     if constructor is None or function is constructor or "set_grad_enabled" not in constructor.outline.calls:
         return None
     body = constructor.syntax.body if constructor.syntax is not None else ()
-    for node in constructor.outline.nodes:
-        match node:
-            case ast.Expr(value=ast.Call(func=func, args=[ast.Constant(value=False)])) if (
-                constructor.program.qualify(dotted(func)) in contracts.setters
-            ):
-                return Mode.OFF if node in body else Mode.UNKNOWN
+    for name, statement in function.cls.switched_off():
+        if name in contracts.setters:
+            return Mode.OFF if statement in body else Mode.UNKNOWN
     return None
 
 

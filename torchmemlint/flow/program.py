@@ -170,6 +170,16 @@ class ClassInfo:
                 return cls.methods[name]
         return None
 
+    def switched_off(self) -> Iterator[tuple[str, ast.Expr]]:
+        """Statements `f(False)` of the constructor, with the name of what is called, for all that the objects do."""
+        constructor = self.method("__init__")
+        if constructor is None:
+            return
+        for node in constructor.outline.nodes:
+            match node:
+                case ast.Expr(value=ast.Call(func=func, args=[ast.Constant(value=False)])):
+                    yield constructor.program.qualify(dotted(func)), node
+
     def fills_with_lists(self, attribute: str) -> bool:
         """Is all that its methods put into `self.attribute[...]` an empty list?"""
         values = [

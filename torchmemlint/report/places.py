@@ -15,7 +15,7 @@ from torchmemlint.fixes.eligibility import eligible
 if TYPE_CHECKING:
     from torchmemlint.engine.run import RunReport
 
-_NAMES = Path()
+NAMES = Path()  # as a root: names of files are relative to it, and no places (PROJECT/path)
 _FILES = 2  # other files that a line names
 DOCUMENTATION = "https://torchmemlint.readthedocs.io/rules/"
 PLUGINS = "https://torchmemlint.readthedocs.io/plugins/"
@@ -123,9 +123,9 @@ def file_fix(finding: Finding) -> Fix | None:
 def absolute_path(path: Path, root: Path) -> Path:
     """The path from the top, links kept; a relative one begins at `root`.
 
-    Where `root` is empty, relative ones are names and no places (PROJECT/path), and stay as they are.
+    Below the root `NAMES`, relative ones stay as they are.
     """
-    if root == _NAMES:
+    if root == NAMES:
         return path
     return Path(os.path.normpath(root.absolute() / path))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import platform
 import sys
 from collections.abc import Iterator, Mapping
@@ -22,6 +21,7 @@ import torchmemlint
 from torchmemlint.engine.cache.codec import dump, load
 from torchmemlint.engine.cache.snapshot import Snapshot
 from torchmemlint.engine.cache.store import Row, Store, StoreError, bound_all, store_path
+from torchmemlint.engine.installation import own_files
 from torchmemlint.engine.one_file import FileResult, Profile, is_to_change
 from torchmemlint.findings import Finding
 from torchmemlint.flow.needs import Needs
@@ -146,11 +146,5 @@ def _linter() -> tuple[object, ...]:
     """The version, and for a checkout that is being worked on, when its files changed."""
     from importlib.metadata import version
 
-    package = Path(torchmemlint.__file__).parent
-    files = sorted(
-        (entry.path, entry.stat().st_mtime_ns, entry.stat().st_size)
-        for folder, _, _ in os.walk(package)
-        for entry in os.scandir(folder)
-        if entry.name.endswith((".py", ".json", ".toml"))
-    )
+    files = sorted((entry.path, entry.stat().st_mtime_ns, entry.stat().st_size) for entry in own_files())
     return torchmemlint.__version__, version("libcst"), platform.python_implementation(), sys.version_info[:2], files

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import torchmemlint
+from torchmemlint.engine.installation import own_files
 from torchmemlint.rules import extensions
 
 Stamp = Mapping[str, str]
@@ -25,7 +26,7 @@ def own(extend: tuple[str, ...] = ()) -> Stamp:
         "Python": f"{platform.python_implementation()} {'.'.join(platform.python_version_tuple()[:2])}",
         "system": os.name,
         "libcst": version("libcst"),
-        "torchmemlint": f"{torchmemlint.__version__} ({_digest(_package())})",
+        "torchmemlint": f"{torchmemlint.__version__} ({_digest([Path(entry.path) for entry in own_files()])})",
         **{plugin.title: _digest(extensions.files_of(plugin)) for plugin in plugins},
     }
 
@@ -39,10 +40,6 @@ def differences(here: Stamp, there: Stamp) -> list[str]:
         for name in sorted({*here, *there})
         if here.get(name) != there.get(name)
     ]
-
-
-def _package() -> list[Path]:
-    return [path for path in Path(torchmemlint.__file__).parent.rglob("*") if path.suffix in (".py", ".json", ".toml")]
 
 
 def _digest(files: list[Path]) -> str:

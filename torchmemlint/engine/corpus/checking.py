@@ -17,11 +17,11 @@ from torchmemlint.engine.corpus.listing import Listed
 from torchmemlint.engine.corpus.opening import OpeningError, Project, keep_only, open_project
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import ContextFile, Evidence, Finding
+from torchmemlint.regular import size_of
 from torchmemlint.source.discovery import discover
 
 T = TypeVar("T")
 
-NAMES = Path()  # what the names of files in a report of projects are relative to: they are no places
 _AT_A_TIME = 8  # projects that are unpacked or cloned together
 _BYTES = 30_000_000  # of source for each thread that are checked together: a group ends with the wait for its last file
 
@@ -69,7 +69,7 @@ class Corpus:
         for ready in self._opened():
             self.seen(ready)
             group.append(ready)
-            size += sum(map(_size, ready.files))
+            size += sum(map(size_of, ready.files))
             if size >= _BYTES * self.threads:
                 yield group
                 group, size = [], 0
@@ -205,10 +205,3 @@ def _all(parts: Iterable[Iterable[T]]) -> tuple[T, ...]:
 
 def _elsewhere(finding: Finding) -> list[Path]:
     return [one.filename for one in finding.evidence if one.filename is not None]
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:  # reading it will say why
-        return 0

@@ -12,11 +12,11 @@ from torchmemlint.rules.findings import detach_fix, history, is_test, report
 from torchmemlint.rules.graphs.lifetime import (
     detached_where_spent,
     has_no_graph,
+    is_bounded,
     is_kept_by_step,
     is_spent,
     only_kept,
 )
-from torchmemlint.rules.graphs.tml102_graph_collection import is_bounded
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 

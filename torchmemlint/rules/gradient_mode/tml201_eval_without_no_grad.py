@@ -15,7 +15,7 @@ from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode.evaluation import freezes_itself, is_smoke_test, needs_gradients, runs_once
 from torchmemlint.rules.gradient_mode.guarding import decorate, innermost_loop, wrap
-from torchmemlint.rules.graphs.lifetime import in_forward
+from torchmemlint.rules.graphs.lifetime import in_forward, is_part
 from torchmemlint.syntax.walking import inside
 
 _GRADIENT_EFFECTS = frozenset({"backward", "step", "input-gradient", "gradient hook"})
@@ -124,7 +124,7 @@ class EvalWithoutNoGrad(Rule):
                 return None
             if not use & (Use.READ | Use.DETACHED | Use.PASSED):
                 return None
-            if use & Use.PASSED and _is_part(call):
+            if use & Use.PASSED and is_part(call):
                 return None
         elif not self._only_read(facts, call, use, effects):
             return None
@@ -135,7 +135,7 @@ class EvalWithoutNoGrad(Rule):
         if effects & (_GRADIENT_EFFECTS | {"freezes"}):
             return False
         function = call.scope.function
-        if _is_part(call):
+        if is_part(call):
             return False
         if innermost_loop(call.scope) is None and call.scope.function is None:
             return False  # a demonstration at the end of a file
@@ -169,13 +169,6 @@ def _severity(call: ModuleCall, kept: Link | None) -> Severity:
     if runs_once(call.scope) or _is_warm_up(call):
         return Severity.ADVICE
     return Severity.ERROR if kept is not None else Severity.WARNING
-
-
-def _is_part(call: ModuleCall) -> bool:
-    """Does a module run a part of itself? It is part of a forward pass then: whoever runs the whole decides."""
-    function = call.scope.function
-    cls = function.cls if function is not None else None
-    return cls is not None and cls.is_module and (call.module is None or call.module.oid != cls.oid)
 
 
 def _is_warm_up(call: ModuleCall) -> bool:

@@ -20,7 +20,7 @@ from torchmemlint.rules.gradient_mode.evaluation import (
     runs_once,
 )
 from torchmemlint.rules.gradient_mode.guarding import wrap
-from torchmemlint.rules.graphs.lifetime import in_forward, in_module
+from torchmemlint.rules.graphs.lifetime import in_forward, in_module, is_part
 from torchmemlint.syntax.walking import contains
 
 
@@ -146,7 +146,7 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
     if Use.DETACHED not in use or use & ~(Use.DETACHED | Use.READ):
         return False
     effects = facts.effects.get(call.scope.function, set())
-    if Use.READ in use and "backward" not in effects and (_calls_itself(call) or not in_module(call.scope)):
+    if Use.READ in use and "backward" not in effects and not is_part(call):
         return False  # evaluation, TML201's business
     if isinstance(call, WeakCall):
         if facts.spent.get(call.origin) or not call.runs:
@@ -177,12 +177,6 @@ def _is_teacher(facts: FileFacts, call: WeakCall) -> bool:
         and Use.RETURNED in facts.uses.get(other.origin, Use.NOTHING)
         for other in facts.weak_calls
     )
-
-
-def _calls_itself(call: ModuleCall | WeakCall) -> bool:
-    """`self.forward(x)` in another method of the module: an entrance, and not a part of a forward pass."""
-    cls = call.scope.function.cls if call.scope.function is not None else None
-    return isinstance(call, ModuleCall) and call.module is not None and cls is not None and call.module.oid == cls.oid
 
 
 def _by_origin(facts: FileFacts) -> dict[Origin, list[Detach]]:

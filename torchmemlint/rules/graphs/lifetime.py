@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import libcst as cst
 
 from torchmemlint.flow import lightning
-from torchmemlint.flow.facts import Collection, FileFacts, ModuleCall, Scope, Use
+from torchmemlint.flow.containers import TAKING_OUT
+from torchmemlint.flow.facts import Collection, FileFacts, ModuleCall, Scope, Use, WeakCall
 from torchmemlint.flow.modules import HOOK_LABEL
 from torchmemlint.flow.values import LoopMark, Origin, Tensor
 from torchmemlint.rules.findings import Link
@@ -72,10 +73,31 @@ def made_within(facts: FileFacts, origins: Iterable[Origin], loop: LoopMark, sco
     return False
 
 
+def is_bounded(facts: FileFacts, collection: Collection) -> bool:
+    """Are elements taken out of the container again?"""
+    store = collection.store
+    if store is None:
+        return False
+    if store.bounded or store.oid in facts.shrunk:
+        return True
+    methods = facts.methods.get(collection.container, set())
+    return not methods.isdisjoint(TAKING_OUT)
+
+
 def in_module(scope: Scope) -> bool:
     """A method of an `nn.Module`: whoever runs it decides whether there is a graph, and differentiates its results."""
     function = scope.function
     return function is not None and function.cls is not None and function.cls.is_module
+
+
+def is_part(call: ModuleCall | WeakCall) -> bool:
+    """Does a module run a part of itself? It is part of a forward pass then: whoever runs the whole decides.
+
+    `self.forward(x)` in another method of the module is an entrance, and no part.
+    """
+    cls = call.scope.function.cls if call.scope.function is not None else None
+    itself = isinstance(call, ModuleCall) and call.module is not None and cls is not None and call.module.oid == cls.oid
+    return in_module(call.scope) and not itself
 
 
 def in_forward(scope: Scope) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Severity
-from torchmemlint.flow.containers import TAKING_OUT
 from torchmemlint.flow.facts import Collection, FileFacts, OddEntry, Use
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, is_test, report
@@ -16,6 +15,7 @@ from torchmemlint.rules.graphs.lifetime import (
     has_no_graph,
     in_lambda_hook,
     in_module,
+    is_bounded,
     is_kept_by_step,
     is_spent,
     is_switched,
@@ -158,17 +158,6 @@ class GraphCollection(Rule):
 def is_cache(collection: Collection) -> bool:
     """A dict that outlives the call, filled under a key: TML103's business."""
     return collection.how.endswith("=") and collection.how != "+=" and collection.loop.node is None
-
-
-def is_bounded(facts: FileFacts, collection: Collection) -> bool:
-    """Are elements taken out again?"""
-    store = collection.store
-    if store is None:
-        return False
-    if store.bounded or store.oid in facts.shrunk:
-        return True
-    methods = facts.methods.get(collection.container, set())
-    return not methods.isdisjoint(TAKING_OUT)
 
 
 def _live_leak(facts: FileFacts, collection: Collection, use: Use) -> bool:

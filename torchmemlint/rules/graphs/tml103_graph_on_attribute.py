@@ -22,12 +22,13 @@ from torchmemlint.rules.graphs.lifetime import (
     LEAVES_VIEW,
     has_no_graph,
     in_module,
+    is_bounded,
     is_kept_by_step,
     is_spent,
     only_kept,
     spent_link,
 )
-from torchmemlint.rules.graphs.tml102_graph_collection import is_bounded, is_cache
+from torchmemlint.rules.graphs.tml102_graph_collection import is_cache
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 

@@ -11,8 +11,7 @@ from torchmemlint.flow.program import Function
 from torchmemlint.flow.values import Mode, Origin, Tensor
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, detach_fix, history, is_test, report
-from torchmemlint.rules.graphs.lifetime import LEAVES_VIEW, in_lambda_hook
-from torchmemlint.rules.graphs.tml102_graph_collection import is_bounded
+from torchmemlint.rules.graphs.lifetime import LEAVES_VIEW, in_lambda_hook, is_bounded
 from torchmemlint.syntax.outline import dotted
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
