@@ -26,7 +26,7 @@ _BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _IGNORED = shutil.ignore_patterns(
-    ".git", "__pycache__", "*.egg-info", ".*_cache", ".venv", ".hypothesis", "build", "dist", "node_modules"
+    ".git", "__pycache__", "*.egg-info", ".*_cache", ".venv", ".hypothesis", "build", "dist", "out", "node_modules"
 )
 
 # What the reader of a page has: a repository whose branch is that of its origin.
