@@ -110,7 +110,7 @@ def comes_to_rest(text: str, *, unsafe: bool) -> None:
     assert again.applied == ()
 
 
-@settings(here)
+@settings(here, max_examples=here.max_examples // 2)  # each is checked and fixed twice
 @given(st.one_of(programs(), mutations(TEXTS)))
 def test_line_ends_do_not_matter(text: str) -> None:
     assume("\r" not in text and compiles(text))
@@ -175,7 +175,7 @@ def other_process() -> Iterator[Ask]:
         sink.close()
 
 
-@settings(here)
+@settings(here, max_examples=here.max_examples // 2)  # each is checked three times
 @given(text=programs())
 def test_programs_have_the_same_findings_in_any_process(other_process: Ask, text: str) -> None:
     assume(compiles(text))

@@ -89,9 +89,9 @@ def _parallel(
     pending = deque(_batches(tasks, profiles, workers))
     context = multiprocessing.get_context("fork" if _can_fork() else "spawn")
     if _can_fork():
-        if workers > 1:
-            _warm_up()  # once here instead of once in each worker
-        gc.collect()
+        if workers > 1:  # once here instead of once in each worker, and nothing that is garbage
+            warm_up(frozenset().union(*(profile.codes for profile in profiles)))
+            gc.collect()
         gc.freeze()
     team: dict[connection.Connection, _Worker] = {}
 
@@ -298,13 +298,15 @@ def _batches(tasks: Sequence[Task], profiles: Sequence[Profile], workers: int) -
     return batches
 
 
-def _warm_up() -> None:
-    """Import what the workers need."""
-    from torchmemlint.engine import audit, checking, one_file
+def warm_up(codes: frozenset[str]) -> None:
+    """Import what is needed to check files with these rules, by checking a little."""
+    from torchmemlint.engine import audit, one_file
+    from torchmemlint.engine.checking import check_text
+    from torchmemlint.rules import registry
 
     audit.catalogue()
     one_file.is_relevant(b"")
-    del checking
+    check_text("import torch\ndef f(x):\n    return x.detach()\n", Path("a.py"), codes & registry.by_code().keys())
 
 
 def _can_fork() -> bool:
