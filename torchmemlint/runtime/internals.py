@@ -6,7 +6,8 @@ Known good with torch 2.2, 2.6 and 2.13. A release that moves one of these break
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ DispatchMode: Any = _python_dispatch.TorchDispatchMode
 """The mode that sees every operation below autograd (2.2 to 2.13: the same module)."""
 
 _C: Any = torch._C
+_Storage: Any = torch.UntypedStorage
 _NO_SEQUENCE = 1 << 63
 """Nodes that accumulate gradients carry the largest number there is instead of a place in the forward."""
 
@@ -58,6 +60,40 @@ def storage_key(storage: torch.UntypedStorage) -> int:
     """A number that tells living storages apart: the address of the storage's implementation."""
     key: int = storage._cdata
     return key
+
+
+def watched(storage: torch.UntypedStorage, ended: Callable[[], None]) -> Any:
+    """Have `ended` called when a storage is freed, for as long as what this gives is kept."""
+    if _LOSES_WRAPPERS:
+        return _Watch(storage, ended)
+    return weakref.ref(storage, lambda _: ended())
+
+
+_LOSES_WRAPPERS = (2, 3) <= tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 13)
+"""Seen with torch 2.6, and neither with 2.2 nor 2.13: after `torch.save`, the next garbage collection drops the Python
+side of storages that live on."""
+
+
+class _Watch:
+    """Looks on at a storage by a new Python side where it has lost the first.
+
+    A weak reference of torch's own would say as well whether it lives, but then its Python side never ends.
+    """
+
+    __slots__ = ("_ended", "_key", "_reference")
+
+    def __init__(self, storage: torch.UntypedStorage, ended: Callable[[], None]) -> None:
+        self._key = storage_key(storage)
+        self._ended = ended
+        self._reference: weakref.ref[Any] | None = weakref.ref(storage, self._gone)
+
+    def _gone(self, _: Any) -> None:
+        self._reference = None
+        if _C._storage_Use_Count(self._key) > 1:  # the Python side that goes is one
+            storage = _Storage._new_with_weak_ptr(self._key)
+            self._reference = weakref.ref(storage, self._gone)
+        else:
+            self._ended()
 
 
 def is_composite(operation: Any) -> bool:

@@ -98,7 +98,7 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         self.addresses: array[int] | None = None  # by record; where a history of the allocator is read
         self.parameters: weakref.WeakValueDictionary[int, torch.Tensor] = weakref.WeakValueDictionary()
         self._index_of: dict[int, int] = {}
-        self._references: dict[int, weakref.ref[Any]] = {}
+        self._watches: dict[int, Any] = {}
         self._composite: dict[Any, bool] = {}
 
     # --- what is known of a storage
@@ -250,12 +250,12 @@ class StorageTracker(internals.DispatchMode):  # type: ignore[misc]
         if loading or given:  # what the program is handed ready-made: a loader's batch, a tensor from before
             self.ledger.claim(index, Kind.INPUT)
         self._index_of[key] = index
-        self._references[key] = weakref.ref(storage, lambda _, key=key: self._end(key))  # type: ignore[misc]
+        self._watches[key] = internals.watched(storage, lambda: self._end(key))
         return index
 
     def _end(self, key: int) -> None:
         index = self._index_of.pop(key, None)
-        self._references.pop(key, None)
+        self._watches.pop(key, None)
         if index is None:
             return
         self.ledger.free(index)
