@@ -202,9 +202,15 @@ class _Run:
                 batch = next(batches, None)
             landed = ready.next_batch(block=False)
             for future, outcome in landed:
-                if (landing := self._flying.pop(future, None)) is not None:  # else it was handed out anew
+                landing = self._flying.pop(future, None)
+                if landing is None:
+                    continue  # it was handed out anew
+                if future.status in ("finished", "error"):
                     self._take_in(future, landing, outcome, killed)
-                    self._heard, self._attempts = time.monotonic(), 0
+                    self._attempts = 0
+                else:
+                    ready.add(self._once_more(landing))
+                self._heard = time.monotonic()
             if not landed:
                 time.sleep(_PAUSE)
 
@@ -212,15 +218,21 @@ class _Run:
         if future.status == "finished":
             for number, result in outcome:
                 self._keep(number, pickle.loads(result))
-        elif future.status == "error" and isinstance(outcome[1], distributed.scheduler.KilledWorker):
+        elif isinstance(outcome[1], distributed.scheduler.KilledWorker):
             killed(batch)
-        elif future.status == "error":
+        else:
             error = outcome[1]
             if isinstance(error, remote.MismatchError | ImportError):
                 raise _mismatch("a worker", str(error))
             raise ClusterError(f"a task failed at the cluster: {type(error).__name__}: {error}") from error
-        else:  # cancelled
+
+    def _once_more(self, batch: _Batch) -> Any:
+        """Hand out what the scheduler let go of: it was restarted, or no worker has the result any more."""
+        self._attempts += 1
+        if self.client.status != "running" or self._attempts > _ATTEMPTS:
             raise ClusterError("the connection to the scheduler was lost, or it has let go of the run's tasks")
+        batch.parcel.future = self._carry(batch.parcel.packed)
+        return self._submit(batch)
 
     def _keep(self, number: int, result: FileResult) -> None:
         self.results[number] = result
