@@ -132,7 +132,7 @@ def _class_has_parameters(it: Interpreter, cls: ClassInfo) -> bool | None:
     if init is None or not init.outline.called - {"super", "super().__init__"}:
         return False
     own = {f"self.{name}" for ancestor in cls.ancestors() for name in ancestor.methods}  # looked into above
-    plain = {"super", "isinstance", "len", "range", "int", "float"}
+    plain = {"super", "isinstance", "len", "range", "int", "float", "self.register_buffer"}
     unknown = {p for p in init.outline.called if p not in plain | own}
     library = {
         p

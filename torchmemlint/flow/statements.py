@@ -54,7 +54,7 @@ from torchmemlint.flow.values import (
 from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.text import text_of
-from torchmemlint.syntax.walking import children
+from torchmemlint.syntax.walking import children, inside
 
 _MAX_ROUNDS_DEPTH = 4  # deeper loops are walked once
 
@@ -351,6 +351,8 @@ def _fold(
     entrance = it.frame.entrance
     if (not it.recording and entrance is None) or (augmented and _brings_no_graph(added)):
         return value
+    if _only_scales(it, node, text_of(target)):
+        return value
     carry = min(found, key=lambda c: it.frame.loops.index(c.loop))
     if value_node is not None:
         added, value_node = _new_part(it, value_node, key, augmented)
@@ -385,6 +387,24 @@ def _fold(
 def _brings_no_graph(added: Value | None) -> bool:
     """A number, say: what the sum carries comes from another line."""
     return isinstance(added, Constant | Known) or (isinstance(added, Tensor) and added.graph < Graph.UNKNOWN)
+
+
+def _only_scales(it: Interpreter, node: cst.CSTNode, target: str) -> bool:
+    """`loss = loss / n`, `loss /= n`, where n has no graph: what was there before is there once, and nothing is added."""
+    match node:
+        case cst.Assign(value=cst.BinaryOperation(left=left, operator=operator, right=right)):
+            factor = right if text_of(left) == target else left if text_of(right) == target else None
+        case cst.AugAssign(operator=operator, value=factor):
+            pass
+        case _:
+            return False
+    if factor is None or not isinstance(operator, _SCALING):
+        return False
+    named = [part for part in inside(factor) if isinstance(part, cst.Name | cst.Attribute)]
+    return not any(isinstance(value := it.evaluate(part), Tensor) and value.carries_graph for part in named)
+
+
+_SCALING = cst.Multiply | cst.Divide | cst.MultiplyAssign | cst.DivideAssign
 
 
 def _adds(node: cst.CSTNode, value: Tensor) -> bool:
