@@ -390,7 +390,7 @@ def _brings_no_graph(added: Value | None) -> bool:
 
 
 def _only_scales(it: Interpreter, node: cst.CSTNode, target: str) -> bool:
-    """`loss = loss / n`, `loss /= n`, where n has no graph: what was there before is there once, and nothing is added."""
+    """`loss = loss / n`, `loss /= n`, where n has no graph: nothing is added to what was there."""
     match node:
         case cst.Assign(value=cst.BinaryOperation(left=left, operator=operator, right=right)):
             factor = right if text_of(left) == target else left if text_of(right) == target else None

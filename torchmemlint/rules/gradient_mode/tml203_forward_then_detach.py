@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.facts import Detach, FileFacts, HeldCall, ModuleCall, Use, WeakCall
+from torchmemlint.flow.facts import Detach, FileFacts, HeldCall, ModuleCall, Scope, Use, WeakCall
 from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
@@ -97,7 +97,7 @@ class ForwardThenDetach(Rule):
                 continue
             functions.add(call.scope.function)
             evidence = call.evidence if isinstance(call, ModuleCall) else [(call.site, "is called with gradients on")]
-            once = runs_once(call.scope) or only_constructor_calls(facts, call.scope)
+            once = _at_once(call.scope) or runs_once(call.scope) or only_constructor_calls(facts, call.scope)
             links: list[Link] = [*evidence, *((d.site, f"is detached here (`{d.how}`)") for d in found[:3])]
             yield report(
                 self,
@@ -130,10 +130,14 @@ class ForwardThenDetach(Rule):
 
 def _is_demonstration(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
     """A library's file that calls its own function at its end, once, to show what comes out."""
-    if not isinstance(call, ModuleCall) or call.function is None or call.scope.function is not None:
+    if not isinstance(call, ModuleCall) or call.function is None or not _at_once(call.scope):
         return False
-    at_once = all(mark.node is None for mark in call.scope.loops)
-    return at_once and facts.callers is not None and facts.callers.elsewhere(call.function)
+    return facts.callers is not None and facts.callers.elsewhere(call.function)
+
+
+def _at_once(scope: Scope) -> bool:
+    """By a script itself, in no function and no loop: what it shows when all is done, or before."""
+    return scope.function is None and all(mark.node is None for mark in scope.loops)
 
 
 def _calls_project(call: ModuleCall | WeakCall) -> bool:
