@@ -6,6 +6,7 @@ import json
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -214,6 +215,25 @@ def test_a_file_that_has_just_changed_is_not_relied_on(project: Project, monkeyp
     project.check()
     project.check()
     assert project.checked == ["a.py"]
+
+
+@pytest.mark.parametrize(
+    ("ago", "settled"), [(1_000_000_003, True), (1_000_000_000, False), (20_000_003, False), (3_000_000_000, True)]
+)
+def test_how_lately_depends_on_how_fine_the_stamps_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ago: int, settled: bool
+) -> None:
+    from torchmemlint.engine.cache import snapshot
+
+    path = tmp_path / "a.py"
+    path.write_text("import torch\n")
+    changed = 1_800_000_000 * 10**9 - ago
+    found = SimpleNamespace(st_mtime_ns=changed, st_ctime_ns=changed, st_size=path.stat().st_size)
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshot.time, "time", lambda: 1_800_000_000.0)
+        now = snapshot.Snapshot(tmp_path, {})
+        patch.setattr(snapshot.os, "stat", lambda path: found)
+        assert now.is_settled(str(path)) is settled
 
 
 @pytest.fixture(params=["cut", "text", "empty", "folder", "foreign", "nonsense"])
