@@ -32,8 +32,7 @@ T = TypeVar("T")
 
 FIRST, SECOND = 0, 1  # priorities: what is being edited, what depends on it
 _LIVE = 4  # documents that are ready for an edit, at most
-# Checks, where they follow each other without a pause. Over 10,000 edits memory grew by 17% with 20, by 22% with 50.
-_COLLECT_EVERY = 20
+_COLLECT_EVERY = 20  # checks, where they follow each other without a pause
 
 
 @dataclass(frozen=True, slots=True)

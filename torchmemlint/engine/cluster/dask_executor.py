@@ -228,11 +228,10 @@ class _Run:
 
     def _once_more(self, batch: _Batch) -> Any:
         """Hand out what the scheduler let go of: it was restarted, or no worker has the result any more."""
-        self._attempts += 1
-        if self.client.status != "running" or self._attempts > _ATTEMPTS:
-            raise ClusterError("the connection to the scheduler was lost, or it has let go of the run's tasks")
-        batch.parcel.future = self._carry(batch.parcel.packed)
-        return self._submit(batch)
+        why = "the connection to the scheduler was lost, or it has let go of the run's tasks"
+        if self.client.status != "running":
+            raise ClusterError(why)
+        return self._again([batch], why)[0]
 
     def _keep(self, number: int, result: FileResult) -> None:
         self.results[number] = result
@@ -268,13 +267,17 @@ class _Run:
         return not any(self.client.run(_has_work, on_error="ignore").values())
 
     def _anew(self) -> list[Any]:
-        """Hand out again what was handed out, under other names."""
-        self._attempts += 1
-        if self._attempts > _ATTEMPTS:
-            raise ClusterError("the cluster does not work on what it is given")
+        """Hand out again all that was handed out."""
         batches = list(self._flying.values())
         self.client.cancel(list(self._flying), force=True)
         self._flying.clear()
+        return self._again(batches, "the cluster does not work on what it is given")
+
+    def _again(self, batches: Sequence[_Batch], why: str) -> list[Any]:
+        """Hand out batches and their sources under other names; not for ever, and `why` is the error then."""
+        self._attempts += 1
+        if self._attempts > _ATTEMPTS:
+            raise ClusterError(why)
         for parcel in {id(batch.parcel): batch.parcel for batch in batches}.values():
             parcel.future = self._carry(parcel.packed)
         return [self._submit(batch) for batch in batches]

@@ -76,6 +76,11 @@ def runs_once(scope: Scope) -> bool:
     return calling == {"__init__"}
 
 
+def in_no_loop(scope: Scope) -> bool:
+    """Neither in a loop nor in a comprehension."""
+    return all(mark.node is None for mark in scope.loops)
+
+
 def only_constructor_calls(facts: FileFacts, scope: Scope) -> bool:
     """The same of a method that others could call, and nobody in the project does. To be asked last."""
     function = scope.function
@@ -112,5 +117,5 @@ def is_smoke_test(scope: Scope) -> bool:
         not (parameters.params or parameters.kwonly_params or parameters.posonly_params)
         and not calls.isdisjoint(_MADE_UP)
         and calls.isdisjoint(_TRAINED)
-        and all(mark.node is None for mark in scope.loops)
+        and in_no_loop(scope)
     )

@@ -15,6 +15,7 @@ from torchmemlint.rules.gradient_mode import untrained
 from torchmemlint.rules.gradient_mode.evaluation import (
     evaluates,
     freezes_itself,
+    in_no_loop,
     needs_gradients,
     only_constructor_calls,
     runs_once,
@@ -137,7 +138,7 @@ def _is_demonstration(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
 
 def _at_once(scope: Scope) -> bool:
     """By a script itself, in no function and no loop: what it shows when all is done, or before."""
-    return scope.function is None and all(mark.node is None for mark in scope.loops)
+    return scope.function is None and in_no_loop(scope)
 
 
 def _calls_project(call: ModuleCall | WeakCall) -> bool:
