@@ -2,57 +2,70 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
+import importlib
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 
 import click
 
 from torchmemlint import __version__
-from torchmemlint.cli.baseline import baseline
-from torchmemlint.cli.cache import cache
-from torchmemlint.cli.census import census
-from torchmemlint.cli.check import check
-from torchmemlint.cli.config import config
-from torchmemlint.cli.estimate import estimate
-from torchmemlint.cli.new_rule import new_rule
-from torchmemlint.cli.rule import rule
-from torchmemlint.cli.server import server
 from torchmemlint.cli.terminal import complain
-from torchmemlint.cli.trace import trace
-from torchmemlint.cli.verify import verify
 
+# Each is a module of this folder, and in it a command, of the same name (`new-rule` is `new_rule` there).
+COMMANDS = (
+    "baseline",
+    "cache",
+    "census",
+    "check",
+    "config",
+    "estimate",
+    "new-rule",
+    "rule",
+    "server",
+    "trace",
+    "verify",
+)
 DEFAULT = "check"
 INTERRUPTED = 130
 FAILED = 2
 
 
-class DefaultGroup(click.Group):
-    """A group whose arguments belong to `check` where they do not begin with a command's name."""
+class Commands(click.Group):
+    """The commands, each imported when it is asked for: start-up time is the user's time.
+
+    Arguments belong to `check` where they do not begin with a command's name.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Give the commands' names, in the order of `--help`."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = cmd_name.replace("-", "_")
+        command: click.Command = getattr(importlib.import_module(f"torchmemlint.cli.{module}"), module)
+        return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the default command in front of arguments that name none."""
         own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
-        if not args or (args[0] not in self.commands and args[0] not in own):
+        if not args or (args[0] not in COMMANDS and args[0] not in own):
             args = [DEFAULT, *args]
         return super().parse_args(ctx, args)
 
 
 @click.group(
-    cls=DefaultGroup,
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Without a command, `check` is meant: `torchmemlint src/`.",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="torchmemlint", message="%(prog)s %(version)s")
 def cli() -> None:
     """Find GPU-memory anti-patterns in PyTorch code, without running it."""
-
-
-for command in (check, rule, new_rule, config, baseline, verify, estimate, trace, census, cache, server):
-    cli.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -82,6 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _failed() -> int:
+    import traceback
+
     complain("error", "internal error; please report it with this traceback")
     traceback.print_exc()
     return FAILED
@@ -89,5 +104,7 @@ def _failed() -> int:
 
 def nearest_command(word: str) -> str | None:
     """The command that a word which is no path was perhaps meant to be."""
-    close = difflib.get_close_matches(word, cli.commands, 1, 0.6)
+    import difflib
+
+    close = difflib.get_close_matches(word, COMMANDS, 1, 0.6)
     return close[0] if close else None
