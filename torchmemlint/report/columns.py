@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 TAB = 4  # columns to the next tab stop
@@ -14,7 +15,7 @@ class Shown:
     """A source line as it is printed."""
 
     text: str
-    columns: tuple[int, ...]  # of each character of the source, then of the end: how many columns come before it
+    columns: Sequence[int]  # of each character of the source, then of the end: how many columns come before it
 
     def column(self, position: int) -> int:
         """Terminal columns before the character in 1-based source column `position`; the end for those beyond it."""
@@ -32,7 +33,7 @@ def width(character: str) -> int:
 
 def text_width(text: str) -> int:
     """Terminal columns that a text takes (as `show` leaves it)."""
-    return sum(map(width, text))
+    return len(text) if text.isascii() else sum(map(width, text))
 
 
 def show(line: str) -> Shown:
@@ -40,6 +41,8 @@ def show(line: str) -> Shown:
 
     An escape sequence or a direction mark in somebody's source must not reach the reader's terminal.
     """
+    if line.isascii() and line.isprintable():  # most lines: a column a character
+        return Shown(line, range(len(line) + 1))
     pieces: list[str] = []
     columns = [0]
     at = 0
