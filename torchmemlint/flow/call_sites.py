@@ -15,6 +15,7 @@ from torchmemlint.findings import Lead
 from torchmemlint.flow import gradient_modes
 from torchmemlint.flow.program import ClassInfo, Function, Program, outlined_name
 from torchmemlint.flow.values import Mode
+from torchmemlint.knowledge import behaviour
 from torchmemlint.syntax.outline import dotted, imports
 
 
@@ -216,6 +217,23 @@ def _of_project(program: Program, name: str, otherwise: Mode | None) -> Mode | N
     return None
 
 
+def made_of(program: Program, name: str) -> set[str]:
+    """The variables and attributes (by their last names) that a file makes of a class of that name."""
+    found: set[str] = set()
+    for piece in program.source.pieces:
+        if piece.outline is None or name not in piece.text:
+            continue
+        for node in ast.walk(piece.outline):
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and _makes(node.value, name):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                found.update(path.rpartition(".")[2] for path in map(dotted, targets) if path)
+    return found
+
+
+def _makes(value: ast.expr, name: str) -> bool:
+    return any(isinstance(n, ast.Call) and dotted(n.func).rpartition(".")[2] == name for n in ast.walk(value))
+
+
 # -- the class of an object ------------------------------------------------------------------------------------------
 
 
@@ -287,13 +305,24 @@ def _given(path: str, root: ast.AST) -> Iterator[ast.expr]:
     for node in ast.walk(root):
         match node:
             case ast.Assign(targets=targets, value=value) if any(dotted(target) == path for target in targets):
-                yield from _unfolded(value, root)
+                value = _itself(value)
+                if dotted(value) != path:  # `model = model.cuda()`
+                    yield from _unfolded(value, root)
             case ast.AnnAssign(target=target, annotation=annotation) if dotted(target) == path:
                 yield annotation
             case ast.arg(arg=name, annotation=ast.expr() as annotation) if name == path:
                 yield annotation
             case ast.withitem(context_expr=value, optional_vars=ast.expr() as target) if dotted(target) == path:
                 yield value
+
+
+def _itself(value: ast.expr) -> ast.expr:
+    """The object of which methods that give it back are called: `Net()` of `Net().to(device).eval()`."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr not in behaviour.RETURNS_ITSELF | {"train", "eval"}:
+            break
+        value = value.func.value
+    return value
 
 
 def _unfolded(value: ast.expr, root: ast.AST) -> Iterator[ast.expr]:

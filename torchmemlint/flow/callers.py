@@ -24,7 +24,7 @@ MAX_FILES = 12  # parsed for the callers of one function
 MAX_DEPTH = 4  # callers of callers
 
 # Called by machinery that no name leads to.
-_IMPLICIT = frozenset({"forward"})
+IMPLICIT = frozenset({"forward", "__call__"})
 
 
 class Callers:
@@ -38,6 +38,22 @@ class Callers:
     def mode(self, function: Function) -> Mode:
         """The mode in which all that calls the function runs it: on where anything does, or nothing is known to."""
         return self._mode(function, 0, frozenset(), function.cls) or Mode.ON
+
+    def runs_with_gradients(self, forward: Function, depth: int = 0) -> bool:
+        """Is an object of its class known to be run with gradients on? Only calls of what is seen to be one tell.
+
+        No name leads to the callers of a `forward`: where none is known, whoever runs it decides.
+        """
+        for site in self._runs(forward):
+            mode = site.mode
+            if mode is None and site.function is not None and site.function.name in IMPLICIT:
+                known = depth < MAX_DEPTH and not _same(site.function, forward)
+                mode = Mode.ON if known and self.runs_with_gradients(site.function, depth + 1) else Mode.UNKNOWN
+            elif mode is None:
+                mode = self._of_caller(site, depth, frozenset(), None)
+            if mode is Mode.ON:
+                return True
+        return False
 
     def calls(self, function: Function) -> list[CallSite]:
         """The known calls of a function, in the whole project."""
@@ -53,7 +69,7 @@ class Callers:
             by = self._main.source.path
             mentioning = project.mentioning(function.name, by) or {}
             return any(path != own for path in _importing(project, own, by) if path in mentioning)
-        others = (program for program in self._programs(function) or () if program.source.path != own)
+        others = (program for program in self._programs(function, function.name) or () if program.source.path != own)
         return any(self._is_call(site, function) for program in others for site in _mentions(program, function))
 
     def _mode(
@@ -97,8 +113,20 @@ class Callers:
             self._found[key] = self._search(function)
         return self._found[key]
 
+    def _runs(self, forward: Function) -> Iterator[CallSite]:
+        """The calls of objects of a forward's class, in the files that make them."""
+        cls = forward.cls
+        if cls is None:
+            return
+        for program in self._programs(forward, cls.name, "class") or ():
+            for name in sorted(call_sites.made_of(program, cls.name)):
+                for site in call_sites.find(program, name):
+                    found = call_sites.class_of(site.node, site) if site.called else None
+                    if found is not None and _runs(found, forward):
+                        yield site
+
     def _search(self, function: Function) -> list[CallSite]:
-        programs = self._programs(function)
+        programs = self._programs(function, function.name)
         if programs is None:
             return []
         certain: list[CallSite] = []
@@ -114,29 +142,32 @@ class Callers:
             return certain + possible
         return certain or possible
 
-    def _programs(self, function: Function) -> list[Program] | None:
-        """The files that mention a function, parsed; None where they are too many to."""
+    def _programs(self, function: Function, name: str, keyword: str = "def") -> list[Program] | None:
+        """The files that mention a function (or its class, by name and keyword), parsed; None where too many do."""
         own = function.program
         project = self._main.project
         if project is None:
             return [own]
-        mentioning = project.mentioning(function.name, self._main.source.path)
+        mentioning = project.mentioning(name, self._main.source.path)
         if mentioning is None or not project.holds(own.source.path):
             return None
         others = [path for path in mentioning if path not in (own.source.path, self._main.source.path)]
-        defining = project.mentioning(f"def {function.name}", self._main.source.path) or {}
+        defining = project.mentioning(f"{keyword} {name}", self._main.source.path) or {}
         # A file that only defines a namesake mentions it as often as it defines it.
         others = [path for path in others if mentioning[path] > defining.get(path, 0)]
-        if len(others) > MAX_FILES and function.cls is None:
+        if len(others) > MAX_FILES and (function.cls is None or keyword == "class"):
             importing = _importing(project, own.source.path, self._main.source.path)
             others = [path for path in others if path in importing]
+        elif len(others) > MAX_FILES:
+            calling = project.mentioning(f".{name}(", self._main.source.path) or {}
+            others = [path for path in others if path in calling]
         if len(others) > MAX_FILES:
             return None
         found = [own]
         if self._main is not own and self._main.source.path in mentioning:
             found.append(self._main)
         for path in sorted(others):
-            program = project.program(path, Lead.CALLER, function.name, own.source.path)
+            program = project.program(path, Lead.CALLER, name, own.source.path)
             if program is None:
                 return None
             if not program.is_test:
@@ -218,7 +249,7 @@ def _is_called_by_name(function: Function) -> bool:
     """Would a search for its name find the callers? Frameworks call their own hooks, with gradients on."""
     if gradient_modes.trained_by_framework(function) or gradient_modes.runs_inference(function):
         return False
-    return function.parent is None and not function.name.startswith("__") and function.name not in _IMPLICIT
+    return function.parent is None and not function.name.startswith("__") and function.name not in IMPLICIT
 
 
 def _same(a: Function, b: Function) -> bool:

@@ -311,6 +311,7 @@ def walk(
             grad_mode = it.state.mode
     finally:
         it.active.pop()
+    it.left_in = {*(state.mode for state in frame.return_states), *([grad_mode] if fell_through else ())}
     if not function.node.decorators and grad_mode is not mode and fell_through and not frame.return_states:
         it.state.mode = grad_mode  # `torch.set_grad_enabled(False)` in a helper lasts
     return returned(it, frame, fell_through)

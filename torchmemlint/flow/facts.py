@@ -618,6 +618,7 @@ class FileFacts:
     weak_makers: set[Origin] = field(default_factory=set)  # calls that may be
     entry_makers: set[Origin] = field(default_factory=set)  # calls of which a backward runs through entries
     shrunk: set[int] = field(default_factory=set)  # containers that elements are deleted from
+    begun_anew: set[tuple[int, LoopMark]] = field(default_factory=set)  # containers, and loops that replace them
     live_parameters: set[Origin] = field(default_factory=set)  # function parameters that callers give a graph to
     handed_in: dict[Function, set[Origin]] = field(default_factory=dict)  # what arguments are made from
     given_inside: dict[Function, set[Origin]] = field(default_factory=dict)  # graphs in containers that callers give
@@ -636,7 +637,7 @@ class FileFacts:
                 known = self.uses.get(origin)
                 self.uses[origin] = use if known is None or known is use else known | use
         self.effects = it.effects
-        self.shrunk = it.shrunk
+        self.shrunk, self.begun_anew = it.shrunk, it.begun_anew
         for function, slots in it.writes.items():
             for slot in slots:
                 self.writers.setdefault(slot, set()).add(function)

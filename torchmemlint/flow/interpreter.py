@@ -168,6 +168,7 @@ class Interpreter:
         self._roots: dict[Origin, Origin] = {}  # entries -> the call
         self._entry_at: dict[tuple[Origin, str], Origin] = {}
         self.spent_log: list[tuple[Origin, Site]] = []  # backwards so far, and what they freed
+        self.left_in: set[Mode] = set()  # the gradient modes at the ends of the function that was walked last
         self.forwards: list[Site | None] = []  # forward passes so far: where their module was put into evaluation mode
         self.held: dict[int, tuple[str, Site]] = {}  # modules that a trainer does not train: see flow.held
         self.held_by: dict[tuple[int, str], Any] = {}  # trainer and attribute -> where it stores such a module
@@ -178,6 +179,7 @@ class Interpreter:
         self.yield_modes: list[list[Mode]] = []  # modes at the yields of context managers being walked
         self.parser_arguments: dict[int, set[str]] = {}
         self.shrunk: set[int] = set()  # containers that elements are deleted from
+        self.begun_anew: set[tuple[int, LoopMark]] = set()  # containers, and loops in which empty ones replace them
         self.local_functions: dict[cst.FunctionDef, Function] = {}
         self.local_names: dict[Function, LocalNames] = {}
         self.local_classes: dict[cst.ClassDef, ClassInfo] = {}

@@ -44,7 +44,7 @@ from torchmemlint.flow.values import (
     Via,
     cap,
 )
-from torchmemlint.knowledge import activations
+from torchmemlint.knowledge import activations, behaviour
 from torchmemlint.knowledge import modules as known_modules
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
@@ -59,7 +59,6 @@ FORWARD_METHODS = frozenset(
 # transformers, modeling_utils.py: PreTrainedModel.get_decoder, get_encoder give the backbone (peft: get_base_model).
 _PARTS = frozenset({"get_decoder", "get_encoder", "get_base_model"})
 _OF_TOKENIZERS = frozenset({"encode", "decode"})  # a part of a model that has these may be no module
-_SELF_RETURNING = frozenset("to cuda cpu half float double bfloat16 type compile share_memory to_empty apply".split())
 _ASKED = frozenset({"CrossEntropyLoss", "CosineSimilarity"})  # layers whose settings rules ask about
 
 
@@ -215,8 +214,11 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
     trains = module.parameters is not False and not _frozen(it, module)
     inputs = calls.argument_graph(arguments.values, it)
     forward = module.cls.method(method or "forward") if module.cls is not None else None
+    guards_itself = False
     if forward is not None and it.wants(forward):
+        before = len(it.forwards)
         result = calls.walk_or_skip(it, node, FunctionValue(forward, module), arguments)
+        guards_itself = len(it.forwards) == before and (it.left_in == {Mode.OFF} or not _may_carry(it, result))
         result = _with_call(it, result, origin, made, trains, module, arguments, node)
         if _frozen(it, module):
             result = freezing.result(it, result, inputs)
@@ -233,7 +235,7 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
             it.facts.guarded_calls.append(GuardedCall(made, it.scope, text_of(node.func), module))
         return _without_graph(it, result)
     held.ran(it, node, module, arguments, inputs)
-    if module.parameters is not False:
+    if module.parameters is not False and not guards_itself:
         _record_call(it, node, module, arguments, origin, carries or trains, inputs, method, result)
     return result
 
@@ -360,6 +362,15 @@ def _carries(it: Interpreter, value: Value, depth: int = 0) -> bool:
     if isinstance(value, Container) and depth < 3:
         return any(_carries(it, element, depth + 1) for element in it.elements(value))
     return False
+
+
+def _may_carry(it: Interpreter, value: Value, depth: int = 0) -> bool:
+    """Does a graph come out, or something that is not known, which may have one?"""
+    if isinstance(value, Tensor):
+        return value.graph is not Graph.NONE
+    if isinstance(value, Container) and depth < 3:
+        return any(_may_carry(it, element, depth + 1) for element in it.elements(value))
+    return isinstance(value, Unknown)
 
 
 def _without_graph(it: Interpreter, value: Value, depth: int = 0) -> Value:
@@ -517,7 +528,7 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
         return module
     if name == "freeze":
         it.state.heap[(module.oid, "frozen")] = Flag(True, site)  # Lightning's, NeMo's and many a project's own
-    if name in _SELF_RETURNING:
+    if name in behaviour.RETURNS_ITSELF:
         return module
     if name in ("parameters", "buffers"):
         return Known("parameters" if name == "parameters" else "buffers", module.oid, made=site)
@@ -566,11 +577,17 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
         return call(it, node, module, arguments)
     if name in _PARTS and module.cls is None:
         return replace(module, qualified="", parameters=None, single=False)
-    if name in FORWARD_METHODS or (module.cls is None and name in FORWARD_METHODS):
+    if name in FORWARD_METHODS and not (name in _OF_TOKENIZERS and module.cls is None and _are_texts(arguments)):
         return call(it, node, module, arguments, method=name)
     if module.cls is None and _attribute_is_module(it, node):
         return call(it, node, module, arguments, method=name)
     return calls.unknown_call(it, node, Unknown(part_of=module), arguments)
+
+
+def _are_texts(arguments: Arguments) -> bool:
+    """Is a method given nothing but texts? What turns these into numbers for a model gives no graph."""
+    values = arguments.values
+    return bool(values) and all(isinstance(one, Constant) and isinstance(one.value, str) for one in values)
 
 
 def _configured(it: Interpreter, node: cst.Call, configure: FunctionValue) -> Value:
@@ -582,7 +599,6 @@ def _configured(it: Interpreter, node: cst.Call, configure: FunctionValue) -> Va
 
 def _attribute_is_module(it: Interpreter, node: cst.Call) -> bool:
     """`ac.pi(x)` where `ac.pi.parameters()` stands elsewhere: a submodule is called."""
-    from torchmemlint.knowledge import behaviour
     from torchmemlint.syntax.outline import dotted_text
 
     path = dotted_text(node.func)

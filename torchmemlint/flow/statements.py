@@ -128,6 +128,8 @@ def _assign_name(
         failures.named(it, name, node, value)
     if isinstance(value, Constant) and it.marked_storages:
         overwriting.renewed(it, it.state.vars.get(name, value))  # a sum that begins anew
+    if isinstance(value, Container) and it.frame.loops:
+        _begin_anew(it, it.state.vars.get(name), value)
     if isinstance(value, Unknown):
         shown = it.with_behaviour(value, name, it.site(target))
         checkpoints.run(it, value, shown)
@@ -138,6 +140,12 @@ def _assign_name(
         value = _kept_globally(it, name, value, target, node)
         it.set_global(name, value)
     it.state.bind(name, value)
+
+
+def _begin_anew(it: Interpreter, old: Value | None, new: Container) -> None:
+    """`losses = []` in a loop in which `losses` was filled: what it held goes."""
+    if isinstance(old, Container) and old.oid != new.oid and new.items == ():
+        it.begun_anew.update((one.oid, it.frame.loops[-1]) for one in (old, *old.others) if isinstance(one, Container))
 
 
 def _unpack(it: Interpreter, target: cst.Tuple | cst.List, value: Value, node: cst.BaseExpression | None) -> None:

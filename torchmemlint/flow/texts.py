@@ -95,11 +95,12 @@ class Texts:
 
 
 def _places(wanted: bytes, text: bytes) -> Iterator[int]:
-    """Where a phrase stands between word boundaries; the text has a byte before and after it."""
+    """Where a phrase stands between word boundaries (`.step(` has its own); the text has a byte before and after it."""
+    begins, ends = _is_word(wanted[0]), _is_word(wanted[-1])
     start = text.find(wanted)
     while start >= 0:
         end = start + len(wanted)
-        if not (_is_word(text[start - 1]) or _is_word(text[end])):
+        if not ((begins and _is_word(text[start - 1])) or (ends and _is_word(text[end]))):
             yield start
         start = text.find(wanted, end)
 

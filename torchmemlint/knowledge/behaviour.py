@@ -7,6 +7,8 @@ from collections.abc import Set
 # Methods that only an `nn.Module` has (among what training code handles).
 _MODULE = ("eval", "parameters", "named_parameters", "named_modules", "named_children", "register_forward_hook")
 _MODULE_PAIRS = (("train", "state_dict"), ("train", "load_state_dict"), ("train", "to"), ("train", "cuda"))
+# torch.nn.Module: these give the module itself.
+RETURNS_ITSELF = frozenset("to cuda cpu half float double bfloat16 type compile share_memory to_empty apply".split())
 _OPTIMIZER = ("zero_grad", "step")
 _SCALER = ("scale", "update")
 

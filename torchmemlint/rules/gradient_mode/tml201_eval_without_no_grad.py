@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.callers import IMPLICIT
 from torchmemlint.flow.facts import FileFacts, ModuleCall, Use
 from torchmemlint.flow.gradient_modes import runs_inference
 from torchmemlint.flow.program import Function
@@ -60,8 +62,8 @@ class EvalWithoutNoGrad(Rule):
     caller in the project turns them off (sought in the files that mention the function, where these are at most 12);
     all parameters are frozen; inputs require gradients (saliency, attacks); what is called differentiates something
     itself, or may, as a model of the project does (forces from an energy); the pass stands in a function that another
-    makes and hands out; in tests. An advice in a constructor, and for a single
-    pass whose output is dropped.
+    makes and hands out, or in a `forward` whose objects nothing in view runs with gradients on; in tests. An advice in
+    a constructor, and for a single pass whose output is dropped.
 
     ## References
     - [Autograd mechanics: locally disabling gradient computation](https://pytorch.org/docs/stable/notes/autograd.html)
@@ -88,6 +90,8 @@ class EvalWithoutNoGrad(Rule):
                 continue  # fed by a forward pass that is reported
             if facts.enters_without_gradients(call.scope.function) or needs_gradients(facts, call):
                 continue
+            if _decided_by_callers(facts, call.scope.function):
+                continue
             functions.add(call.scope.function)
             origins.add(call.origin)
             yield found
@@ -95,6 +99,8 @@ class EvalWithoutNoGrad(Rule):
     def _call(self, facts: FileFacts, call: ModuleCall) -> Finding | None:
         if call.scope.mode is not Mode.ON or call.frozen or call.differentiable_input or freezes_itself(call):
             return None
+        if _set_by_another(call):
+            call = replace(call, evaluating=None)
         if call.evaluating is None and is_smoke_test(call.scope):
             return None
         function = call.scope.function
@@ -163,6 +169,13 @@ class EvalWithoutNoGrad(Rule):
             evidence=links,
             fix=_fix(facts, call, use, effects),
         )
+
+
+def _decided_by_callers(facts: FileFacts, function: Function | None) -> bool:
+    """Is it a `forward` of which no object is known to be run with gradients on?"""
+    if function is None or function.cls is None or function.name not in IMPLICIT or facts.callers is None:
+        return False
+    return not facts.callers.runs_with_gradients(function)
 
 
 def _severity(call: ModuleCall, kept: Link | None) -> Severity:
@@ -248,6 +261,21 @@ def _within(call: ModuleCall) -> bool:
     if function is None:
         return True
     return function.piece.span(function.node).contains(site.span)
+
+
+def _set_by_another(call: ModuleCall) -> bool:
+    """Did a function beside this one, within the same outer one, put the module into evaluation mode?
+
+    Both see the outer function's module. In which order they run, and what sets the mode again, that one decides.
+    """
+    site, function = call.evaluating, call.scope.function
+    if site is None or function is None or function.parent is None or _within(call):
+        return False
+    outer = function.parent
+    return any(
+        isinstance(node, cst.FunctionDef) and node is not outer.node and outer.piece.span(node).contains(site.span)
+        for node in inside(outer.node)
+    )
 
 
 def _kept(facts: FileFacts, call: ModuleCall) -> Link | None:

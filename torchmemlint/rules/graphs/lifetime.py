@@ -13,7 +13,9 @@ from torchmemlint.flow.modules import HOOK_LABEL
 from torchmemlint.flow.values import LoopMark, Origin, Tensor
 from torchmemlint.rules.findings import Link
 from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.walking import inside
 
+_COUNTING = frozenset({"range", "trange", "count"})
 LEAVES_VIEW = Use.RETURNED | Use.PASSED | Use.STORED
 
 
@@ -29,6 +31,31 @@ def is_spent(facts: FileFacts, origins: Iterable[Origin], loop: LoopMark) -> Sit
         elif makers:
             return None
     return found
+
+
+def within_a_step(loop: LoopMark, scope: Scope) -> bool:
+    """Is it a loop of a few rounds over one batch, `for _ in range(n):` in the loop that takes the batches?
+
+    What a backward has spent, and the next batch replaces, is too little to speak of there.
+    """
+    if loop not in scope.loops or not _counts(loop):
+        return False
+    outer = scope.loops[: scope.loops.index(loop)]
+    return bool(outer) and isinstance(outer[-1].node, cst.For) and _is_over_data(outer[-1].node.iter)
+
+
+def _counts(loop: LoopMark) -> bool:
+    """`for i in range(n)`."""
+    return isinstance(loop.node, cst.For) and not _is_over_data(loop.node.iter)
+
+
+def _is_over_data(iterated: cst.BaseExpression) -> bool:
+    """Neither numbers nor what is written down in place."""
+    if isinstance(iterated, cst.List | cst.Tuple):
+        return False
+    return not any(
+        isinstance(node, cst.Name) and node.value in ("range", "trange", "count") for node in inside(iterated)
+    )
 
 
 def spent_link(facts: FileFacts, backward: Site) -> Link:
@@ -74,10 +101,12 @@ def made_within(facts: FileFacts, origins: Iterable[Origin], loop: LoopMark, sco
 
 
 def is_bounded(facts: FileFacts, collection: Collection) -> bool:
-    """Are elements taken out of the container again?"""
+    """Are elements taken out of the container again, or is it replaced in the loop that fills it?"""
     store = collection.store
     if store is None:
         return False
+    if collection.scope.loops and (store.oid, collection.scope.loops[-1]) in facts.begun_anew:
+        return True
     if store.bounded or store.oid in facts.shrunk:
         return True
     methods = facts.methods.get(collection.container, set())

@@ -26,6 +26,7 @@ from torchmemlint.rules.graphs.lifetime import (
     repeats,
     spent_link,
     trains,
+    within_a_step,
 )
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
@@ -66,7 +67,8 @@ class GraphAccumulation(Rule):
     ## When it stays silent
     The sum, or anything computed from it, is differentiated; it is bound inside the same iteration; gradients are off,
     or a module that is not in view takes an option about gradients; the value is a number, detached, integer or
-    boolean; or it cannot be told what becomes of the sum.
+    boolean; a backward has spent the graphs of a few rounds over one batch; or it cannot be told what becomes of the
+    sum.
 
     ## References
     - [PyTorch FAQ: my model reports out of memory](https://pytorch.org/docs/stable/notes/faq.html)
@@ -96,6 +98,8 @@ class GraphAccumulation(Rule):
             return
         backward = is_spent(facts, origins, fold.loop)
         evaluating = evaluating_call(facts, origins)
+        if backward is not None and within_a_step(fold.loop, fold.scope):
+            return
         if backward is not None and detached_where_spent(facts, added, backward, fold.site):
             return
         if backward is None and fold.inside is not None:

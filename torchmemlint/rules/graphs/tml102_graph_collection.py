@@ -26,6 +26,7 @@ from torchmemlint.rules.graphs.lifetime import (
     repeats,
     spent_link,
     trains,
+    within_a_step,
 )
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
@@ -63,9 +64,10 @@ class GraphCollection(Rule):
     read, and differentiated, in between.
 
     ## When it stays silent
-    The container is bounded (`deque(maxlen=...)`, elements are popped), fresh in every iteration, its elements are
-    differentiated later, or are returned as differentiable features; gradients are off, or a module that is
-    not in view takes an option about gradients; or it cannot be told what becomes of the elements.
+    The container is bounded (`deque(maxlen=...)`, elements are popped, an empty one replaces it in the loop that fills
+    it), fresh in every iteration, its elements are differentiated later, or are returned as differentiable features; a
+    backward has spent the graphs of a few rounds over one batch; gradients are off, or a module that is not in view
+    takes an option about gradients; or it cannot be told what becomes of the elements.
 
     ## References
     - [PyTorch FAQ: my model reports out of memory](https://pytorch.org/docs/stable/notes/faq.html)
@@ -117,6 +119,8 @@ class GraphCollection(Rule):
         if has_no_graph(facts, origins):
             return None
         backward = is_spent(facts, origins, collection.loop)
+        if backward is not None and within_a_step(collection.loop, collection.scope):
+            return None
         if backward is not None and detached_where_spent(facts, collection.value, backward, collection.site):
             return None
         if backward is None and collection.inside is not None:
