@@ -46,6 +46,8 @@ class ResultsCollectedOnDevice(Rule):
     framework that does so); anything else is done with the list or with what it is joined to, such as a metric on the
     device or a `gather`; elements are brought to the host already; what is collected may be single numbers (`stack`);
     the values carry a graph, which is TML102; the list is an attribute, or stands at the module level; tests.
+    The rule is off by default: what published projects collect so is mostly a number for each sample
+    (docs/precision.md). It is for passes that collect feature maps, logits of many classes or images.
 
     ## References
     - [transformers: `eval_accumulation_steps`, the same for its Trainer](https://huggingface.co/docs/transformers/main_classes/trainer)
@@ -55,6 +57,7 @@ class ResultsCollectedOnDevice(Rule):
     code = "TML508"
     name = "results-collected-on-device"
     severity = Severity.ADVICE
+    on = False
     fix = Applicability.UNSAFE
     why = "the list grows with the data set, in the memory that the model needs"
 

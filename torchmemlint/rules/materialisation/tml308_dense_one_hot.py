@@ -64,6 +64,8 @@ class DenseOneHot(Rule):
     (dice, focal, binary cross entropy), counts per class, `nn.Linear`; the cross entropy is weighted, whose mean is
     another one for labels than for probabilities; the sum is over other dimensions than that of the classes, or it is
     not known which that is; tests.
+    The rule is off by default: most lookups in published projects are of a handful of classes, where the row is small
+    (docs/precision.md). It is for vocabularies, codebooks and other large tables.
 
     ## References
     - [torch.nn.functional.cross_entropy](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.cross_entropy.html)
@@ -73,6 +75,7 @@ class DenseOneHot(Rule):
     code = "TML308"
     name = "dense-one-hot"
     severity = Severity.WARNING
+    on = False
     fix = Applicability.HINT
     why = "each label becomes a row with a number for every class, where its index would do"
 
