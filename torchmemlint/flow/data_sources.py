@@ -48,6 +48,7 @@ _READING = (
     "lmdb.open",
 )
 _BASES = ("torchvision.datasets.", "torchaudio.datasets.", "torchgeo.datasets.")
+_HELPERS = ("concurrent.futures.", "threading.Thread", "multiprocessing.Process", "multiprocessing.Pool")
 _PARTS = frozenset({"Subset", "random_split", "ConcatDataset"})  # of `torch.utils.data`
 _SAME_ELEMENTS = frozenset({"list", "tuple", "sorted", "reversed", "iter", "tqdm.tqdm", "copy.copy", "copy.deepcopy"})
 # Methods of a data set of Hugging Face's that give another one of the same items.
@@ -309,7 +310,7 @@ class _Search:
 
     def _of_class(self, cls: ClassInfo, left_out: frozenset[str] = frozenset()) -> bool:
         """Is there work in an item of a data set of the project's class?"""
-        if datasets.is_iterable(cls):
+        if datasets.is_iterable(cls) or _has_helpers(cls):
             return False
         if cls.method("__getitem__") is None:
             return any(base.startswith(_BASES) for base in cls.external_bases())
@@ -331,6 +332,15 @@ def _derives(cls: ClassInfo, base: ClassInfo) -> bool:
     own = (base.name, base.program.source.path)
     bases = [one for one in cls.ancestors() if one is not cls]
     return any((one.name, one.program.source.path) == own for one in bases)
+
+
+def _has_helpers(cls: ClassInfo) -> bool:
+    """Does a data set prepare items ahead by threads or processes of its own?"""
+    return any(
+        ancestor.program.qualify(path).startswith(_HELPERS)
+        for ancestor in cls.ancestors()
+        for path in ancestor.outline.called
+    )
 
 
 def _methods(cls: ClassInfo) -> Iterator[Function]:
