@@ -282,7 +282,7 @@ def _of_attribute(path: str, methods: Iterable[Function], site: CallSite) -> Cla
         for value in _given(path, method.syntax) if method.syntax is not None else ():
             if isinstance(value, ast.Constant) and value.value is None:
                 continue  # not made yet
-            cls = _class_named(dotted(value.func) if isinstance(value, ast.Call) else _annotated(value), site, program)
+            cls = _class_named(dotted(value.func) if isinstance(value, ast.Call) else annotated(value), site, program)
             if cls is None:
                 return None
             found.add(cls)
@@ -293,7 +293,7 @@ def _made(path: str, within: list[ast.AST], site: CallSite) -> ClassInfo | None:
     """The class of which a variable or attribute is made, or as which it is annotated; None if of several."""
     found: set[ClassInfo] = set()
     for value in (value for root in within for value in _given(path, root)):
-        cls = _class_named(dotted(value.func) if isinstance(value, ast.Call) else _annotated(value), site)
+        cls = _class_named(dotted(value.func) if isinstance(value, ast.Call) else annotated(value), site)
         if cls is None:
             return None
         found.add(cls)
@@ -334,7 +334,7 @@ def _unfolded(value: ast.expr, root: ast.AST) -> Iterator[ast.expr]:
     yield value
 
 
-def _annotated(annotation: ast.expr) -> str:
+def annotated(annotation: ast.expr) -> str:
     """The class that an annotation names: `Trainer`, `"Trainer"`, `Trainer | None`, `Optional[Trainer]`."""
     match annotation:
         case ast.Constant(value=str(text)):

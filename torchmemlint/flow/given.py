@@ -42,7 +42,7 @@ class _Given:
 
     def _look(self, callers: Callers, site: CallSite, function: Function, parameter: str, depth: int) -> bool:
         call = call_at(site)
-        argument = _argument(call, site, function, parameter) if call is not None else None
+        argument = argument_of(call, site, function, parameter) if call is not None else None
         if call is None or argument is None:
             return False
         if isinstance(argument, ast.Constant):
@@ -113,8 +113,13 @@ def call_at(site: CallSite) -> ast.Call | None:
     return next((call for call in calls if call.func is site.node), None)
 
 
-def _argument(call: ast.Call, site: CallSite, function: Function, parameter: str) -> ast.expr | None:
-    """The expression that a call has for a parameter, or the parameter's default; None where it cannot be told."""
+def argument_of(
+    call: ast.Call, site: CallSite, function: Function, parameter: str, *, skip_first: bool = False
+) -> ast.expr | None:
+    """The expression that a call has for a parameter, or the parameter's default; None where it cannot be told.
+
+    `skip_first`: the call does not give the first parameter, as that of a class does not give its constructor `self`.
+    """
     if function.syntax is None:
         return None
     given = function.syntax.args
@@ -122,7 +127,7 @@ def _argument(call: ast.Call, site: CallSite, function: Function, parameter: str
     defaults: dict[str, ast.expr | None] = dict(zip(reversed(names), reversed(given.defaults), strict=False))
     defaults.update(zip((one.arg for one in given.kwonlyargs), given.kw_defaults, strict=True))
     is_bound = function.cls is not None and isinstance(site.node, ast.Attribute)
-    if is_bound and "staticmethod" not in function.decorator_texts():
+    if skip_first or (is_bound and "staticmethod" not in function.decorator_texts()):
         names = names[1:]
     for keyword in call.keywords:
         if keyword.arg == parameter:

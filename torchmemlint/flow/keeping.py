@@ -48,7 +48,7 @@ def _kept(
             found = _attribute(site.syntax, site.function, name) or _handed(site.syntax, site.function, name)
             if found is not None:
                 return found
-            for place in _returned(site.syntax, name):
+            for place in places_returned(site.syntax, name):
                 found = _kept(callers, site.function, place, depth + 1, seen)
                 if found is not None:
                     return found
@@ -122,7 +122,7 @@ def _handed(syntax: ast.AST, function: Function, name: str) -> Kept | None:
     return None
 
 
-def _returned(syntax: ast.AST, name: str) -> Iterator[int]:
+def places_returned(syntax: ast.AST, name: str) -> Iterator[int]:
     """Where a name stands in what a function returns: -1 for the whole."""
     for node in ast.walk(syntax):
         match node:

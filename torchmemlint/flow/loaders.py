@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from typing import TypeGuard
 
 import libcst as cst
@@ -12,7 +11,6 @@ from torchmemlint.flow.arguments import Arguments, evaluate_arguments
 from torchmemlint.flow.facts import Loader, Placed
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.values import NUMBER, Constant, Container, Device, Instance, Known, Tensor, Unknown, Value
-from torchmemlint.syntax.outline import dotted
 from torchmemlint.syntax.text import text_of
 from torchmemlint.syntax.walking import children
 
@@ -133,17 +131,6 @@ def plain(value: Value | None) -> Value | None:
     return value.element if isinstance(value, Known) and value.role == "default" else value
 
 
-# Calls in `__getitem__` that leave a worker nothing to do.
-_TRIVIAL = frozenset(
-    "torch.tensor torch.as_tensor torch.from_numpy torch.LongTensor torch.FloatTensor torch.Tensor len int float str "
-    "slice range min max dict list tuple isinstance".split()
-)
-
-
-# Methods of arrays and tensors that do little more.
-_CONVERTING = frozenset("astype float long double clone copy reshape view unsqueeze squeeze item".split())
-
-
 def dataset(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     """`TensorDataset(...)`, or a part of a data set."""
     return Known("dataset", it.oid(node), it.program.qualify(text_of(node.func)), it.site(node), arguments.pairs())
@@ -155,7 +142,10 @@ def split(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
 
 
 def in_memory(value: Value | None) -> bool:
-    """Do the data set's items lie ready in memory, so that a worker would only copy them between processes?"""
+    """Is it seen at once that the items lie ready in memory, so that a worker would only copy them between processes?
+
+    What is seen of the project's classes and of helpers is asked by `flow.data_sources`, where it decides.
+    """
     match value:
         case Tensor() | Container():
             return True
@@ -163,35 +153,7 @@ def in_memory(value: Value | None) -> bool:
             return True  # range(n)
         case Known(role="dataset", qualified=qualified, arguments=arguments):
             return qualified.endswith(".TensorDataset") or any(name == "0" and in_memory(v) for name, v in arguments)
-        case Instance(cls=cls):
-            function = cls.method("__getitem__")
-            if function is None:
-                return False
-            called = function.outline.called - _left_out(value)
-            costly = {path for path in called if path.rpartition(".")[2] not in _CONVERTING}
-            return {cls.program.qualify(path) for path in costly} <= _TRIVIAL
     return False
-
-
-def _left_out(data: Instance) -> set[str]:
-    """Functions that a data set would call had its constructor been given them: `transform=None`."""
-    init, call = data.cls.method("__init__"), data.made.node if data.made is not None else None
-    if init is None or init.syntax is None or not isinstance(call, cst.Call) or any(a.star for a in call.args):
-        return set()
-    parameters = [*init.syntax.args.posonlyargs, *init.syntax.args.args][1:]
-    defaults = dict(zip([p.arg for p in parameters[::-1]], init.syntax.args.defaults[::-1], strict=False))
-    defaults.update(
-        (p.arg, d) for p, d in zip(init.syntax.args.kwonlyargs, init.syntax.args.kw_defaults, strict=True) if d
-    )
-    given = {argument.keyword.value for argument in call.args if argument.keyword is not None}
-    given |= {p.arg for p in parameters[: sum(argument.keyword is None for argument in call.args)]}
-    absent = {name for name, d in defaults.items() if isinstance(d, ast.Constant) and d.value is None} - given
-    return {
-        dotted(target)
-        for node in ast.walk(init.syntax)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in absent
-        for target in node.targets
-    }
 
 
 def is_iterable(value: Value | None) -> bool:

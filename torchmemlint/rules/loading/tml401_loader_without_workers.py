@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmemlint.flow import data_sources, default_device, single_batches
 from torchmemlint.flow.facts import FileFacts, Loader
 from torchmemlint.rules.arguments import adding, is_default, node_of, replacing, shown
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import report
 from torchmemlint.rules.loading.loaders import for_debugging, in_tests, name_of, of_torch, only_shown, workers
+from torchmemlint.syntax.text import text_of
 
 WORKERS = 4  # what the fix asks for; the right number depends on the machine and the data
 
@@ -44,10 +46,14 @@ class LoaderWithoutWorkers(Rule):
     not an optimum.
 
     ## When it stays silent
-    The number of workers is not known (a configuration, unknown keywords), or is asked for by a caller; the data is in
-    memory already (`TensorDataset`, its subsets and splits, lists, ranges, data sets whose `__getitem__` only indexes);
-    iterable data sets of the file, which would yield everything once per worker; branches for debugging, tests, and
-    the demonstration at the end of a module that trains nothing.
+    The number of workers is not known (a configuration, unknown keywords), or is asked for by a caller; no work is seen
+    in making an item: the data is in memory already (`TensorDataset`, its subsets and splits, lists, ranges, data sets
+    whose `__getitem__` only indexes), or is out of view. The data is followed through helpers, parameters and
+    attributes, also into other files; what counts as work is an item that a data set of the project opens, decodes or
+    computes, a data set of torchvision, torchaudio or Hugging Face, or a transform that is handed over. Iterable data
+    sets of the project, which would yield everything once per worker; `num_workers=0` written for a loader of which
+    only `next(iter(loader))` is asked; scripts that make the accelerator the default device, on which workers cannot
+    make tensors; branches for debugging, tests, and the demonstration at the end of a module that trains nothing.
 
     ## References
     - [torch.utils.data: single- and multi-process loading](https://docs.pytorch.org/docs/stable/data.html)
@@ -67,6 +73,8 @@ class LoaderWithoutWorkers(Rule):
                 continue
             if for_debugging(loader) or in_tests(facts, loader) or not of_torch(loader) or only_shown(facts, loader):
                 continue
+            if _is_chosen(facts, loader) or not data_sources.shows_work(facts, loader):
+                continue
             given = node_of(loader.site, "num_workers", 5)
             yield report(
                 self,
@@ -84,6 +92,14 @@ class LoaderWithoutWorkers(Rule):
         if loader.get("num_workers") is not None:
             return ()
         return adding(facts, loader.site, f"num_workers={WORKERS}")
+
+
+def _is_chosen(facts: FileFacts, loader: Loader) -> bool:
+    """Would workers not do: tensors are made on an accelerator, or it is written that single batches need none?"""
+    if default_device.is_accelerator(facts.program):
+        return True
+    node = node_of(loader.site, "num_workers", 5)
+    return node is not None and text_of(node) == "0" and single_batches.only(facts, loader)
 
 
 def _how(loader: Loader, text: str) -> str:
