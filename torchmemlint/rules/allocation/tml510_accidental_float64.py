@@ -53,8 +53,8 @@ class AccidentalFloat64(Rule):
     promotes nothing; less than 1024 numbers, or a single row (`np.random.randn(1, n)`); the tensor is cast before the
     move, or by it; where it goes is not known to be a device; tests. `.double()` is never reported: somebody
     asked for it.
-    The rule is off by default: it seldom speaks, and half of what it found in published projects was too small to matter
-    (docs/precision.md).
+    The rule is off by default: it seldom speaks, and half of what it found in published projects was too small to
+    matter (docs/precision.md).
 
     ## References
     - [Tensor attributes: type promotion](https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc)
