@@ -186,6 +186,15 @@ def test_other_settings_are_another_matter(project: Project, setting: str) -> No
     assert project.checked == []
 
 
+def test_what_a_folder_requires_of_torch_is_another_matter(project: Project) -> None:
+    for name in ("a.py", "old/a.py", "old/models/a.py"):
+        project.write(name, TOTAL)
+    project.check()
+    project.write("old/requirements.txt", "torch==1.7.1\n")
+    project.check()
+    assert sorted(project.checked) == ["old/a.py", "old/models/a.py"]
+
+
 def test_another_version_is_another_matter(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.write("a.py", TOTAL)
     project.check()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torchmemlint.config.requirement import oldest_torch
+from torchmemlint.config.requirement import required_torch
 from torchmemlint.config.resolver import Resolver
 
 
@@ -28,7 +28,8 @@ from torchmemlint.config.resolver import Resolver
 )
 def test_what_a_project_requires(tmp_path: Path, name: str, text: str, oldest: str | None) -> None:
     (tmp_path / name).write_text(text)
-    assert oldest_torch(tmp_path) == oldest
+    found = required_torch(tmp_path)
+    assert (found.release if found is not None else None) == oldest
 
 
 def test_the_configuration_wins(tmp_path: Path) -> None:
@@ -38,8 +39,34 @@ def test_the_configuration_wins(tmp_path: Path) -> None:
     assert Resolver(tmp_path).settings_for(tmp_path).target_torch == "2.6"
 
 
+def test_the_nearest_file_that_names_a_release_counts(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch>=2.2\n")
+    (tmp_path / "old" / "models").mkdir(parents=True)
+    (tmp_path / "old" / "setup.py").write_text('setup(install_requires=["torch"])')
+    (tmp_path / "old" / "requirements.txt").write_text("torch==1.7.1\ntorchvision==0.8.2\n")
+    (tmp_path / "free").mkdir()
+    (tmp_path / "free" / "requirements.txt").write_text("torch\n")
+    for resolver in (Resolver(tmp_path), Resolver(tmp_path, isolated=True)):
+        assert resolver.settings_for(tmp_path / "old" / "models").target_torch == "1.7"
+        assert resolver.settings_for(tmp_path / "free").target_torch == "2.2"
+        assert resolver.settings_for(tmp_path / "free") is resolver.settings_for(tmp_path)
+    own = tmp_path / "old" / "models" / "torchmemlint.toml"
+    own.write_text("")
+    assert Resolver(tmp_path).settings_for(own.parent).target_torch is None, "its folder is the project's root"
+    own.write_text('target-torch = "2.6"')
+    assert Resolver(tmp_path).settings_for(own.parent).target_torch == "2.6"
+
+
+def test_what_lies_above_the_project_has_no_say(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==1.7.1\n")
+    (tmp_path / "project" / "src").mkdir(parents=True)
+    for resolver in (Resolver(tmp_path / "project"), Resolver(tmp_path / "project", isolated=True)):
+        assert resolver.settings_for(tmp_path / "project" / "src").target_torch is None
+        assert resolver.settings_for(tmp_path).target_torch is None
+
+
 def test_an_empty_list_takes_no_time(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("\n" * 300_000)
     began = time.process_time()
-    assert oldest_torch(tmp_path) is None
+    assert required_torch(tmp_path) is None
     assert time.process_time() - began < 2

@@ -102,8 +102,8 @@ def origins(settings: Settings, given: Layer, shown: Callable[[Path], str]) -> d
             found[key] = "default"
     if settings.preset != "default" and found["fail-on"] == "default":
         found["fail-on"] = f"preset {settings.preset}"
-    if found["target-torch"] == "default" and settings.target_torch is not None:
-        found["target-torch"] = f"what {shown(settings.root)} requires of torch"
+    if found["target-torch"] == "default" and settings.required_torch is not None:
+        found["target-torch"] = f"what {shown(settings.required_torch.file)} requires of torch"
     choosing = [f"{key} ({found[key]})" for key in _CHOOSING if found[key] != "default"]
     found["select"] = ", ".join(choosing) or "default"
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
 
 from torchmemlint.regular import text_of
@@ -15,16 +15,37 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+FILE_NAMES = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
+
 _QUOTED = re.compile(r"""["']\s*(torch\s*[<>=~!(][^"';]*)["';]""")
 _LINE = re.compile(r"^[ \t]*(torch\s*[<>=~!(][^;#]*)", re.MULTILINE)
 _BOUND = re.compile(r"(>=|<=|==|~=|<|>|\^)\s*(\d+)\.(\d+)")
 _AT_LEAST = frozenset({">=", ">", "==", "~=", "^"})
 
 
-@lru_cache(maxsize=64)
-def oldest_torch(root: Path) -> str | None:
-    """ "2.1" for `torch>=2.1,<2.3` and for `torch<2.2`; None where the project names no release, or no torch."""
-    for requirement in _requirements(root):
+@dataclass(frozen=True, slots=True)
+class Required:
+    """The oldest release of torch that a file asks for."""
+
+    release: str  # "2.1"
+    file: Path
+
+
+def required_torch(folder: Path) -> Required | None:
+    """What is asked for in a folder: "2.1" for `torch>=2.1,<2.3` and for `torch<2.2`.
+
+    None where its files name no release, or no torch.
+    """
+    for name in FILE_NAMES:
+        file = folder / name
+        release = _oldest(_requirements(file))
+        if release is not None:
+            return Required(release, file)
+    return None
+
+
+def _oldest(requirements: Iterator[str]) -> str | None:
+    for requirement in requirements:
         bounds = [(sign, int(major), int(minor)) for sign, major, minor in _BOUND.findall(requirement)]
         least = [(major, minor) for sign, major, minor in bounds if sign in _AT_LEAST]
         below = [(major, minor - 1) for sign, major, minor in bounds if sign == "<" and minor > 0]
@@ -34,14 +55,15 @@ def oldest_torch(root: Path) -> str | None:
     return None
 
 
-def _requirements(root: Path) -> Iterator[str]:
-    """`torch>=2.1,<2.3`, from the files in which projects say so."""
-    yield from _of_pyproject(_text(root / "pyproject.toml"))
-    for name in ("setup.py", "setup.cfg"):
-        text = _text(root / name)
+def _requirements(file: Path) -> Iterator[str]:
+    """`torch>=2.1,<2.3`, as the kind of file says it."""
+    text = _text(file)
+    if file.name == "pyproject.toml":
+        yield from _of_pyproject(text)
+        return
+    if file.name != "requirements.txt":
         yield from _QUOTED.findall(text)
-        yield from _LINE.findall(text)
-    yield from _LINE.findall(_text(root / "requirements.txt"))
+    yield from _LINE.findall(text)
 
 
 def _of_pyproject(text: str) -> Iterator[str]:

@@ -1,13 +1,18 @@
-"""Which settings apply to a file: the nearest configuration found upwards from it."""
+"""Which settings apply to a file: the nearest configuration found upwards from it.
+
+Where that has no `target-torch`, the nearest file that asks for a release of torch tells.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from torchmemlint.config.errors import ConfigError
 from torchmemlint.config.layers import Layer, override, read_layer, table_of
+from torchmemlint.config.requirement import required_torch
 from torchmemlint.config.selection import Selection
 from torchmemlint.config.settings import Settings, resolve
 from torchmemlint.rules.extensions import PluginError
@@ -52,17 +57,21 @@ class Resolver:
 
     def settings_for(self, directory: Path) -> Settings:
         """The settings for the files in an absolute directory."""
-        if self._everywhere:
-            return self.fallback()
         if (known := self._by_directory.get(directory)) is not None:
             return known
-        settings = self._read(directory)
+        settings = self._read(directory) if not self._everywhere else None
         if settings is None:
-            parent = directory.parent
-            top = parent == directory or (self._bounded and directory == self.root)
-            settings = self.fallback() if top else self.settings_for(parent)
+            settings = self.fallback() if self._is_top(directory) else self.settings_for(directory.parent)
+            if directory != settings.root and directory.is_relative_to(settings.root):
+                settings = _with_torch_of(directory, settings)
         self._by_directory[directory] = settings
         return settings
+
+    def _is_top(self, directory: Path) -> bool:
+        """Is there nothing above a directory that speaks of it?"""
+        if directory.parent == directory or (self._bounded and directory == self.root):
+            return True
+        return self._everywhere and (directory == self.root or not directory.is_relative_to(self.root))
 
     def fallback(self) -> Settings:
         """The settings where no configuration is found."""
@@ -79,7 +88,13 @@ class Resolver:
         return None
 
     def _resolve(self, layer: Layer, root: Path, source: Path | None) -> Settings:
-        return resolve(override(layer, self._layer), root, source, self._selections)
+        return _with_torch_of(root, resolve(override(layer, self._layer), root, source, self._selections))
+
+
+def _with_torch_of(directory: Path, settings: Settings) -> Settings:
+    """The settings as they are in a directory, which may ask for another release of torch than what is above it."""
+    found = required_torch(directory) if settings.given_torch is None else None
+    return replace(settings, required_torch=found) if found is not None else settings
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from torchmemlint.config.layers import Layer
 from torchmemlint.config.limits import DEFAULT, Limits, limits_of
 from torchmemlint.config.names import BASELINE
 from torchmemlint.config.presets import BY_NAME
-from torchmemlint.config.requirement import oldest_torch
+from torchmemlint.config.requirement import Required
 from torchmemlint.config.selection import Selection, enabled, expand, specificity
 from torchmemlint.findings import Severity
 from torchmemlint.measured import FILE_NAME
@@ -50,10 +50,18 @@ class Settings:
     cache_dir: Path | None = None
     measurements: Path | None = None  # None: FILE_NAME beside the configuration
     baseline: Path | None = None  # None: BASELINE beside the configuration, if it is there
-    target_torch: str | None = None
+    given_torch: str | None = None  # `target-torch`
+    required_torch: Required | None = None  # what counts where that is not given: what the nearest file asks for
     contracts: tuple[Framework, ...] = ()  # besides the linter's own
     limits: Limits = DEFAULT
     extend: tuple[str, ...] = ()  # what brings rules besides the linter's own and those of installed plugins
+
+    @property
+    def target_torch(self) -> str | None:
+        """The oldest release of torch that the code supports; None: the newest."""
+        if self.given_torch is None and self.required_torch is not None:
+            return self.required_torch.release
+        return self.given_torch
 
     @property
     def measurements_file(self) -> Path:
@@ -119,7 +127,7 @@ def resolve(layer: Layer, root: Path, source: Path | None, command_line: Sequenc
         cache_dir=_below("cache-dir", layer.cache_dir, root, source),
         measurements=_below("measurements", layer.measurements, root, source, FILE_NAME),
         baseline=_below("baseline", layer.baseline, root, source, BASELINE),
-        target_torch=layer.target_torch or oldest_torch(root),
+        given_torch=layer.target_torch,
         contracts=layer.contracts or (),
         limits=limits_of(layer.limits),
         extend=layer.extend or (),

@@ -10,6 +10,7 @@ from torchmemlint.flow.arguments import Argument, Arguments
 from torchmemlint.flow.facts import HostCreation
 from torchmemlint.flow.gradient_modes import called_per_batch
 from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.sizes import Sizes
 from torchmemlint.flow.values import Constant, Container, Device, Known, Tensor, Unknown, Value
 from torchmemlint.knowledge import operations
 from torchmemlint.syntax.outline import dotted_text
@@ -34,6 +35,7 @@ def moved(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments: 
     if created is None or any(item.name in _WITH_OTHER_MEANING for item in created.items):
         return
     function = it.frame.function
+    sizes = Sizes(it.program, function)
     it.facts.host_creations.append(
         HostCreation(
             it.site(node),
@@ -42,7 +44,8 @@ def moved(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments: 
             owner.producer,
             text_of(receiver.func),
             place,
-            _numbers(owner.producer, created),
+            _numbers(owner.producer, created, sizes),
+            _is_one_per_item(owner.producer, created, sizes),
             any(isinstance(item.node, cst.Float) for item in created.items),
             function is not None and called_per_batch(function),
         )
@@ -68,7 +71,7 @@ def _is_device(given: Argument) -> bool:
     return isinstance(given.value, Unknown) and dotted_text(given.node).rpartition(".")[2].endswith("device")
 
 
-def _numbers(factory: str, created: Arguments) -> int | None:
+def _numbers(factory: str, created: Arguments, sizes: Sizes) -> int | None:
     """How many numbers the tensor holds; None where that is not known."""
     if factory in ("arange", "range"):
         ends = [_integer(item.value) for item in created.items if item.name.isdigit()]
@@ -77,29 +80,48 @@ def _numbers(factory: str, created: Arguments) -> int | None:
         rows, columns = _integer(created.get("0", "n")), created.get("1", "m")
         second = rows if columns is None else _integer(columns)
         return rows * second if rows is not None and second is not None else None
-    given = created.get("size")
-    if given is not None:
-        sizes = [given]
-    elif factory == "randint":
-        sizes = [item.value for item in created.items if item.name.isdigit()][-1:]
-    elif factory == "full":
-        sizes = [item.value for item in created.items if item.name == "0"]
-    else:
-        sizes = [item.value for item in created.items if item.name.isdigit()]
-    return _product(sizes)
-
-
-def _product(sizes: list[Value]) -> int | None:
     found: list[int] = []
-    for size in sizes:
-        parts = size.items if isinstance(size, Container) else (size,)
-        for part in parts if parts is not None else (Unknown(),):
-            number = _integer(part)
-            if number is None:
-                return None
-            found.append(number)
+    for size in _shape(factory, created):
+        if isinstance(size.value, Container):
+            numbers = [_integer(item) for item in size.value.items] if size.value.items is not None else [None]
+        else:
+            known = _integer(size.value)
+            numbers = [known if known is not None else sizes.at_most(size.node)]
+        found += [number for number in numbers if number is not None]
+        if None in numbers:
+            return None
     return math.prod(found)
 
 
+def _shape(factory: str, created: Arguments) -> list[Argument]:
+    """The arguments that say how large the tensor is: its axes, or all of them in one."""
+    given = created.find("size")
+    if given is not None:
+        return [given]
+    positional = [item for item in created.items if item.name.isdigit()]
+    match factory:
+        case "randint":
+            return positional[-1:]
+        case "full":
+            return positional[:1]
+    return positional
+
+
+def _is_one_per_item(factory: str, created: Arguments, sizes: Sizes) -> bool:
+    """Has it a single axis, as long as a batch?"""
+    shape = _shape(factory, created)
+    if len(shape) != 1:
+        return False
+    match shape[0].node:
+        case cst.Tuple(elements=[cst.Element(value=only)]) | cst.List(elements=[cst.Element(value=only)]):
+            return sizes.is_one_per_item(only)
+        case cst.Tuple() | cst.List():
+            return False
+        case only:
+            return factory != "eye" and sizes.is_one_per_item(only)
+
+
 def _integer(value: Value | None) -> int | None:
+    if isinstance(value, Known) and value.role == "default":  # what an argument of the command line is left at
+        value = value.element
     return value.value if isinstance(value, Constant) and value.known and isinstance(value.value, int) else None

@@ -465,7 +465,8 @@ class HostCreation:
     factory: str  # "zeros"
     callee: str  # source text of the factory
     device: str  # source text of the device
-    numbers: int | None  # how many it holds, where that is known
+    numbers: int | None  # how many it holds, where that is known (unless whoever runs the program says otherwise)
+    per_item: bool  # one number for each item of a batch
     fractional: bool  # a float is among the factory's arguments
     per_batch: bool  # a framework or module calls the function for every batch
 

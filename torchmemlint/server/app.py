@@ -17,8 +17,8 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from torchmemlint import __version__
+from torchmemlint.config import requirement, resolver
 from torchmemlint.config.names import BASELINE
-from torchmemlint.config.resolver import FILE_NAMES
 from torchmemlint.findings import Finding
 from torchmemlint.server import handlers
 from torchmemlint.server.actions import Actions
@@ -36,7 +36,7 @@ log = logging.getLogger("torchmemlint.server")
 DELAY = 0.05  # seconds of quiet before what was typed is looked at
 DELAY_OTHERS = 0.4  # before the other open documents that depend on it are
 _MANY = 100  # futures of the library's
-_WATCHED = (*FILE_NAMES, ".gitignore", "torchmemlint-measured.json", BASELINE)
+_WATCHED = (*resolver.FILE_NAMES, *requirement.FILE_NAMES[1:], ".gitignore", "torchmemlint-measured.json", BASELINE)
 _NOTEBOOKS = lsp.NotebookDocumentSyncOptions(
     notebook_selector=[
         lsp.NotebookDocumentFilterWithCells(

@@ -63,8 +63,8 @@ class MaterialisedAttention(Rule):
     added to the scores is computed from the queries or keys; the softmax is over another axis; the product runs over
     positions (channel attention); there is one query only, or the keys are a table of parameters; the file names
     `scaled_dot_product_attention` or another fused kernel already, or registers hooks; files of a test suite. Where the
-    project supports torch before 2.0 (`target-torch`), it is advice without a fix: what is written out stays, as the
-    branch for those releases.
+    project supports torch before 2.0 (`target-torch`, else the nearest `requirements.txt` or the like), it is advice
+    without a fix: what is written out stays, as the branch for those releases.
 
     ## References
     - [torch.nn.functional.scaled_dot_product_attention](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html)

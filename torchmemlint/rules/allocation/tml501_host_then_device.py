@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
@@ -13,6 +14,8 @@ from torchmemlint.syntax.text import code_of, shortened
 
 SMALL = 1024  # numbers; less costs next to nothing
 _RANDOM = frozenset({"rand", "randn", "randint", "randperm"})
+_AS_A_PROGRAM = ("__name__ == '__main__'", "'__main__' == __name__")
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _ALIKE = frozenset({"zeros", "ones", "empty", "full", "eye"})  # the same to the bit wherever they are made
 
 
@@ -44,7 +47,9 @@ class HostThenDevice(Rule):
 
     ## When it stays silent
     The factory is given a device, an `out` or pinned memory; a default device is set in the file; where the tensor goes
-    is not known to be a device, or is the host; the tensor is known to be small (less than 1024 numbers); random
+    is not known to be a device, or is the host; the tensor is known to be small (less than 1024 numbers, also where an
+    option of the command line says so by default), or has one number for each item of a batch (as many as the first
+    axis of another tensor); a module of layers tries itself out, once, under `if __name__ == "__main__"`; random
     numbers are what a parameter starts from, so that a seed means the same on every machine; something else happens
     before the move; data comes from Python or numpy (`torch.tensor`, `from_numpy`), which starts on the host anyway;
     tests. An advice where it happens once, as in a constructor.
@@ -66,7 +71,7 @@ class HostThenDevice(Rule):
         for creation in facts.host_creations:
             if creation.numbers is not None and creation.numbers < SMALL:
                 continue
-            if _is_beside_samples(creation):
+            if creation.per_item or _is_beside_samples(creation) or _is_self_check(facts, creation):
                 continue
             if creation.factory in _RANDOM and creation.site in facts.initial:
                 continue  # a start that is the same with and without a GPU
@@ -90,6 +95,17 @@ def _is_beside_samples(creation: HostCreation) -> bool:
     if cls is None or not creation.device.endswith(".device") or creation.device.startswith("self."):
         return False
     return any(base.rpartition(".")[2] in ("Dataset", "IterableDataset") for base in cls.external_bases())
+
+
+def _is_self_check(facts: FileFacts, creation: HostCreation) -> bool:
+    """Does a module of layers try itself out there, once, where it is run as a program?"""
+    statement = creation.site.piece.outline
+    if creation.scope.function is not None or not isinstance(statement, ast.If):
+        return False
+    if ast.unparse(statement.test) not in _AS_A_PROGRAM or any(isinstance(n, _LOOPS) for n in ast.walk(statement)):
+        return False
+    classes = (facts.program.find_class(piece.name) for piece in facts.source.pieces if piece.kind == "class")
+    return any(cls is not None and cls.is_module for cls in classes)
 
 
 def _is_repeated(creation: HostCreation) -> bool:

@@ -1,0 +1,225 @@
+"""What a function's text tells of sizes that the interpreter does not know: few numbers, or one per item of a batch.
+
+Works on the standard parser's trees, and is asked only about what would be reported. A name counts for what all
+assignments to it say; one that is bound in any other way is not known.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import libcst as cst
+
+from torchmemlint.flow.program import Function, Program
+from torchmemlint.syntax.outline import dotted
+from torchmemlint.syntax.text import text_of
+
+_DEPTH = 6
+_RANGES = frozenset({"range", "torch.arange", "numpy.arange"})
+_SPACED = {"torch.linspace": "steps", "torch.logspace": "steps", "numpy.linspace": "num", "numpy.logspace": "num"}
+_FIRST = 0  # the axis of a batch's items
+
+
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """What a name is assigned: an expression, or an element of what it unpacks to (`index`, of `among`)."""
+
+    value: ast.expr
+    index: int | None = None
+    among: int = 1
+
+
+class Sizes:
+    """Asked about the expressions of one function, or of the module level."""
+
+    def __init__(self, program: Program, function: Function | None) -> None:
+        self._program = program
+        self._roots = list(_roots(program, function))
+
+    def at_most(self, size: cst.BaseExpression) -> int | None:
+        """The greatest number that an expression may be; None where that is not known."""
+        expression = _parsed(size)
+        return self._number(expression, 0) if expression is not None else None
+
+    def is_one_per_item(self, size: cst.BaseExpression) -> bool:
+        """Is it the length of the first axis of a tensor with more of them, or that the author calls a batch's?"""
+        expression = _parsed(size)
+        if expression is None:
+            return False
+        if not isinstance(expression, ast.Name):
+            return self._is_first_axis(expression, called="")
+        found = self._definitions(expression.id)
+        return bool(found) and all(self._is_batch(one, expression.id) for one in found)
+
+    def _is_batch(self, one: _Definition, name: str) -> bool:
+        if one.index is None:
+            return self._is_first_axis(one.value, called=name)
+        return one.index == _FIRST and one.among > 1 and _whole_shape(one.value) is not None
+
+    def _is_first_axis(self, expression: ast.expr, called: str) -> bool:
+        axis = _axis(expression)
+        if axis is None or axis[1] != _FIRST:
+            return False
+        return _says_batch(called) or self._has_more_axes(ast.dump(axis[0]))
+
+    def _has_more_axes(self, tensor: str) -> bool:
+        """Does the function ask for another axis of a tensor, unpack its shape, or index two of its axes at once?"""
+        for node in self._nodes():
+            match node:
+                case ast.Subscript(value=value, slice=ast.Tuple(elts=[_, _, *_])) if ast.dump(value) == tensor:
+                    return True
+                case ast.Assign(targets=[ast.Tuple(elts=[_, _, *_])], value=value):
+                    whole = _whole_shape(value)
+                    if whole is not None and ast.dump(whole) == tensor:
+                        return True
+                case ast.Subscript() | ast.Call():
+                    axis = _axis(node)
+                    if axis is not None and axis[1] > _FIRST and ast.dump(axis[0]) == tensor:
+                        return True
+        return False
+
+    def _number(self, expression: ast.expr, depth: int) -> int | None:
+        match expression:
+            case ast.Constant(value=int(number)) if not isinstance(number, bool):
+                return number
+            case ast.Name(id=name) if depth < _DEPTH:
+                return self._greatest(name, self._number, depth)
+            case ast.Call(func=ast.Name(id="len"), args=[held], keywords=[]):
+                return self._length(held, depth + 1)
+        return None
+
+    def _length(self, expression: ast.expr, depth: int) -> int | None:
+        """How many elements something holds at most."""
+        if depth > _DEPTH:
+            return None
+        match expression:
+            case ast.List(elts=elements) | ast.Tuple(elts=elements):
+                return None if any(isinstance(one, ast.Starred) for one in elements) else len(elements)
+            case ast.Name(id=name):
+                return self._greatest(name, self._length, depth)
+            case ast.Call(func=ast.Attribute(value=inner, attr="tolist" | "numpy" | "cpu"), args=[]):
+                return self._length(inner, depth + 1)
+            case ast.Call(func=ast.Name(id="list" | "tuple" | "sorted"), args=[inner], keywords=[]):
+                return self._length(inner, depth + 1)
+            case ast.Call(func=function):
+                path = dotted(function)
+                qualified = self._program.qualify(path) if path else ""
+                if qualified in _RANGES:
+                    return _steps(expression)
+                if qualified in _SPACED:
+                    given = _argument(expression, 2, _SPACED[qualified])
+                    return self._number(given, depth + 1) if given is not None else None
+        return None
+
+    def _greatest(self, name: str, ask: _Ask, depth: int) -> int | None:
+        found = [ask(one.value, depth + 1) if one.index is None else None for one in self._definitions(name)]
+        known = [number for number in found if number is not None]
+        return max(known) if known and len(known) == len(found) else None
+
+    def _definitions(self, name: str) -> list[_Definition]:
+        """All that a name is assigned; nothing where it is bound in another way as well."""
+        found: list[_Definition] = []
+        stored = 0
+        for node in self._nodes():
+            match node:
+                case ast.Assign(targets=targets, value=value):
+                    found += [one for target in targets for one in _assigned(name, target, value)]
+                case ast.AnnAssign(target=ast.Name(id=bound), value=ast.expr() as value) if bound == name:
+                    found.append(_Definition(value))
+                case ast.Name(id=bound, ctx=ast.Store() | ast.Del()) if bound == name:
+                    stored += 1
+                case ast.arg(arg=bound) if bound == name:
+                    return []
+        return found if stored == len(found) else []
+
+    def _nodes(self) -> Iterator[ast.AST]:
+        for root in self._roots:
+            yield from ast.walk(root)
+
+
+_Ask: TypeAlias = "Callable[[ast.expr, int], int | None]"
+
+
+def _roots(program: Program, function: Function | None) -> Iterator[ast.AST]:
+    if function is None:
+        pieces = [piece for piece in program.source.pieces if piece.kind == "code"]
+        yield from (piece.outline for piece in pieces if piece.outline is not None)
+        return
+    for one in (function, *function.parents()):
+        if one.syntax is not None:
+            yield one.syntax
+            return
+
+
+def _parsed(node: cst.BaseExpression) -> ast.expr | None:
+    try:
+        return ast.parse(f"({text_of(node)})", mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _assigned(name: str, target: ast.expr, value: ast.expr) -> Iterator[_Definition]:
+    match target:
+        case ast.Name(id=bound) if bound == name:
+            yield _Definition(value)
+        case ast.Tuple(elts=targets) | ast.List(elts=targets):
+            plain = not any(isinstance(one, ast.Starred) for one in targets)
+            for index, one in enumerate(targets):
+                if not isinstance(one, ast.Name) or one.id != name:
+                    continue
+                match value:
+                    case ast.Tuple(elts=values) | ast.List(elts=values) if plain and len(values) == len(targets):
+                        yield _Definition(values[index])
+                    case _:
+                        yield _Definition(value, index, len(targets))
+
+
+def _axis(expression: ast.expr) -> tuple[ast.expr, int] | None:
+    """The tensor and the axis of `x.shape[1]`, `x.size(1)` or `x.size()[1]`."""
+    match expression:
+        case ast.Subscript(value=inner, slice=ast.Constant(value=int(axis))):
+            tensor = _whole_shape(inner)
+            return (tensor, axis) if tensor is not None else None
+        case ast.Call(func=ast.Attribute(value=tensor, attr="size"), args=[ast.Constant(value=int(axis))], keywords=[]):
+            return tensor, axis
+    return None
+
+
+def _whole_shape(expression: ast.expr) -> ast.expr | None:
+    """The tensor of `x.shape` or `x.size()`."""
+    match expression:
+        case ast.Attribute(value=tensor, attr="shape"):
+            return tensor
+        case ast.Call(func=ast.Attribute(value=tensor, attr="size"), args=[], keywords=[]):
+            return tensor
+    return None
+
+
+def _says_batch(name: str) -> bool:
+    return "batch" in name.lower() or name.lower() in ("b", "bs", "bsz")
+
+
+def _steps(call: ast.Call) -> int | None:
+    """How many numbers a range of constants has."""
+    if len(call.args) == 1 and not call.keywords:
+        start, end, step = None, _argument(call, 0, ""), None
+    else:
+        start, end, step = _argument(call, 0, "start"), _argument(call, 1, "end", "stop"), _argument(call, 2, "step")
+    numbers = [one.value if isinstance(one, ast.Constant) else None for one in (start, end, step)]
+    first, last, width = (number if isinstance(number, int | float) else None for number in numbers)
+    if last is None or (start is not None and first is None) or (step is not None and not width):
+        return None
+    return max(0, math.ceil((last - (first or 0)) / (width or 1)))
+
+
+def _argument(call: ast.Call, position: int, *names: str) -> ast.expr | None:
+    """What a call gives for a parameter."""
+    if any(isinstance(one, ast.Starred) for one in call.args):
+        return None
+    if position < len(call.args):
+        return call.args[position]
+    return next((keyword.value for keyword in call.keywords if keyword.arg in names), None)
