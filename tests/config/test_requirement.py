@@ -19,6 +19,8 @@ from torchmemlint.config.resolver import Resolver
         ("setup.py", 'setup(install_requires=["torch", "torchvision>=0.16"])', None),
         ("setup.cfg", "[options]\ninstall_requires =\n    numpy\n    torch >= 1.13\n", "1.13"),
         ("requirements.txt", "# torch>=1.0\ntorch==2.4.1  # pinned\n", "2.4"),
+        ("requirements.txt", "torch>=1.13\ntorchvision>=0.14\ntqdm\ntransformers>=4.36\n", "1.13"),
+        ("setup.cfg", "[options]\ninstall_requires =\n    torch\n    transformers>=4.36\n", None),
         ("requirements.txt", "pytorch-lightning>=2.0\ntorchmetrics>=1.2\n", None),
         ("pyproject.toml", '[project]\nname = "x"\ndependencies = ["torch~=2.2; python_version > \'3.9\'"]\n', "2.2"),
         ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "^2.0"\n', "2.0"),

@@ -18,7 +18,7 @@ else:
 FILE_NAMES = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 
 _QUOTED = re.compile(r"""["']\s*(torch\s*[<>=~!(][^"';]*)["';]""")
-_LINE = re.compile(r"^[ \t]*(torch\s*[<>=~!(][^;#]*)", re.MULTILINE)
+_LINE = re.compile(r"^[ \t]*(torch[ \t]*[<>=~!(][^;#\n]*)", re.MULTILINE)
 _BOUND = re.compile(r"(>=|<=|==|~=|<|>|\^)\s*(\d+)\.(\d+)")
 _AT_LEAST = frozenset({">=", ">", "==", "~=", "^"})
 
