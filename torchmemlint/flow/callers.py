@@ -24,7 +24,7 @@ MAX_FILES = 12  # parsed for the callers of one function
 MAX_DEPTH = 4  # callers of callers
 
 # Called by machinery that no name leads to.
-IMPLICIT = frozenset({"forward", "__call__"})
+IMPLICIT = frozenset({"forward"})
 
 
 class Callers:

@@ -106,6 +106,8 @@ def arithmetic(it: Interpreter, node: cst.CSTNode, left: Value, right: Value, op
     if isinstance(left, Tensor) or isinstance(right, Tensor):
         made = it.site(node)
         overwriting.operation_called(it, node, operator, [left, right])
+        if operator == "Add" and any(isinstance(v, Constant) and isinstance(v.value, str) for v in (left, right)):
+            it.use(left if isinstance(left, Tensor) else right, Use.ARRAY)  # a text, or this raises
         result = tensor_from((left, right), producer=operator, made=made)
         if it.doubles:
             doubles.combined(it, made, left, right)

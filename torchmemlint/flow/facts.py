@@ -52,7 +52,7 @@ class Use(enum.Flag):
     COLLECTED = enum.auto()  # put into a container
     COPIED = enum.auto()  # into tensors that exist already: load_state_dict
     MODULE = enum.auto()  # it turns out to be a module
-    ARRAY = enum.auto()  # handed to numpy as it is: that raises for a tensor with a graph, so it has none
+    ARRAY = enum.auto()  # handed to numpy, or added to a text: that raises for a tensor with a graph, so it has none
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,21 +9,48 @@ from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import ClassInfo, Function
 from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import Container, Graph, Tensor, Value
+from torchmemlint.knowledge import modules
 from torchmemlint.syntax.outline import dotted
 
 _DEPTH = 3  # of containers in a result that are looked into
 
 
-def freezes_itself(cls: ClassInfo) -> bool:
+def freezes_itself(cls: ClassInfo, depth: int = 0) -> bool:
     """Does its constructor freeze all its parameters, perhaps unless an argument says otherwise?
 
-    `self.requires_grad_(False)`, or a loop over `self.parameters()`; there, or in a method that it calls.
+    `self.requires_grad_(False)`, or a loop over `self.parameters()`; there, or in a method that it calls, or in each
+    of the modules that it is made of.
     """
     constructor = cls.method("__init__")
     if constructor is None:
         return False
     called = [cls.method(name) for name in sorted(constructor.outline.methods.get("self", ()))]
-    return any(_freezes_all(method) for method in (constructor, *called) if method is not None)
+    if any(_freezes_all(method) for method in (constructor, *called) if method is not None):
+        return True
+    return depth < _DEPTH and _is_made_of_frozen(constructor, depth)
+
+
+def _is_made_of_frozen(constructor: Function, depth: int) -> bool:
+    """Are all modules that a constructor builds of the project's classes, which freeze themselves?
+
+    Of several that one attribute may become, one is enough: which it is, an argument says.
+    """
+    program = constructor.program
+    for path in constructor.outline.called:
+        qualified = program.qualify(path)
+        if program.contracts.is_module_factory(qualified) or qualified.endswith((".Parameter", ".register_parameter")):
+            return False
+        if program.contracts.is_module_class(qualified) and modules.has_parameters(qualified) is not False:
+            return False
+    frozen: dict[str, bool] = {}
+    for node in constructor.outline.nodes:
+        match node:
+            case ast.Assign(targets=[target], value=ast.Call(func=func)):
+                cls = program.resolve_class(dotted(func))
+                if cls is not None and cls.is_module:
+                    path = dotted(target)
+                    frozen[path] = frozen.get(path, False) or freezes_itself(cls, depth + 1)
+    return bool(frozen) and all(frozen.values())
 
 
 def _freezes_all(method: Function) -> bool:

@@ -57,6 +57,7 @@ class _Body:
     function: Function
     assigned: dict[str, list[cst.BaseExpression]] = field(default_factory=dict)
     grown: dict[str, list[tuple[cst.BaseExpression, tuple[cst.For, ...]]]] = field(default_factory=dict)
+    unpacked: set[str] = field(default_factory=set)  # paths that are given a part of what is assigned
     loop_targets: dict[str, cst.BaseExpression] = field(default_factory=dict)  # name -> what the loop runs over
     returned: list[cst.BaseExpression] = field(default_factory=list)
 
@@ -278,6 +279,8 @@ def _several(body: _Body, entry: cst.BaseExpression, depth: int) -> str | None:
 
 def _named(body: _Body, name: str, depth: int) -> str | None:
     """What a local name is bound to, or what a loop gives it."""
+    if name in body.unpacked:
+        return None  # `label, path = line.split()`: each is a string
     if name in body.loop_targets and name not in body.assigned:
         return _record(body, body.loop_targets[name])
     values = [v for v in body.assigned.get(name, ()) if not isinstance(v, cst.Dict) or v.elements]
@@ -424,6 +427,8 @@ def _assign(body: _Body, target: cst.BaseExpression, value: cst.BaseExpression) 
         parts = value.elements if isinstance(value, cst.Tuple) and len(value.elements) == len(target.elements) else ()
         for index, element in enumerate(target.elements):
             _assign(body, element.value, parts[index].value if parts else value)
+            if not parts:
+                body.unpacked.add(dotted_text(element.value))
     elif path := dotted_text(target):
         body.assigned.setdefault(path, []).append(value)
 

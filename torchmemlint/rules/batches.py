@@ -26,8 +26,22 @@ def per_batch(facts: FileFacts, call: ServiceCall) -> Link | None:
         return None
     for iteration in facts.loader_iterations:
         if isinstance(loop.node, cst.For) and covers(loop.site, iteration.site.node, head=True):
+            if _works_through_items(facts, loop):
+                return None
             return iteration.site, "the loop runs over the batches of a loader"
     return _step_in(facts, loop)
+
+
+def _works_through_items(facts: FileFacts, loop: LoopMark) -> bool:
+    """Is what the loader gives a long item, a video say, that models run through in loops of their own?"""
+    if any(loop in backward.scope.loops for backward in facts.backwards):
+        return False
+    passes: Sequence[ModuleCall | GuardedCall] = [*facts.module_calls, *facts.guarded_calls]
+    return any(
+        loop in one.scope.loops and isinstance(one.scope.loops[-1].node, cst.For | cst.While)
+        for one in passes
+        if one.scope.loops[-1] is not loop and one.scope.loops[-1].node is not loop.node
+    )
 
 
 def stands_in_loop(call: ServiceCall) -> bool:
