@@ -15,6 +15,7 @@ from torchmemlint.flow.facts import DoubleOnDevice
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import Program
 from torchmemlint.flow.signs import Unit
+from torchmemlint.flow.sizes import Sizes
 from torchmemlint.flow.values import Constant, Device, Known, Tensor, Unknown, Value
 from torchmemlint.knowledge import arrays
 from torchmemlint.knowledge.arrays import Maker
@@ -74,17 +75,17 @@ def _given(value: Value | None) -> dict[str, cst.BaseExpression] | None:
     }
 
 
-def _numbers(value: Value | None) -> int | None:
+def _numbers(value: Value | None, sizes: Sizes | None) -> int | None:
     """How many numbers an array holds; None where that is not known."""
     maker, given = _maker(value), _given(value)
     if maker is None or given is None:
         return None
     if maker.dims:
-        sizes = [node for name, node in given.items() if name.isdigit()]  # one may be `*shape`, and is no number
+        given_sizes = [node for name, node in given.items() if name.isdigit()]  # one may be `*shape`, and is no number
     else:
         found = given.get(maker.size, given.get(str(maker.at)))
-        sizes = [found] if found is not None else []
-    counts = [_count(node) for node in sizes]
+        given_sizes = [found] if found is not None else []
+    counts = [_count(node, sizes) for node in given_sizes]
     return None if None in counts or not counts else math.prod(count for count in counts if count is not None)
 
 
@@ -100,14 +101,23 @@ def _is_row(value: Value | None) -> bool:
     return len(sizes) == 2 and _count(sizes[0]) == 1
 
 
-def _count(node: cst.BaseExpression) -> int | None:
+def _count(node: cst.BaseExpression, sizes: Sizes | None = None) -> int | None:
     match node:
         case cst.Integer():
             return node.evaluated_value
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
-            parts = [_count(element.value) for element in elements]
+            parts = [_count(element.value, sizes) for element in elements]
             return None if None in parts else math.prod(part for part in parts if part is not None)
-    return None
+    return sizes.at_most(node) if sizes is not None else None
+
+
+def _sizes(it: Interpreter, array: Known) -> Sizes | None:
+    """What the function tells of its names, where it is the one that makes the array."""
+    function = it.frame.function
+    if array.made is None:
+        return None
+    here = contains(function.node, array.made.node) if function is not None else array.made.piece.kind == "code"
+    return Sizes(it.program, function) if here else None
 
 
 # -- tensors ---------------------------------------------------------------------------------------------------------
@@ -170,7 +180,12 @@ def _note(it: Interpreter, site: Site, tensor: Site) -> None:
         return
     root = _taken_at(tensor.node) if contains(site.node, tensor.node) else None
     it.facts.doubles[site] = DoubleOnDevice(
-        site, it.scope, array.made, array.qualified, _numbers(array), it.site(root) if root is not None else None
+        site,
+        it.scope,
+        array.made,
+        array.qualified,
+        _numbers(array, _sizes(it, array)),
+        it.site(root) if root is not None else None,
     )
 
 
