@@ -10,12 +10,13 @@ import libcst as cst
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
 from torchmemlint.flow.facts import Activation, FileFacts, LayerAdded, SequentialBuilt
 from torchmemlint.flow.overwriting import module_flag
+from torchmemlint.flow.scripting import is_scripted
 from torchmemlint.flow.values import ModuleValue, Tensor, Value
 from torchmemlint.knowledge import activations, saved_tensors
 from torchmemlint.rules.activations.places import inplace_argument, kind_of
 from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import Link, report
+from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.loading.loaders import tests_live_here
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
@@ -70,8 +71,9 @@ class OutOfPlaceActivation(Rule):
     `inplace` is given, also as `False`; the input comes from outside (the first layer, an argument of `forward`), is
     read or kept elsewhere, or belongs to an operation that needs it (sigmoid, softmax, tanh, exp, another ReLU: there
     it would be TML302); what follows keeps nothing of the output (an addition, an interpolation), so that nothing is
-    gained; forward hooks are registered in the file; the module is handed to code that is not in view;
-    files of a test suite.
+    gained; forward hooks are registered in the file; the module is handed to code that is not in view; the
+    activation is called in a function for TorchScript, which merges it with its neighbours itself; files of a test
+    suite.
 
     ## References
     - [torch.nn.LeakyReLU](https://docs.pytorch.org/docs/stable/generated/torch.nn.LeakyReLU.html)
@@ -86,7 +88,7 @@ class OutOfPlaceActivation(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield activations that could work in place: first those that save something for backward."""
-        if any("forward" in hook.kind for hook in facts.hooks) or tests_live_here(facts.path):
+        if any("forward" in hook.kind for hook in facts.hooks) or is_test(facts) or tests_live_here(facts.path):
             return
         kinds: dict[Site, str] = {}
         uses: dict[Site, list[Use]] = {}
@@ -154,6 +156,7 @@ def _call(facts: FileFacts, activation: Activation) -> Use:
     """An activation applied by a call."""
     value, kind = activation.input, activation.kind.rpartition(".")[2]
     safe = isinstance(value, Tensor) and _is_fresh(facts, activation, value)
+    safe = safe and not is_scripted(activation.scope.function)
     producer, made = (value.producer, value.made) if isinstance(value, Tensor) else ("", None)
     return Use(activation.site, safe, kind not in activations.SAVES_ONE or _is_kept(facts, activation), producer, made)
 
