@@ -48,3 +48,15 @@ def test_gradients_are_the_same_or_there_at_last() -> None:
     assert all(torch.equal(one, other) for one, other in zip(before, after, strict=True))  # type: ignore[arg-type]
     assert silent == [None] * len(heard)
     assert all(gradient is not None for gradient in heard)
+
+
+def test_a_call_that_raises_is_said_to() -> None:
+    text = FIXTURE.with_name("bad_keywords.py").read_text()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match="Unexpected keyword arguments: bias"):
+            gradients(text, wanted=True)
+    messages = [finding.message for finding in check(text)]
+    assert ["`bias`: this call raises" in message for message in messages] == [True, False]
+    result = fix_text(text, check(text), check, unsafe=True)
+    assert all(gradient is not None for gradient in gradients(result.text, wanted=True))

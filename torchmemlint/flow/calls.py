@@ -67,6 +67,8 @@ def call(it: Interpreter, node: cst.Call) -> Value:
     else:
         callee = it.evaluate(func)
     arguments = evaluate_arguments(it, node.args)
+    if isinstance(func, cst.Attribute) and func.attr.value == "from_pretrained":
+        checkpoints.built(it, node, arguments)
     if it.frame.attempt is None and it.frame.handler is None:
         return apply(it, node, callee, arguments)
     before = it.computed

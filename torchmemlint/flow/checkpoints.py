@@ -16,6 +16,7 @@ from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.values import Constant, External, Known, ModuleValue, Origin, Unknown, Value, origins_of
 from torchmemlint.knowledge import checkpoints as known
 from torchmemlint.syntax.text import text_of
+from torchmemlint.syntax.walking import contains
 
 # Methods of a dictionary of tensors whose results hold the same tensors.
 _OF_DICTIONARIES = frozenset("items values get pop copy setdefault popitem".split())
@@ -82,6 +83,16 @@ def copied(it: Interpreter, node: cst.Call, owner: Value, arguments: Arguments) 
     return True
 
 
+def built(it: Interpreter, node: cst.Call, arguments: Arguments) -> None:
+    """`Model.from_pretrained(name, state_dict=loaded)`, as Hugging Face has it: it is copied into the new model."""
+    origins = _loaded_in(it, arguments.find("state_dict"))
+    if origins:
+        it.use(Unknown(origins), Use.COPIED)
+        it.facts.copied_to_modules |= origins
+        for origin in origins:
+            it.facts.copied_at.setdefault(origin, it.site(node))
+
+
 def merged(it: Interpreter, node: cst.Call, owner: Value, arguments: Arguments) -> bool:
     """`state.update(loaded)`, of a model's own state dict as a rule: what is loaded goes on under its name."""
     first = arguments.find("0")
@@ -108,12 +119,26 @@ def run(it: Interpreter, before: Value, after: Value) -> None:
     What a call that is not understood makes of a loaded value is not what was loaded: `Model.build(options=loaded)`.
     """
     if isinstance(after, ModuleValue) and isinstance(before, Unknown) and _loaded(it, before.origins):
-        if before.made in it.callees and before.made not in it.facts.loaded:
+        if before.made not in it.facts.loaded and (before.made in it.callees or _is_made_of(it, before)):
             return
         it.use(before, Use.MODULE)
         if after.why is not None:
             for origin in before.origins & it.facts.loaded:
                 it.facts.module_shown.setdefault(origin, after.why)
+
+
+def _is_made_of(it: Interpreter, value: Unknown) -> bool:
+    """Does it come from a call that something loaded was handed to, and not from one that loads it?"""
+    call = value.made.site.node if value.made is not None else None
+    if not isinstance(call, cst.Call):
+        return False
+    for argument in call.args:
+        if any(contains(argument.value, origin.site.node) for origin in value.origins & it.facts.loaded):
+            return True
+        known = it.state.vars.get(argument.value.value) if isinstance(argument.value, cst.Name) else None
+        if known is not None and _loaded(it, value.origins & origins_of(known)):
+            return True
+    return False
 
 
 def _loaded(it: Interpreter, origins: frozenset[Origin]) -> bool:

@@ -36,6 +36,7 @@ _PLAIN_METHODS = frozenset(
     "split rsplit strip lstrip rstrip replace lower upper format join get as_posix with_suffix resolve relative_to "
     "title splitlines removeprefix removesuffix zfill partition rpartition index items keys values".split()
 )
+_DOCUMENT = "the objects of a JSON document"
 _LISTS = frozenset("split rsplit splitlines".split())
 
 
@@ -92,16 +93,40 @@ class _Class:
 
 
 def find(cls: ClassInfo) -> Kept | None:
-    """The list of Python objects that a data set reads its samples from; None where that is not certain."""
+    """The list of Python objects that a data set reads its samples from; None where that is not certain.
+
+    Of several, one whose entries are structures for certain: those of a document may be plain strings.
+    """
     methods = _Class(cls)
-    for attribute, read in _attributes_read(methods):
+    first: Kept | None = None
+    for attribute, body, read in _attributes_read(methods):
         filled = _filled_attribute(methods, attribute)
-        if filled is not None:
-            return Kept(attribute, filled.entry, filled.what, filled.source, read)
-    return None
+        if filled is None:
+            continue
+        kept = Kept(attribute, filled.entry, filled.what, filled.source, body.site(read))
+        if filled.what != _DOCUMENT or _is_taken_apart(body, read):
+            return kept
+        first = first or kept
+    return first
 
 
-def _attributes_read(methods: _Class) -> Iterator[tuple[str, Site]]:
+def _is_taken_apart(body: _Body, entry: cst.Subscript) -> bool:
+    """Is an entry indexed, asked for its items, or unpacked, as no string would be?"""
+    names = {name for name, values in body.assigned.items() if any(value is entry for value in values)}
+    if len(names) > 1:
+        return True
+    for node in _nodes(body.function.node.body):
+        match node:
+            case (
+                cst.Subscript(value=inner)
+                | cst.Attribute(value=inner, attr=cst.Name(value="items" | "keys" | "values" | "get"))
+            ):
+                if inner is entry or (isinstance(inner, cst.Name) and inner.value in names):
+                    return True
+    return False
+
+
+def _attributes_read(methods: _Class) -> Iterator[tuple[str, _Body, cst.Subscript]]:
     """Attributes that `__getitem__`, or what it calls on its object, takes an item of."""
     for name in SAMPLING:
         entry = methods.cls.method(name)
@@ -115,7 +140,7 @@ def _attributes_read(methods: _Class) -> Iterator[tuple[str, Site]]:
                 for path in _meant(body, node.value):
                     owner, _, attribute = path.rpartition(".")
                     if owner == "self":
-                        yield attribute, body.site(node)
+                        yield attribute, body, node
 
 
 def _is_constant(node: cst.Subscript) -> bool:
@@ -206,7 +231,7 @@ def _computed(
 ) -> Iterator[_Filled | None]:
     parsed = _parsed(body, value, 0)
     if parsed is not None:
-        yield _Filled(body.site(value), "the objects of a JSON document", body.site(parsed))
+        yield _Filled(body.site(value), _DOCUMENT, body.site(parsed))
         return
     callee = _callee(body, value) if isinstance(value, cst.Call) else None
     if callee is None:

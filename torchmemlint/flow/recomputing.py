@@ -14,6 +14,8 @@ _POSITIONS = {  # of `use_reentrant`; None: by keyword only
     "torch.utils.checkpoint.checkpoint": None,
     "torch.utils.checkpoint.checkpoint_sequential": 3,
 }
+# The keywords that the reentrant form of `checkpoint` takes; for others, which it could not hand on, it raises.
+_REENTRANT = frozenset({"function", "use_reentrant", "preserve_rng_state", "determinism_check", "early_stop"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,7 @@ class Recomputation:
     site: Site
     qualified: str
     callee: str  # as the file spells it
+    refused: tuple[str, ...]  # its keywords for which the reentrant form raises
 
 
 def undecided(program: Program) -> Iterator[Recomputation]:
@@ -42,7 +45,7 @@ def undecided(program: Program) -> Iterator[Recomputation]:
                 continue
             site = piece.site_of(call, program.source.rows)
             if site is not None:
-                yield Recomputation(site, qualified, callee)
+                yield Recomputation(site, qualified, callee, tuple(_refused(call, _POSITIONS[qualified])))
 
 
 def _is_undecided(call: ast.Call, position: int | None) -> bool:
@@ -51,6 +54,13 @@ def _is_undecided(call: ast.Call, position: int | None) -> bool:
     if position is None:
         return True
     return len(call.args) <= position and not any(isinstance(item, ast.Starred) for item in call.args)
+
+
+def _refused(call: ast.Call, position: int | None) -> Iterator[str]:
+    for keyword in call.keywords if position is None else ():
+        off = keyword.arg == "debug" and isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+        if keyword.arg is not None and keyword.arg not in _REENTRANT and not off:
+            yield keyword.arg
 
 
 def _is_rebound(name: str, piece: Piece, program: Program) -> bool:

@@ -32,21 +32,35 @@ def _saves(node: ast.AST, around: ast.AST) -> Iterator[tuple[ast.AST, ast.Call]]
 
 
 def _is_moved_to_host(around: ast.AST, saved: ast.expr) -> bool:
-    """`{k: v.cpu() for k, v in state.items()}`, a name to which the same function assigns such things only, or the
-    state of a model that it moved last: `model = model.cpu()`.
+    """`{k: v.cpu() for k, v in state.items()}`, a name to which or into which the same function assigns such things
+    only, or the state of a model that it moved last: `model = model.cpu()`.
     """
     if _moves_to_host(saved):
         return True
     if isinstance(saved, ast.Name):
-        values = [
-            node.value
-            for node in ast.walk(around)
-            if isinstance(node, ast.Assign)
-            and any(isinstance(target, ast.Name) and target.id == saved.id for target in node.targets)
+        assigned = [
+            (target, node.value) for node in ast.walk(around) if isinstance(node, ast.Assign) for target in node.targets
         ]
+        values = [value for target, value in assigned if isinstance(target, ast.Name) and target.id == saved.id]
+        if values and all(_is_empty(value) for value in values):
+            values = [value for target, value in assigned if _root(target) == saved.id and not _is_empty(value)]
         if values and all(_moves_to_host(value) for value in values):
             return True
     return _last_moves_are_to_host(around, saved)
+
+
+def _root(target: ast.expr) -> str:
+    """The name that is assigned to, or in what it holds: `found[key][name] = value`."""
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _is_empty(value: ast.expr) -> bool:
+    match value:
+        case ast.Dict(values=[]) | ast.List(elts=[]):
+            return True
+    return False
 
 
 def _last_moves_are_to_host(around: ast.AST, saved: ast.expr) -> bool:

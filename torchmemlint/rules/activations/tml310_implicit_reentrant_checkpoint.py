@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow import recomputing
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.recomputing import Recomputation
 from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
@@ -24,8 +25,8 @@ class ImplicitReentrantCheckpoint(Rule):
     A little: the reentrant form runs a backward within the backward for each block, and holds its gradients beside
     those of the outer one; the other form measured 3 to 6 per cent less at the peak. What counts more is that the
     reentrant form gives no gradients to the parameters of the block where none of its inputs needs one (the first
-    block, above a frozen embedding), that it takes no keyword arguments for the block, and that `torch.autograd.grad`
-    and most hooks do not work through it.
+    block, above a frozen embedding), that it raises where there are keyword arguments for the block, and that
+    `torch.autograd.grad` and most hooks do not work through it.
 
     ## Example
     ```python
@@ -68,9 +69,15 @@ class ImplicitReentrantCheckpoint(Rule):
                 self,
                 facts,
                 call.site,
-                f"`{call.callee}` without `use_reentrant` takes the reentrant form, of which torch warns",
+                f"`{call.callee}` without `use_reentrant` takes the reentrant form, {_trouble(call)}",
                 evidence=[(call.site, f"`{call.qualified}` is called without `use_reentrant`")],
                 fix=Fix(
                     "Give `use_reentrant=False`", Applicability.UNSAFE, adding(facts, call.site, "use_reentrant=False")
                 ),
             )
+
+
+def _trouble(call: Recomputation) -> str:
+    if not call.refused:
+        return "of which torch warns"
+    return f"which takes no {', '.join(f'`{name}`' for name in call.refused)}: this call raises"

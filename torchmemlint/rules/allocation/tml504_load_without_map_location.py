@@ -24,10 +24,11 @@ class LoadWithoutMapLocation(Rule):
 
     ## What it does
     Reports `torch.load`, `torch.hub.load_state_dict_from_url` and `torch.utils.model_zoo.load_url` without
-    `map_location` where what they read is then copied into tensors that exist already (`load_state_dict`), or is a
-    whole module. An advice where the file of code saves nothing itself, or only what it moved to the host, as what
-    others publish mostly comes from there (always for the last two functions), where only an optimizer copies it, and
-    for a whole module, which is no copy: what is loaded is what works.
+    `map_location` where what they read is then copied into tensors that exist already (`load_state_dict`, or
+    `from_pretrained(..., state_dict=...)`), or is a whole module. An advice where the file of code saves nothing
+    itself, or only what it moved to the host, as what others publish mostly comes from there (always for the last two
+    functions), where only an optimizer copies it, and for a whole module, which is no copy: what is loaded is what
+    works.
 
     ## Why it costs memory
     `torch.load` puts every tensor back on the device that it was saved from. What a training saved on `cuda:0` needs
