@@ -137,9 +137,12 @@ PARTS = {
 }
 
 
+_LATER = ("set-l-rules", "set-m-rules", "set-n-rules")
+
+
 def test_precision_of_a_rule_is_the_sum_of_what_it_was_met_with() -> None:
     counts = {}
-    for name in ("set-b", "set-c-rules", "research-rules", "vision-speech-rules", "texts-science-rules", "set-l-rules"):
+    for name in ("set-b", "set-c-rules", "research-rules", "vision-speech-rules", "texts-science-rules", *_LATER):
         counts[name] = next(row for row in PRECISION[name]["rows"] if row["rule"] == "TML201")
     met, true = (sum(row[key] for row in counts.values()) for key in ("met", "met-true"))
     assert f"| TML201 eval-without-no-grad | {met} | {true} | {true / met:.0%} |" in text_of("docs/precision.md")

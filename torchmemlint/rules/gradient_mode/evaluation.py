@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 
 import libcst as cst
@@ -74,6 +75,21 @@ def runs_once(scope: Scope) -> bool:
         return function.name == "__init__"
     calling = {name for name, method in function.cls.methods.items() if function.name in method.outline.calls}
     return calling == {"__init__"}
+
+
+_COMPARING = frozenset("allclose assert_close assert_allclose assert_almost_equal assert_array_almost_equal".split())
+
+
+def compares_once(scope: Scope) -> bool:
+    """In no loop of a function that compares results: a check that a conversion or an export went well."""
+    function = scope.function
+    if function is None or any(isinstance(mark.node, cst.For | cst.While) for mark in scope.loops):
+        return False
+    if not function.outline.calls.isdisjoint(_COMPARING):
+        return True
+    asserted = (node.test for node in function.outline.nodes if isinstance(node, ast.Assert))
+    called = (node.func for test in asserted for node in ast.walk(test) if isinstance(node, ast.Call))
+    return any(isinstance(func, ast.Attribute) and func.attr == "all" for func in called)
 
 
 def in_no_loop(scope: Scope) -> bool:

@@ -15,7 +15,13 @@ from torchmemlint.flow.program import Function
 from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
-from torchmemlint.rules.gradient_mode.evaluation import freezes_itself, is_smoke_test, needs_gradients, runs_once
+from torchmemlint.rules.gradient_mode.evaluation import (
+    compares_once,
+    freezes_itself,
+    is_smoke_test,
+    needs_gradients,
+    runs_once,
+)
 from torchmemlint.rules.gradient_mode.guarding import decorate, innermost_loop, wrap
 from torchmemlint.rules.graphs.lifetime import in_forward, is_part
 from torchmemlint.syntax.walking import inside
@@ -63,7 +69,7 @@ class EvalWithoutNoGrad(Rule):
     all parameters are frozen; inputs require gradients (saliency, attacks); what is called differentiates something
     itself, or may, as a model of the project does (forces from an energy); the pass stands in a function that another
     makes and hands out, or in a `forward` whose objects nothing in view runs with gradients on; in tests. An advice in
-    a constructor, and for a single pass whose output is dropped.
+    a constructor, for a single pass whose output is dropped, and for one by which a conversion is checked.
 
     ## References
     - [Autograd mechanics: locally disabling gradient computation](https://pytorch.org/docs/stable/notes/autograd.html)
@@ -179,7 +185,7 @@ def _decided_by_callers(facts: FileFacts, function: Function | None) -> bool:
 
 
 def _severity(call: ModuleCall, kept: Link | None) -> Severity:
-    if runs_once(call.scope) or _is_warm_up(call):
+    if runs_once(call.scope) or compares_once(call.scope) or _is_warm_up(call):
         return Severity.ADVICE
     return Severity.ERROR if kept is not None else Severity.WARNING
 
