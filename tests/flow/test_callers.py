@@ -440,6 +440,102 @@ def test_too_many_files_are_not_parsed(tmp_path: Path) -> None:
     assert project.read == {}
 
 
+def test_of_methods_only_files_that_call_one_of_that_name_count(tmp_path: Path) -> None:
+    caller = """import torch
+
+from pkg.runner import Runner
+
+
+def main(model, loader):
+    with torch.no_grad():
+        print(Runner(model).score(loader))
+"""
+    write(tmp_path, {"pkg/__init__.py": "", "pkg/runner.py": RUNNER, "main.py": caller})
+    write(tmp_path, {f"m{n}.py": "score = 0\n" for n in range(callers.MAX_FILES)})
+    assert codes(tmp_path, "pkg/runner.py") == []
+
+
+WRAPPER = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+class Wrapper(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = Net()
+        self.net.eval()
+
+    def forward(self, x):
+        return self.{run}.detach().squeeze(0)
+
+    def generate(self, x):
+        return [self.net(x).argmax(-1).item() for _ in range(8)]
+"""
+RUN = """import torch
+
+from net import Wrapper
+
+
+def main(xs):
+    wrapper = Wrapper().to("cuda")
+    wrapper = wrapper.half()
+    for x in xs:
+        {context}
+            print(wrapper(x))
+"""
+LARGER = """from torch import nn
+
+from net import Wrapper
+
+
+class Larger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.wrapper = Wrapper()
+
+    def forward(self, x):
+        return self.wrapper(x)
+"""
+RUN_LARGER = RUN.replace("from net import Wrapper", "from larger import Larger as Wrapper")
+
+
+@pytest.mark.parametrize(
+    ("others", "found"),
+    [
+        ({}, False),
+        ({"run.py": RUN.format(context=ON)}, True),
+        ({"run.py": RUN.format(context=OFF)}, False),
+        ({"larger.py": LARGER}, False),
+        ({"larger.py": LARGER, "run.py": RUN_LARGER.format(context=OFF)}, False),
+        ({"larger.py": LARGER, "run.py": RUN_LARGER.format(context=ON)}, True),
+        ({"a.py": RUN.format(context=OFF), "b.py": RUN.format(context=ON)}, True),
+        ({"get.py": "from net import Wrapper\n\n\ndef get():\n    return Wrapper()\n"}, False),
+    ],
+)
+def test_who_runs_a_forward_decides(others: dict[str, str], found: bool, tmp_path: Path) -> None:
+    write(tmp_path, {"net.py": WRAPPER.format(run="net(x)"), **others})
+    reported = [finding.span.start.row for finding in check(tmp_path, "net.py") if finding.code == "TML201"]
+    assert reported == ([22, 25] if found else [25])
+
+
+def test_a_method_that_only_a_forward_calls_is_run_as_that_is(tmp_path: Path) -> None:
+    text = WRAPPER.replace(".detach().squeeze(0)", "").replace("return self.{run}", "return self.generate(x)")
+    write(tmp_path, {"net.py": text})
+    assert codes(tmp_path, "net.py") == []
+    write(tmp_path, {"run.py": RUN.format(context=ON)})
+    assert codes(tmp_path, "net.py") == ["TML201"]
+
+
 def test_too_large_a_project_is_not_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, {"pkg/__init__.py": "", "pkg/evaluate.py": VALIDATE, "a.py": CALLERS["from"].format(context=OFF)})
     for name in ("MAX_BYTES", "MAX_FILES"):

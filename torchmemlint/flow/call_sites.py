@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -217,21 +217,21 @@ def _of_project(program: Program, name: str, otherwise: Mode | None) -> Mode | N
     return None
 
 
-def made_of(program: Program, name: str) -> set[str]:
-    """The variables and attributes (by their last names) that a file makes of a class of that name."""
+def made_of(program: Program, names: Set[str]) -> set[str]:
+    """The variables and attributes (by their last names) that a file makes of a class with one of these names."""
     found: set[str] = set()
     for piece in program.source.pieces:
-        if piece.outline is None or name not in piece.text:
+        if piece.outline is None or not any(name in piece.text for name in names):
             continue
         for node in ast.walk(piece.outline):
-            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and _makes(node.value, name):
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and _makes(node.value, names):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 found.update(path.rpartition(".")[2] for path in map(dotted, targets) if path)
     return found
 
 
-def _makes(value: ast.expr, name: str) -> bool:
-    return any(isinstance(n, ast.Call) and dotted(n.func).rpartition(".")[2] == name for n in ast.walk(value))
+def _makes(value: ast.expr, names: Set[str]) -> bool:
+    return any(isinstance(n, ast.Call) and dotted(n.func).rpartition(".")[2] in names for n in ast.walk(value))
 
 
 # -- the class of an object ------------------------------------------------------------------------------------------

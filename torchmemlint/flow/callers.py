@@ -55,6 +55,17 @@ class Callers:
                 return True
         return False
 
+    def decide(self, function: Function) -> bool:
+        """Do callers out of view decide: of it, if it is a `forward`, or else of all `forward`s that alone call it?"""
+        if function.cls is None:
+            return False
+        if function.name in IMPLICIT:
+            return not self.runs_with_gradients(function)
+        calling = [site.function if site.mode is None else None for site in self.calls(function)]
+        return bool(calling) and all(
+            one is not None and one.name in IMPLICIT and not self.runs_with_gradients(one) for one in calling
+        )
+
     def calls(self, function: Function) -> list[CallSite]:
         """The known calls of a function, in the whole project."""
         return [site for site in self._sites(function) if site.called] if _is_called_by_name(function) else []
@@ -119,7 +130,7 @@ class Callers:
         if cls is None:
             return
         for program in self._programs(forward, cls.name, "class") or ():
-            for name in sorted(call_sites.made_of(program, cls.name)):
+            for name in sorted(call_sites.made_of(program, _names(program, cls.name))):
                 for site in call_sites.find(program, name):
                     found = call_sites.class_of(site.node, site) if site.called else None
                     if found is not None and _runs(found, forward):
@@ -225,9 +236,13 @@ def _importing(project: Project, path: Path, by: Path) -> set[Path]:
 
 def _mentions(program: Program, function: Function) -> Iterator[CallSite]:
     """The mentions of a function's name, also under the names that the file imports it as."""
-    names = {local for local, imported in program.imported.items() if imported.rpartition(".")[2] == function.name}
-    for name in sorted({function.name, *names}):
+    for name in sorted(_names(program, function.name)):
         yield from call_sites.find(program, name)
+
+
+def _names(program: Program, name: str) -> set[str]:
+    """A name, and those that the file imports what is called so as."""
+    return {name, *(local for local, imported in program.imported.items() if imported.rpartition(".")[2] == name)}
 
 
 def _by_another_name(site: CallSite) -> list[CallSite]:

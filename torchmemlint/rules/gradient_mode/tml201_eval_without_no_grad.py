@@ -8,7 +8,6 @@ from dataclasses import replace
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.callers import IMPLICIT
 from torchmemlint.flow.facts import FileFacts, ModuleCall, Use
 from torchmemlint.flow.gradient_modes import runs_inference
 from torchmemlint.flow.program import Function
@@ -96,7 +95,7 @@ class EvalWithoutNoGrad(Rule):
                 continue  # fed by a forward pass that is reported
             if facts.enters_without_gradients(call.scope.function) or needs_gradients(facts, call):
                 continue
-            if _decided_by_callers(facts, call.scope.function):
+            if facts.callers is not None and call.scope.function and facts.callers.decide(call.scope.function):
                 continue
             functions.add(call.scope.function)
             origins.add(call.origin)
@@ -175,13 +174,6 @@ class EvalWithoutNoGrad(Rule):
             evidence=links,
             fix=_fix(facts, call, use, effects),
         )
-
-
-def _decided_by_callers(facts: FileFacts, function: Function | None) -> bool:
-    """Is it a `forward` of which no object is known to be run with gradients on?"""
-    if function is None or function.cls is None or function.name not in IMPLICIT or facts.callers is None:
-        return False
-    return not facts.callers.runs_with_gradients(function)
 
 
 def _severity(call: ModuleCall, kept: Link | None) -> Severity:
