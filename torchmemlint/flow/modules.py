@@ -526,7 +526,7 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
         else:
             it.state.heap[(module.oid, "frozen")] = Flag(True, site)
         return module
-    if name == "freeze":
+    if name == "freeze" or (name.startswith("freeze_") and module.cls is None and _evaluates(it, module)):
         it.state.heap[(module.oid, "frozen")] = Flag(True, site)  # Lightning's, NeMo's and many a project's own
     if name in behaviour.RETURNS_ITSELF:
         return module
@@ -582,6 +582,12 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
     if module.cls is None and _attribute_is_module(it, node):
         return call(it, node, module, arguments, method=name)
     return calls.unknown_call(it, node, Unknown(part_of=module), arguments)
+
+
+def _evaluates(it: Interpreter, module: ModuleValue) -> bool:
+    """Is it in evaluation mode? What freezes a part of a model before it is trained stands before that."""
+    training = it.heap_value(module, "training")
+    return isinstance(training, Flag) and not training.on
 
 
 def _are_texts(arguments: Arguments) -> bool:
