@@ -409,6 +409,7 @@ def _reporting(stage: Stage) -> Any:
 
 
 PLAYS: dict[str, Play] = {
+    "TML101/bad_counted_batches": Play({"data": _normal(96, WIDTH), "labels": _normal(96, 1)}),
     "TML101/bad_items_of_losses": Play(
         {"detector": _heads(4, CLASSES), "loader": _triples(_normal(BATCH, 4), _classes())}
     ),
@@ -476,6 +477,9 @@ PLAYS: dict[str, Play] = {
     ),
     "TML201/bad_eval_method_chain": Play(
         {"loader": _numbered, "out": lambda world: world.folder / "scores.tsv"}, act=_export
+    ),
+    "TML201/bad_forward_of_a_wrapper": Play(
+        {"spectrograms": lambda world: [torch.randn(BATCH, 20, 80) for _ in range(2)]}
     ),
     "TML201/bad_images_written": Play(
         {
