@@ -37,11 +37,8 @@ def _works_through_items(facts: FileFacts, loop: LoopMark) -> bool:
     if any(loop in backward.scope.loops for backward in facts.backwards):
         return False
     passes: Sequence[ModuleCall | GuardedCall] = [*facts.module_calls, *facts.guarded_calls]
-    return any(
-        loop in one.scope.loops and isinstance(one.scope.loops[-1].node, cst.For | cst.While)
-        for one in passes
-        if one.scope.loops[-1] is not loop and one.scope.loops[-1].node is not loop.node
-    )
+    inside = [one for one in passes if loop in one.scope.loops]
+    return any(isinstance(one.scope.loops[-1].node, cst.For | cst.While) and _is_deeper(one, loop) for one in inside)
 
 
 def stands_in_loop(call: ServiceCall) -> bool:
@@ -57,7 +54,7 @@ def _step_in(facts: FileFacts, loop: LoopMark) -> Link | None:
         *facts.guarded_calls,
     ]
     inside = [one for one in passes if loop in one.scope.loops]
-    if any(one.scope.loops[-1] is not loop and one.scope.loops[-1].node is not loop.node for one in inside):
+    if any(_is_deeper(one, loop) for one in inside):
         return None
     for one in inside:
         if isinstance(one, Backward):
@@ -66,6 +63,12 @@ def _step_in(facts: FileFacts, loop: LoopMark) -> Link | None:
         if not isinstance(one, Backward) and not _another_each_time(one, loop):
             return one.site, "the loop runs a model each time"
     return None
+
+
+def _is_deeper(one: Backward | ModuleCall | GuardedCall, loop: LoopMark) -> bool:
+    """Does it stand in a loop within this one?"""
+    innermost = one.scope.loops[-1]
+    return innermost is not loop and innermost.node is not loop.node
 
 
 def _another_each_time(call: ModuleCall | GuardedCall, loop: LoopMark) -> bool:
