@@ -311,7 +311,10 @@ def distribution_method(it: Interpreter, node: cst.Call, owner: Tensor, name: st
     if name in ("sample", "sample_n", "has_rsample"):
         return Tensor(Graph.NONE, producer="sample", made=it.site(node))
     values = [owner, *arguments.values]
-    return replace(operation(it, node, name, values, arguments), exact=True, certain=True)
+    result = operation(it, node, name, values, arguments)
+    if not isinstance(result, Tensor):  # a tensor's method of that name gives a pair: `mode`
+        result = tensor_from(values, producer=name, made=it.site(node))
+    return replace(result, exact=True, certain=True)
 
 
 def _in_mode(it: Interpreter, value: Tensor) -> Tensor:
