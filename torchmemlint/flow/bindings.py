@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import libcst as cst
 
+from torchmemlint.flow.program import Program
 from torchmemlint.syntax.outline import dotted
 from torchmemlint.syntax.text import code_of
 
@@ -22,6 +23,12 @@ def expression_of(node: cst.CSTNode) -> ast.expr | None:
         return ast.parse(f"({code_of(node)}\n)", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def module_level(program: Program) -> list[ast.stmt]:
+    """The statements of a file that define neither a function nor a class."""
+    pieces = program.source.pieces
+    return [piece.outline for piece in pieces if piece.kind == "code" and piece.outline is not None]
 
 
 def of_name(name: str, roots: Sequence[ast.AST]) -> Iterator[tuple[ast.expr, Taken]]:

@@ -44,7 +44,7 @@ class Callers:
 
         No name leads to the callers of a `forward`: where none is known, whoever runs it decides.
         """
-        for site in self._runs(forward):
+        for site in self._sites(forward):
             mode = site.mode
             if mode is None and site.function is not None and site.function.name in IMPLICIT:
                 known = depth < MAX_DEPTH and not _same(site.function, forward)
@@ -118,10 +118,11 @@ class Callers:
         return self._mode(site.function, depth + 1, within, owner if _is_by_self(site) else site.function.cls)
 
     def _sites(self, function: Function) -> list[CallSite]:
-        """The calls of a function; where only calls of its name are known, these."""
+        """The calls of a function, where only calls of its name are known, these; of a `forward`, its objects'."""
         key = (function.program.source.path, function.qualname)
         if key not in self._found:
-            self._found[key] = self._search(function)
+            is_forward = function.name in IMPLICIT
+            self._found[key] = list(self._runs(function)) if is_forward else self._search(function)
         return self._found[key]
 
     def _runs(self, forward: Function) -> Iterator[CallSite]:

@@ -176,8 +176,7 @@ class _Search:
                 found = found or (bool(keys) and self._put_in(name, [syntax], around, keys))
                 outermost = depth == len(place.syntaxes) - 1
                 return found or (is_parameter and outermost and self._parameter(name, around, syntax, keys))
-        pieces = place.program.source.pieces
-        statements = [piece.outline for piece in pieces if piece.kind == "code" and piece.outline is not None]
+        statements = bindings.module_level(place.program)
         around = _Place(place.program, None)
         values = list(bindings.of_name(name, statements))
         if any(self.look(value, around, (*taken, *keys)) for value, taken in values):

@@ -9,12 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Set
 
-import libcst as cst
-
+from torchmemlint.flow.bindings import expression_of
 from torchmemlint.flow.program import ClassInfo, Function
 from torchmemlint.flow.values import Instance
 from torchmemlint.syntax.outline import dotted
-from torchmemlint.syntax.text import text_of
 
 MAX_DEPTH = 3  # methods that call methods of the same object
 # Functions that leave a worker nothing to do.
@@ -84,32 +82,24 @@ def looked_up(cls: ClassInfo) -> Iterator[str]:
 
 def left_out(data: Instance) -> frozenset[str]:
     """Functions that a data set would call had its constructor been given them: `transform=None`."""
-    call = data.made.node if data.made is not None else None
-    if not isinstance(call, cst.Call) or any(argument.star for argument in call.args):
-        return frozenset()
-    named = [argument for argument in call.args if argument.keyword is not None]
-    given = {one.keyword.value for one in named if one.keyword is not None and text_of(one.value) != "None"}
-    return _absent(data.cls, len(call.args) - len(named), given)
+    call = expression_of(data.made.node) if data.made is not None else None
+    return left_out_of(data.cls, call) if isinstance(call, ast.Call) else frozenset()
 
 
 def left_out_of(cls: ClassInfo, call: ast.Call) -> frozenset[str]:
     """The same of an object that a call in any file makes."""
     if any(isinstance(one, ast.Starred) for one in call.args) or any(one.arg is None for one in call.keywords):
         return frozenset()
-    given = {one.arg for one in call.keywords if not (isinstance(one.value, ast.Constant) and one.value.value is None)}
-    return _absent(cls, len(call.args), given)
-
-
-def _absent(cls: ClassInfo, positional: int, named: Set[str | None]) -> frozenset[str]:
     init = cls.method("__init__")
     if init is None or init.syntax is None:
         return frozenset()
+    named = {one.arg for one in call.keywords if not (isinstance(one.value, ast.Constant) and one.value.value is None)}
     parameters = [*init.syntax.args.posonlyargs, *init.syntax.args.args][1:]
     defaults = dict(zip([p.arg for p in parameters[::-1]], init.syntax.args.defaults[::-1], strict=False))
     defaults.update(
         (p.arg, d) for p, d in zip(init.syntax.args.kwonlyargs, init.syntax.args.kw_defaults, strict=True) if d
     )
-    given = {*named, *(p.arg for p in parameters[:positional])}
+    given = {*named, *(p.arg for p in parameters[: len(call.args)])}
     absent = {name for name, d in defaults.items() if isinstance(d, ast.Constant) and d.value is None} - given
     return frozenset(
         dotted(target)

@@ -218,7 +218,8 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
     if forward is not None and it.wants(forward):
         before = len(it.forwards)
         result = calls.walk_or_skip(it, node, FunctionValue(forward, module), arguments)
-        guards_itself = len(it.forwards) == before and (it.left_in == {Mode.OFF} or not _may_carry(it, result))
+        in_the_open = it.left_in != {Mode.OFF} and _carries(it, result, perhaps=True)
+        guards_itself = len(it.forwards) == before and not in_the_open
         result = _with_call(it, result, origin, made, trains, module, arguments, node)
         if _frozen(it, module):
             result = freezing.result(it, result, inputs)
@@ -356,21 +357,13 @@ def with_origin(it: Interpreter, value: Value, origin: Origin, step: Step, depth
     return value
 
 
-def _carries(it: Interpreter, value: Value, depth: int = 0) -> bool:
+def _carries(it: Interpreter, value: Value, depth: int = 0, *, perhaps: bool = False) -> bool:
+    """Does a value have a graph, or a part of it? `perhaps`: or something that is not known, and may have one."""
     if isinstance(value, Tensor):
-        return value.carries_graph
+        return value.carries_graph or (perhaps and value.graph is not Graph.NONE)
     if isinstance(value, Container) and depth < 3:
-        return any(_carries(it, element, depth + 1) for element in it.elements(value))
-    return False
-
-
-def _may_carry(it: Interpreter, value: Value, depth: int = 0) -> bool:
-    """Does a graph come out, or something that is not known, which may have one?"""
-    if isinstance(value, Tensor):
-        return value.graph is not Graph.NONE
-    if isinstance(value, Container) and depth < 3:
-        return any(_may_carry(it, element, depth + 1) for element in it.elements(value))
-    return isinstance(value, Unknown)
+        return any(_carries(it, element, depth + 1, perhaps=perhaps) for element in it.elements(value))
+    return perhaps and isinstance(value, Unknown)
 
 
 def _without_graph(it: Interpreter, value: Value, depth: int = 0) -> Value:
@@ -397,8 +390,8 @@ def _record_call(
     method: str,
     result: Value,
 ) -> None:
-    training = it.heap_value(module, "training")
-    evaluating = training.site if isinstance(training, Flag) and not training.on else None
+    switch = _evaluating(it, module)
+    evaluating = switch.site if switch is not None else None
     it.forwards.append(evaluating)
     it.forward_origins.add(origin)
     if not it.recording:
@@ -526,7 +519,8 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
         else:
             it.state.heap[(module.oid, "frozen")] = Flag(True, site)
         return module
-    if name == "freeze" or (name.startswith("freeze_") and module.cls is None and _evaluates(it, module)):
+    # What freezes a part of a model before it is trained stands before `eval()`.
+    if name == "freeze" or (name.startswith("freeze_") and module.cls is None and _evaluating(it, module)):
         it.state.heap[(module.oid, "frozen")] = Flag(True, site)  # Lightning's, NeMo's and many a project's own
     if name in behaviour.RETURNS_ITSELF:
         return module
@@ -584,10 +578,10 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
     return calls.unknown_call(it, node, Unknown(part_of=module), arguments)
 
 
-def _evaluates(it: Interpreter, module: ModuleValue) -> bool:
-    """Is it in evaluation mode? What freezes a part of a model before it is trained stands before that."""
+def _evaluating(it: Interpreter, module: ModuleValue) -> Flag | None:
+    """What put the module into evaluation mode, if it is in that."""
     training = it.heap_value(module, "training")
-    return isinstance(training, Flag) and not training.on
+    return training if isinstance(training, Flag) and not training.on else None
 
 
 def _are_texts(arguments: Arguments) -> bool:

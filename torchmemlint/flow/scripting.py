@@ -13,11 +13,10 @@ _COMPILING = frozenset({"torch.jit.script", "torch.jit.script_method"})
 
 def is_scripted(function: Function | None) -> bool:
     """Is a function, or one around it, compiled where it is defined, or can it be (`if use_jit: compiled = ...`)?"""
-    while function is not None:
-        if any(not _COMPILING.isdisjoint(_meanings(text, function.program)) for text in function.decorator_texts()):
-            return True
-        function = function.parent
-    return False
+    if function is None:
+        return False
+    decorators = (text for one in (function, *function.parents()) for text in one.decorator_texts())
+    return any(not _COMPILING.isdisjoint(_meanings(text, function.program)) for text in decorators)
 
 
 def _meanings(decorator: str, program: Program) -> Iterator[str]:

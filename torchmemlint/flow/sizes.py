@@ -14,9 +14,9 @@ from typing import TypeAlias
 
 import libcst as cst
 
+from torchmemlint.flow.bindings import expression_of, module_level
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.syntax.outline import dotted
-from torchmemlint.syntax.text import text_of
 
 _DEPTH = 6
 _RANGES = frozenset({"range", "torch.arange", "numpy.arange"})
@@ -42,12 +42,12 @@ class Sizes:
 
     def at_most(self, size: cst.BaseExpression) -> int | None:
         """The greatest number that an expression may be; None where that is not known."""
-        expression = _parsed(size)
+        expression = expression_of(size)
         return self._number(expression, 0) if expression is not None else None
 
     def is_one_per_item(self, size: cst.BaseExpression) -> bool:
         """Is it the length of the first axis of a tensor with more of them, or that the author calls a batch's?"""
-        expression = _parsed(size)
+        expression = expression_of(size)
         if expression is None:
             return False
         if not isinstance(expression, ast.Name):
@@ -146,20 +146,12 @@ _Ask: TypeAlias = "Callable[[ast.expr, int], int | None]"
 
 def _roots(program: Program, function: Function | None) -> Iterator[ast.AST]:
     if function is None:
-        pieces = [piece for piece in program.source.pieces if piece.kind == "code"]
-        yield from (piece.outline for piece in pieces if piece.outline is not None)
+        yield from module_level(program)
         return
     for one in (function, *function.parents()):
         if one.syntax is not None:
             yield one.syntax
             return
-
-
-def _parsed(node: cst.BaseExpression) -> ast.expr | None:
-    try:
-        return ast.parse(f"({text_of(node)})", mode="eval").body
-    except (SyntaxError, ValueError):
-        return None
 
 
 def _assigned(name: str, target: ast.expr, value: ast.expr) -> Iterator[_Definition]:

@@ -15,7 +15,7 @@ _BACKENDS = ("cuda", "mps", "xpu", "gpu", "npu")
 
 def always(tests: Iterable[tuple[cst.BaseExpression, bool]]) -> bool:
     """Are these conditions met each time, on a machine with an accelerator, in a program that is run?"""
-    return all(_on_an_accelerator(test, met) or _in_a_script(test, met) for test, met in tests)
+    return all(_on_an_accelerator(test, met) or in_a_script(test, met) for test, met in tests)
 
 
 def _on_an_accelerator(test: cst.BaseExpression, met: bool) -> bool:
@@ -30,7 +30,7 @@ def _on_an_accelerator(test: cst.BaseExpression, met: bool) -> bool:
     return False
 
 
-def _in_a_script(test: cst.BaseExpression, met: bool) -> bool:
+def in_a_script(test: cst.BaseExpression, met: bool) -> bool:
     """`__name__ == "__main__"`."""
     return met and text_of(test).replace("'", '"') in ('__name__ == "__main__"', '"__main__" == __name__')
 

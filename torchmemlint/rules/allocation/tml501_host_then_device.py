@@ -5,16 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
 from torchmemlint.flow.facts import FileFacts, HostCreation
 from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
+from torchmemlint.rules.steps import in_a_script
 from torchmemlint.syntax.text import code_of, shortened
 
 SMALL = 1024  # numbers; less costs next to nothing
 _RANDOM = frozenset({"rand", "randn", "randint", "randperm"})
-_AS_A_PROGRAM = ("__name__ == '__main__'", "'__main__' == __name__")
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _ALIKE = frozenset({"zeros", "ones", "empty", "full", "eye"})  # the same to the bit wherever they are made
 
@@ -99,10 +101,11 @@ def _is_beside_samples(creation: HostCreation) -> bool:
 
 def _is_self_check(facts: FileFacts, creation: HostCreation) -> bool:
     """Does a module of layers try itself out there, once, where it is run as a program?"""
-    statement = creation.site.piece.outline
-    if creation.scope.function is not None or not isinstance(statement, ast.If):
+    piece = creation.site.piece
+    statement = piece.module.body[0] if creation.scope.function is None else None
+    if not isinstance(statement, cst.If) or not in_a_script(statement.test, met=True):
         return False
-    if ast.unparse(statement.test) not in _AS_A_PROGRAM or any(isinstance(n, _LOOPS) for n in ast.walk(statement)):
+    if piece.outline is None or any(isinstance(node, _LOOPS) for node in ast.walk(piece.outline)):
         return False
     classes = (facts.program.find_class(piece.name) for piece in facts.source.pieces if piece.kind == "class")
     return any(cls is not None and cls.is_module for cls in classes)

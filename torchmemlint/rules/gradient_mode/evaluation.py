@@ -69,12 +69,23 @@ def needs_gradients(facts: FileFacts, call: ModuleCall) -> bool:
 def runs_once(scope: Scope) -> bool:
     """In a constructor (or in a method that it alone calls) and in no loop: gone when the program begins to work."""
     function = scope.function
-    if function is None or any(isinstance(mark.node, cst.For | cst.While) for mark in scope.loops):
+    if function is None or _in_loop_statement(scope):
         return False
     if function.name == "__init__" or function.cls is None or not function.name.startswith("_"):
         return function.name == "__init__"
     calling = {name for name, method in function.cls.methods.items() if function.name in method.outline.calls}
     return calling == {"__init__"}
+
+
+def only_constructor_calls(facts: FileFacts, scope: Scope) -> bool:
+    """The same of a method that others could call, and nobody in the project does. To be asked last."""
+    function = scope.function
+    if function is None or function.cls is None or facts.callers is None:
+        return False
+    if _in_loop_statement(scope):
+        return False
+    calling = [site.function for site in facts.callers.calls(function)]
+    return bool(calling) and all(caller is not None and caller.name == "__init__" for caller in calling)
 
 
 _COMPARING = frozenset("allclose assert_close assert_allclose assert_almost_equal assert_array_almost_equal".split())
@@ -83,7 +94,7 @@ _COMPARING = frozenset("allclose assert_close assert_allclose assert_almost_equa
 def compares_once(scope: Scope) -> bool:
     """In no loop of a function that compares results: a check that a conversion or an export went well."""
     function = scope.function
-    if function is None or any(isinstance(mark.node, cst.For | cst.While) for mark in scope.loops):
+    if function is None or _in_loop_statement(scope):
         return False
     if not function.outline.calls.isdisjoint(_COMPARING):
         return True
@@ -92,20 +103,14 @@ def compares_once(scope: Scope) -> bool:
     return any(isinstance(func, ast.Attribute) and func.attr == "all" for func in called)
 
 
+def _in_loop_statement(scope: Scope) -> bool:
+    """In a `for` or `while` of its own or of a caller; comprehensions and repeated calls do not count."""
+    return any(isinstance(mark.node, cst.For | cst.While) for mark in scope.loops)
+
+
 def in_no_loop(scope: Scope) -> bool:
     """Neither in a loop nor in a comprehension."""
     return all(mark.node is None for mark in scope.loops)
-
-
-def only_constructor_calls(facts: FileFacts, scope: Scope) -> bool:
-    """The same of a method that others could call, and nobody in the project does. To be asked last."""
-    function = scope.function
-    if function is None or function.cls is None or facts.callers is None:
-        return False
-    if any(isinstance(mark.node, cst.For | cst.While) for mark in scope.loops):
-        return False
-    calling = [site.function for site in facts.callers.calls(function)]
-    return bool(calling) and all(caller is not None and caller.name == "__init__" for caller in calling)
 
 
 def freezes_itself(call: ModuleCall) -> bool:

@@ -53,9 +53,7 @@ def _is_over_data(iterated: cst.BaseExpression) -> bool:
     """Neither numbers nor what is written down in place."""
     if isinstance(iterated, cst.List | cst.Tuple):
         return False
-    return not any(
-        isinstance(node, cst.Name) and node.value in ("range", "trange", "count") for node in inside(iterated)
-    )
+    return not any(isinstance(node, cst.Name) and node.value in _COUNTING for node in inside(iterated))
 
 
 def spent_link(facts: FileFacts, backward: Site) -> Link:
