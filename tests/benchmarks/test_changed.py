@@ -30,6 +30,16 @@ def test_a_made_up_project() -> None:
         assert one["context"] <= 4
 
 
+def test_the_rest_of_a_project_comes_from_the_cache() -> None:
+    words = ("--synthetic", "40", "--files", "1", "--json")
+    cold = json.loads(run(*words, "--repetitions", "1").stdout)["changed"][0]
+    done = run(*words, "--repetitions", "2", "--warm")
+    assert done.returncode == 0, done.stderr
+    warm = json.loads(done.stdout)["changed"][0]
+    assert (warm["file"], warm["rows"]) == (cold["file"], cold["rows"] + 2)  # changed twice
+    assert run("--warm").returncode == 2
+
+
 def test_named_files_are_measured_and_what_is_found_is_counted(tmp_path: Path) -> None:
     (tmp_path / "meters.py").write_text(
         "class Meter:\n    def __init__(self):\n        self.values = []\n\n"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,10 +47,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     check_all = runner.check_all
 
     def listening(
-        tasks: list[Task], profiles: list[Profile], workers: int, progress: Callable[[int], None], *, apart: bool
+        tasks: list[Task], profiles: list[Profile], workers: int, progress: Callable[[int], None], **more: Any
     ) -> list[FileResult]:
         made.checked = sorted(task.path.relative_to(made.root).as_posix() for task in tasks)
-        return check_all(tasks, profiles, workers, progress, apart=apart)
+        return check_all(tasks, profiles, workers, progress, **more)
 
     monkeypatch.setattr(runner, "check_all", listening)
     return made

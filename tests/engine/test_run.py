@@ -9,6 +9,7 @@ import pytest
 
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.engine import pool
+from torchmemlint.engine.cache import snapshot
 from torchmemlint.engine.one_file import Fixing
 from torchmemlint.engine.pool import Task, workers_for
 from torchmemlint.engine.run import RunReport
@@ -205,11 +206,57 @@ def test_number_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert workers_for(large[:2], None) == 2
 
 
+@pytest.mark.skipif(not pool._can_fork(), reason="starting a process costs more than it saves there")
+def test_few_changes_find_a_worker_that_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import multiprocessing
+
+    early: list[bool] = []
+    start = pool._Worker.start
+    monkeypatch.setattr(pool._Worker, "start", lambda *given, **more: early.append(bool(more)) or start(*given, **more))
+    monkeypatch.setattr(snapshot, "SETTLED", 0.0)
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "torchmemlint.toml").touch()
+    for name in "abc":
+        (root / f"{name}.py").write_text("import torch\nLEAK101\n")
+
+    def again(jobs: int | None = None) -> tuple[list[tuple[str, int, str]], int, list[bool]]:
+        resolver = Resolver(root, bounded=True)
+        files = discover([root], resolver.settings_for).files
+        report = run(Request(files, resolver, jobs=jobs, use_cache=True, cache_dir=tmp_path / "kept", apart=True))
+        started = list(early)
+        early.clear()
+        return places(report, root), report.from_cache, started
+
+    found = [("a.py", 2, "TML101"), ("b.py", 2, "TML101"), ("c.py", 2, "TML101")]
+    assert again() == (found, 0, [True])
+    assert again() == (found, 3, [])  # nothing to do, nobody was called
+    (root / "b.py").write_text("import torch\n\nLEAK101\n")
+    found[1] = ("b.py", 3, "TML101")
+    assert again() == (found, 2, [True])
+    monkeypatch.setattr(pool, "_BYTES_PER_WORKER", 1)
+    for name in "abc":
+        (root / f"{name}.py").write_text("import torch\n\n\nLEAK101\n")
+    found = [(name, 4, code) for name, _, code in found]
+    assert again(2) == (found, 0, [False, False])  # they share what is imported before they start
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.skipif(not pool._can_fork(), reason="none is started there")
+def test_a_worker_that_nobody_needs_ends() -> None:
+    import multiprocessing
+
+    with pool.Reserve() as reserve:
+        reserve.call(())
+        assert len(multiprocessing.active_children()) == 1
+    assert multiprocessing.active_children() == []
+
+
 def test_orphaned_worker_ends(tmp_path: Path) -> None:
     parent, child = pool.multiprocessing.get_context("fork").Pipe()
     pid = os.fork()
     if pid == 0:
-        pool._work(child, parent, ())
+        pool._work(child, parent, (), early=False)
         os._exit(5)
     child.close()
     parent.close()  # nobody is there any more

@@ -57,14 +57,16 @@ def check_all(
     progress: Callable[[int], None],
     *,
     apart: bool = False,
+    ready: Reserve | None = None,
 ) -> list[FileResult]:
     """Check all files; the results are in the order of `tasks`. `progress` hears how many are done.
 
-    `apart`: in other processes than this one, if these can be had for little, so that no file can end or stop it.
+    `apart`: in other processes than this one, if these can be had for little, so that no file can end or stop it;
+    `ready`: with a worker that may have started before.
     """
     results: dict[int, FileResult] = {}
     serial = workers == 1 and not (apart and tasks and _can_fork())
-    found = _serial(tasks, profiles) if serial else _parallel(tasks, profiles, workers)
+    found = _serial(tasks, profiles) if serial else _parallel(tasks, profiles, workers, ready or Reserve())
     with contextlib.closing(found):
         for number, result in found:
             results[number] = result
@@ -84,13 +86,13 @@ def _check(task: Task, profiles: Sequence[Profile]) -> FileResult:
 
 
 def _parallel(
-    tasks: Sequence[Task], profiles: Sequence[Profile], workers: int
+    tasks: Sequence[Task], profiles: Sequence[Profile], workers: int, ready: Reserve
 ) -> Generator[tuple[int, FileResult], None, None]:
     pending = deque(_batches(tasks, profiles, workers))
-    context = multiprocessing.get_context("fork" if _can_fork() else "spawn")
+    context = _context()
     if _can_fork():
         if workers > 1:  # once here instead of once in each worker, and nothing that is garbage
-            warm_up(frozenset().union(*(profile.codes for profile in profiles)))
+            warm_up(_codes(profiles))
             gc.collect()
         gc.freeze()
     team: dict[connection.Connection, _Worker] = {}
@@ -104,12 +106,12 @@ def _parallel(
     try:
         while pending or team:
             while pending and len(team) < workers:
-                worker = _Worker.start(context, profiles)
+                worker = ready.take() or _Worker.start(context, profiles)
                 worker.give(pending.popleft())
                 team[worker.pipe] = worker
-            for ready in connection.wait(list(team), _soonest(worker.time_left for worker in team.values())):
-                assert isinstance(ready, connection.Connection)
-                worker = team[ready]
+            for readable in connection.wait(list(team), _soonest(worker.time_left for worker in team.values())):
+                assert isinstance(readable, connection.Connection)
+                worker = team[readable]
                 try:
                     number, result = worker.receive()
                 except (EOFError, OSError):  # it died: on the file that it had in hand
@@ -139,6 +141,30 @@ def _parallel(
             gc.unfreeze()
 
 
+class Reserve:
+    """A worker that imports what it needs while this process finds out what there is to do. A context: ends it."""
+
+    def __init__(self) -> None:
+        self._worker: _Worker | None = None
+
+    def __enter__(self) -> Reserve:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if (worker := self.take()) is not None:
+            worker.end()
+
+    def call(self, profiles: Sequence[Profile]) -> None:
+        """Start it, where that costs little."""
+        if self._worker is None and _can_fork():
+            self._worker = _Worker.start(_context(), profiles, early=True)
+
+    def take(self) -> _Worker | None:
+        """The worker, if it was started; once."""
+        worker, self._worker = self._worker, None
+        return worker
+
+
 def _soonest(times: Iterable[float | None]) -> float | None:
     return min((one for one in times if one is not None), default=None)
 
@@ -153,9 +179,11 @@ class _Worker:
     spent: float | None = 0.0  # seconds that it had had of the processor by then
 
     @classmethod
-    def start(cls, context: multiprocessing.context.BaseContext, profiles: Sequence[Profile]) -> _Worker:
+    def start(
+        cls, context: multiprocessing.context.BaseContext, profiles: Sequence[Profile], *, early: bool = False
+    ) -> _Worker:
         here, there = context.Pipe()
-        process = context.Process(target=_work, args=(there, here, tuple(profiles)), daemon=True)  # type: ignore[attr-defined]
+        process = context.Process(target=_work, args=(there, here, tuple(profiles), early), daemon=True)  # type: ignore[attr-defined]
         process.start()
         there.close()
         return cls(process, here, profiles)
@@ -231,12 +259,16 @@ def _end(workers: Iterable[_Worker]) -> None:
         worker.pipe.close()
 
 
-def _work(pipe: connection.Connection, other_end: connection.Connection, profiles: tuple[Profile, ...]) -> None:
-    """The life of a worker: batches in, one result for each file out."""
+def _work(
+    pipe: connection.Connection, other_end: connection.Connection, profiles: tuple[Profile, ...], early: bool
+) -> None:
+    """The life of a worker: batches in, one result for each file out. `early`: nobody has batches yet."""
     other_end.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and ends us
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that clean-up code runs
     with contextlib.suppress(EOFError, OSError), quiet_collector() as collect:  # the parent has gone
+        if early:
+            warm_up(_codes(profiles))
         while (batch := _next(pipe)) is not None:
             for number, task in batch:
                 with bounded_memory(profiles[task.profile].limits):
@@ -298,6 +330,10 @@ def _batches(tasks: Sequence[Task], profiles: Sequence[Profile], workers: int) -
     return batches
 
 
+def _codes(profiles: Sequence[Profile]) -> frozenset[str]:
+    return frozenset().union(*(profile.codes for profile in profiles))
+
+
 def warm_up(codes: frozenset[str]) -> None:
     """Import what is needed to check files with these rules, by checking a little."""
     from torchmemlint.engine import audit, one_file
@@ -307,6 +343,10 @@ def warm_up(codes: frozenset[str]) -> None:
     audit.catalogue()
     one_file.is_relevant(b"")
     check_text("import torch\ndef f(x):\n    return x.detach()\n", Path("a.py"), codes & registry.by_code().keys())
+
+
+def _context() -> multiprocessing.context.BaseContext:
+    return multiprocessing.get_context("fork" if _can_fork() else "spawn")
 
 
 def _can_fork() -> bool:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.config.settings import Settings
 from torchmemlint.engine import context
 from torchmemlint.engine.cache.kept import Kept
 from torchmemlint.engine.one_file import FileResult, Fixing, Profile, check_bytes, failed, is_to_change
-from torchmemlint.engine.pool import Task, check_all, workers_for
+from torchmemlint.engine.pool import Reserve, Task, check_all, workers_for
 from torchmemlint.engine.run import FixedFile, RunReport
 from torchmemlint.findings import ContextFile, Finding
 from torchmemlint.regular import size_of
@@ -22,9 +22,6 @@ from torchmemlint.source.loading import is_notebook, load
 
 if TYPE_CHECKING:
     from torchmemlint.engine.sieve import Sieve
-
-
-_Execute: TypeAlias = "Callable[[Sequence[Task], Sequence[Profile], Callable[[int], None]], list[FileResult]]"
 
 
 class Executor(Protocol):
@@ -60,9 +57,8 @@ class Request:
 def run(request: Request, progress: Callable[[int], None] = lambda done: None) -> RunReport:
     """Check the files of the request. Raises `ConfigError` before anything is checked."""
     context.forget()
-    with Kept(request.resolver.settings_for, request.cache_dir, enabled=request.use_cache) as kept:
-        here = partial(_here, jobs=request.jobs, apart=request.apart)
-        check = partial(_check, execute=request.executor or here, kept=kept)
+    with Kept(request.resolver.settings_for, request.cache_dir, enabled=request.use_cache) as kept, Reserve() as ready:
+        check = partial(_check, kept=kept, execute=request.executor or _Here(request.jobs, request.apart, ready))
         if request.sieve is None:
             report = _report(check(_plan(request), progress), request, {})
         else:
@@ -71,15 +67,31 @@ def run(request: Request, progress: Callable[[int], None] = lambda done: None) -
     return replace(report, notices=(*report.notices, *kept.complaints))
 
 
-def _here(
-    tasks: Sequence[Task], profiles: Sequence[Profile], progress: Callable[[int], None], jobs: int | None, apart: bool
-) -> list[FileResult]:
-    return check_all(tasks, profiles, workers_for(tasks, jobs), progress, apart=apart)
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """Checks files in processes of this machine."""
+
+    jobs: int | None
+    apart: bool
+    ready: Reserve
+
+    def expect(self, tasks: Sequence[Task], profiles: Sequence[Profile]) -> None:
+        """Get ready for at least these. Where they are many, workers had better share what is imported here."""
+        if self.apart and tasks and workers_for(tasks, self.jobs) == 1:
+            self.ready.call(profiles)
+
+    def __call__(
+        self, tasks: Sequence[Task], profiles: Sequence[Profile], progress: Callable[[int], None]
+    ) -> list[FileResult]:
+        workers = workers_for(tasks, self.jobs)
+        return check_all(tasks, profiles, workers, progress, apart=self.apart, ready=self.ready)
 
 
-def _check(plan: _Plan, progress: Callable[[int], None], execute: _Execute, kept: Kept) -> list[FileResult]:
-    profiles = [plan.profiles[task.profile] for task in plan.tasks]
-    known = kept.find([(task.path, profile) for task, profile in zip(plan.tasks, profiles, strict=True)])
+def _check(plan: _Plan, progress: Callable[[int], None], execute: Executor | _Here, kept: Kept) -> list[FileResult]:
+    files = [(task.path, plan.profiles[task.profile]) for task in plan.tasks]
+    if isinstance(execute, _Here):
+        execute.expect([plan.tasks[number] for number in kept.changed(files)], plan.profiles)
+    known = kept.find(files)
     tasks = [task for number, task in enumerate(plan.tasks) if number not in known]
     fresh = execute(tasks, plan.profiles, lambda done: progress(len(known) + done))
     kept.keep((result, plan.profiles[task.profile]) for result, task in zip(fresh, tasks, strict=True))

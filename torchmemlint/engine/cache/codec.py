@@ -5,10 +5,11 @@ from __future__ import annotations
 import enum
 import types
 import typing
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
@@ -30,39 +31,56 @@ def dump(value: Any) -> Any:
 
 def load(kind: type[T], data: Any) -> T:
     """The value of a type that `dump` made `data` of. Raises TypeError or ValueError where it is of another shape."""
-    found: T = _load(kind, data)
+    key: Any = kind
+    found: T = _loader(key)(data)
     return found
 
 
-def _load(kind: Any, data: Any) -> Any:
+_Loader: TypeAlias = Callable[[Any], Any]
+
+
+@cache
+def _loader(kind: Any) -> _Loader:
+    """What makes values of that type: looked up once, as a cache holds thousands of them."""
     origin = typing.get_origin(kind)
     if origin in (typing.Union, types.UnionType):
-        if data is None:
-            return None
-        (kind,) = (option for option in typing.get_args(kind) if option is not type(None))
-        return _load(kind, data)
+        (there,) = (option for option in typing.get_args(kind) if option is not type(None))
+        inner = _loader(there)
+        return lambda data: None if data is None else inner(data)
     if origin is tuple:
-        inner, *rest = typing.get_args(kind)
+        first, *rest = typing.get_args(kind)
         if rest == [...]:
-            return tuple(_load(inner, item) for item in _listed(data))
-        return tuple(_load(one, item) for one, item in zip((inner, *rest), _listed(data), strict=True))
+            item = _loader(first)
+            return lambda data: tuple(map(item, _listed(data)))
+        return _in_order(tuple, [_loader(one) for one in (first, *rest)])
     assert isinstance(kind, type)
     if is_dataclass(kind):
-        return kind(*(_load(hint, item) for hint, item in zip(_hints(kind), _listed(data), strict=True)))
+        hints = typing.get_type_hints(kind)
+        return _in_order(lambda items: kind(*items), [_loader(hints[field.name]) for field in fields(kind)])
     if issubclass(kind, enum.Enum | Path):
-        return kind(data)
-    if not isinstance(data, (int, float) if kind is float else kind):
-        raise TypeError(f"expected {kind.__name__}, found {type(data).__name__}")
-    return data
+        return kind
+    return _plain(kind)
+
+
+def _in_order(make: Callable[[Iterable[Any]], Any], loaders: list[_Loader]) -> _Loader:
+    def load_each(data: Any) -> Any:
+        return make([loader(item) for loader, item in zip(loaders, _listed(data), strict=True)])
+
+    return load_each
+
+
+def _plain(kind: type) -> _Loader:
+    allowed = (int, float) if kind is float else kind
+
+    def check(data: Any) -> Any:
+        if not isinstance(data, allowed):
+            raise TypeError(f"expected {kind.__name__}, found {type(data).__name__}")
+        return data
+
+    return check
 
 
 def _listed(data: Any) -> list[Any]:
     if not isinstance(data, list):
         raise TypeError(f"expected a list, found {type(data).__name__}")
     return data
-
-
-@cache
-def _hints(kind: type) -> tuple[Any, ...]:
-    hints = typing.get_type_hints(kind)
-    return tuple(hints[field.name] for field in fields(kind))

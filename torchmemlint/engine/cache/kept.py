@@ -30,6 +30,15 @@ class Kept:
         for results in self._results.values():
             results.close()
 
+    def changed(self, files: Sequence[tuple[Path, Profile]]) -> list[int]:
+        """The places of files that no earlier run has seen as they are. Others may have to be checked again, too."""
+        numbers = []
+        for number, (path, profile) in enumerate(files):
+            results = self._of(path, profile)
+            if results is None or not results.has_seen(path, profile):
+                numbers.append(number)
+        return numbers
+
     def find(self, files: Sequence[tuple[Path, Profile]]) -> dict[int, FileResult]:
         """Results that still hold, by the files' places in the list."""
         found = {}
