@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchmemlint.flow import calls
+from torchmemlint.flow import calls, tensors
 from torchmemlint.flow.arguments import Argument, Arguments, flag
 from torchmemlint.flow.facts import CheckpointLoad, Use
 from torchmemlint.flow.interpreter import Interpreter
-from torchmemlint.flow.values import Constant, External, Known, ModuleValue, Origin, Unknown, Value, origins_of
+from torchmemlint.flow.values import Constant, Device, External, Known, ModuleValue, Origin, Unknown, Value, origins_of
 from torchmemlint.knowledge import checkpoints as known
 from torchmemlint.syntax.text import text_of
 from torchmemlint.syntax.walking import contains
@@ -32,9 +32,25 @@ def load(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
         unmapped = placed is None or (isinstance(placed.node, cst.Name) and placed.node.value == "None")
         told = arguments.unknown_keywords or arguments.unknown_positional or not unmapped
         it.facts.checkpoint_loads.append(
-            CheckpointLoad(it.site(node), it.scope, qualified, text_of(node.func), origin, not told, _file(arguments))
+            CheckpointLoad(
+                it.site(node),
+                it.scope,
+                qualified,
+                text_of(node.func),
+                origin,
+                as_saved=not told,
+                on_host=placed is not None and _is_host(placed),
+                file=_file(arguments),
+            )
         )
     return Unknown(frozenset({origin}), origin)
+
+
+def _is_host(placed: Argument) -> bool:
+    """Does a `map_location` say the host, in whole or in part: by its value, a table of devices, a function?"""
+    if isinstance(placed.node, cst.Lambda) or tensors.device_of_value(placed.value) is Device.HOST:
+        return True
+    return "cpu" in text_of(placed.node).replace("'", '"').split('"')
 
 
 def save(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:

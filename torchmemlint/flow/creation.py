@@ -36,6 +36,7 @@ def moved(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments: 
         return
     function = it.frame.function
     sizes = Sizes(it.program, function)
+    it.facts.tests[it.site(node)] = it.frame.tests
     it.facts.host_creations.append(
         HostCreation(
             it.site(node),

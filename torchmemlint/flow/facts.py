@@ -452,6 +452,7 @@ class CheckpointLoad:
     callee: str  # source text of what is called
     origin: Origin  # in the past of whatever comes out
     as_saved: bool  # for certain no `map_location`: everything goes back to the device it was saved from
+    on_host: bool  # `map_location` is seen to say so
     file: str  # source text of what is read
 
 

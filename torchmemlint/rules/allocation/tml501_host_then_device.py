@@ -12,7 +12,7 @@ from torchmemlint.flow.facts import FileFacts, HostCreation
 from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
-from torchmemlint.rules.steps import in_a_script
+from torchmemlint.rules.steps import in_a_script, now_and_then
 from torchmemlint.syntax.text import code_of, shortened
 
 SMALL = 1024  # numbers; less costs next to nothing
@@ -54,7 +54,7 @@ class HostThenDevice(Rule):
     axis of another tensor); a module of layers tries itself out, once, under `if __name__ == "__main__"`; random
     numbers are what a parameter starts from, so that a seed means the same on every machine; something else happens
     before the move; data comes from Python or numpy (`torch.tensor`, `from_numpy`), which starts on the host anyway;
-    tests. An advice where it happens once, as in a constructor.
+    tests. An advice where it happens once, as in a constructor, or every so many steps.
 
     ## References
     - [Performance tuning guide: create tensors directly on the target device](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
@@ -82,7 +82,7 @@ class HostThenDevice(Rule):
                 facts,
                 creation.site,
                 f"`{creation.callee}(…)` makes a tensor on the host that goes to `{shortened(creation.device, 40)}`",
-                severity=None if _is_repeated(creation) else Severity.ADVICE,
+                severity=None if _is_repeated(facts, creation) else Severity.ADVICE,
                 evidence=[
                     (creation.created, "created on the host: no `device=` is given"),
                     (creation.site, "copied to the device at once"),
@@ -111,10 +111,12 @@ def _is_self_check(facts: FileFacts, creation: HostCreation) -> bool:
     return any(cls is not None and cls.is_module for cls in classes)
 
 
-def _is_repeated(creation: HostCreation) -> bool:
+def _is_repeated(facts: FileFacts, creation: HostCreation) -> bool:
     """Is it made again and again? A loop in a constructor makes the parts of one object."""
     function = creation.scope.function
     if function is not None and function.name == "__init__":
+        return False
+    if now_and_then(facts.tests.get(creation.site, ()), creation.scope.loops):
         return False
     return creation.per_batch or any(mark.node is not None for mark in creation.scope.loops)
 

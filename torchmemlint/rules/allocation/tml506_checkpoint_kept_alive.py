@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
 from torchmemlint.flow import leftover
-from torchmemlint.flow.facts import CheckpointLoad, FileFacts
+from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.leftover import Leftover
-from torchmemlint.knowledge import checkpoints
-from torchmemlint.rules.arguments import node_of
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
 from torchmemlint.syntax.text import shortened, text_of
@@ -77,9 +73,8 @@ class CheckpointKeptAlive(Rule):
             found = leftover.find(facts, load)
             if found is None:
                 continue
-            on_host = _is_on_host(load)
-            doubtful = on_host or (load.as_saved and "torch.save(" not in facts.source.text)
-            where = "on the host" if on_host else "on the device"
+            doubtful = load.on_host or (load.as_saved and "torch.save(" not in facts.source.text)
+            where = "on the host" if load.on_host else "on the device"
             if load.as_saved:
                 where = "where it was saved from"
             yield report(
@@ -95,14 +90,6 @@ class CheckpointKeptAlive(Rule):
                 ],
                 fix=_fix(facts, found),
             )
-
-
-def _is_on_host(load: CheckpointLoad) -> bool:
-    given = node_of(load.site, "map_location", checkpoints.LOADERS[load.qualified])
-    if given is None:
-        return False
-    text = text_of(given)
-    return isinstance(given, cst.Lambda) or "cpu" in text.replace("'", '"').split('"')
 
 
 def _fix(facts: FileFacts, found: Leftover) -> Fix:
