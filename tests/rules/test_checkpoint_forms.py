@@ -60,3 +60,16 @@ def test_a_call_that_raises_is_said_to() -> None:
     assert ["`bias`: this call raises" in message for message in messages] == [True, False]
     result = fix_text(text, check(text), check, unsafe=True)
     assert all(gradient is not None for gradient in gradients(result.text, wanted=True))
+
+
+SEQUENCE = """from torch.utils.checkpoint import checkpoint, checkpoint_sequential
+
+
+def run(block, blocks, x):
+    return checkpoint_sequential(blocks, 2, checkpoint(block, x))
+"""
+
+
+@pytest.mark.parametrize(("target", "found"), [("1.10", 0), ("1.11", 1), ("1.13", 1), ("2.0", 2), (None, 2)])
+def test_a_torch_without_the_keyword_is_left_alone(target: str | None, found: int) -> None:
+    assert len(check_text(SEQUENCE, FIXTURE, frozenset({"TML310"}), target=target)) == found

@@ -82,8 +82,9 @@ class _Place:
 
 
 def shows_work(facts: FileFacts, loader: Loader) -> bool:
-    """Is work seen in making an item of what the loader loads?"""
-    if facts.callers is None:
+    """Is work seen in making an item of what the loader loads, and is it such as a worker can do?"""
+    collate = datasets.function_of(loader.get("collate_fn"))
+    if facts.callers is None or (collate is not None and indexing.moves(collate)):
         return False
     search = _Search(facts.callers, facts.path)
     told = search.of_value(loader.dataset)
@@ -308,10 +309,13 @@ class _Search:
                     yield found.methods[function.name]
 
     def _of_class(self, cls: ClassInfo, left_out: frozenset[str] = frozenset()) -> bool:
-        """Is there work in an item of a data set of the project's class?"""
+        """Is there work for a worker in an item of a data set of the project's class?"""
         if datasets.is_iterable(cls) or _has_helpers(cls):
             return False
-        if cls.method("__getitem__") is None:
+        item = cls.method("__getitem__")
+        if item is not None and indexing.moves(item):
+            return False
+        if item is None:
             return any(base.startswith(_BASES) for base in cls.external_bases())
         if not indexing.only_indexes(cls, left_out):
             return True

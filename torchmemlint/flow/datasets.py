@@ -87,19 +87,20 @@ def _of_loaders(facts: FileFacts) -> Iterator[Called]:
     by_function: dict[tuple[Function, Part], list[Loader]] = {}
     for loader in facts.loaders:
         for keyword, part in (("collate_fn", Part.BATCH), ("worker_init_fn", Part.START)):
-            function = _function(loader.get(keyword))
+            function = function_of(loader.get(keyword))
             if function is not None and function.program is facts.program:
                 by_function.setdefault((function, part), []).append(loader)
     for (function, part), loaders in by_function.items():
         yield Called(function, part, tuple(loaders))
 
 
-def _function(value: Value | None) -> Function | None:
+def function_of(value: Value | None) -> Function | None:
+    """The project's function that is called where a value is."""
     match value:
         case FunctionValue(function=function):
             return function
         case Partial(target=target):
-            return _function(target)
+            return function_of(target)
         case Instance(cls=cls):
             return cls.method("__call__")
     return None

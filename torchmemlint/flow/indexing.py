@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Set
 
+from torchmemlint.flow import datasets
 from torchmemlint.flow.bindings import expression_of
 from torchmemlint.flow.program import ClassInfo, Function
 from torchmemlint.flow.values import Instance
@@ -68,6 +69,41 @@ def _costs_nothing(path: str, function: Function) -> bool:
     owner, _, last = path.rpartition(".")
     is_method = owner.partition(".")[0] not in function.program.imported
     return qualified in _TRIVIAL or last.endswith(_EXCEPTIONS) or bool(owner and is_method and last in _CONVERTING)
+
+
+def moves(function: Function) -> bool:
+    """Does it, or what it calls in its file, put tensors on a device that may be an accelerator?
+
+    Forked workers cannot: CUDA is initialised once, in the process that trains.
+    """
+    return any(_moves(node) for one in datasets.reached(function) for node in _calls(one))
+
+
+def _calls(function: Function) -> Iterator[ast.Call]:
+    root: ast.AST | None = function.syntax
+    if root is None:  # a function within another one
+        around = next((one.syntax for one in function.parents() if one.syntax is not None), None)
+        inside = ast.walk(around) if around is not None else iter(())
+        root = next((n for n in inside if isinstance(n, ast.FunctionDef) and n.name == function.name), None)
+    yield from (node for node in ast.walk(root) if isinstance(node, ast.Call)) if root is not None else ()
+
+
+def _moves(call: ast.Call) -> bool:
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    if call.func.attr == "cuda":
+        return True
+    given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "device")]
+    return call.func.attr == "to" and any(_is_device(one) for one in given)
+
+
+def _is_device(given: ast.expr) -> bool:
+    match given:
+        case ast.Constant(value=str(name)):
+            return name.partition(":")[0] in ("cuda", "mps", "xpu")
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name.endswith("device")
+    return False
 
 
 def looked_up(cls: ClassInfo) -> Iterator[str]:

@@ -8,10 +8,17 @@ from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow import recomputing
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.recomputing import Recomputation
+from torchmemlint.knowledge import versions
 from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
 from torchmemlint.rules.loading.loaders import tests_live_here
+
+# Releases whose function takes `use_reentrant`: docs.pytorch.org/docs/1.11/checkpoint.html, pytorch#86331.
+_CHOICE_SINCE = {
+    "torch.utils.checkpoint.checkpoint": (1, 11),
+    "torch.utils.checkpoint.checkpoint_sequential": (2, 0),
+}
 
 
 class ImplicitReentrantCheckpoint(Rule):
@@ -48,7 +55,8 @@ class ImplicitReentrantCheckpoint(Rule):
     ## When it stays silent
     `use_reentrant` is given, or may be (`**kwargs`, a fourth argument of `checkpoint_sequential`); the name is bound
     anew in the file (`checkpoint = partial(checkpoint, use_reentrant=False)`); the function comes from somewhere else
-    (timm, DeepSpeed, fairscale); files of a test suite.
+    (timm, DeepSpeed, fairscale); files of a test suite; the project supports a torch whose function does not take the
+    keyword (`target-torch`, else the nearest `requirements.txt` or the like).
 
     ## References
     - [torch.utils.checkpoint](https://docs.pytorch.org/docs/stable/checkpoint.html)
@@ -64,7 +72,10 @@ class ImplicitReentrantCheckpoint(Rule):
         """Yield checkpoints that leave the choice to torch's default."""
         if is_test(facts) or tests_live_here(facts.path):
             return
+        target = versions.release(facts.target_torch) if facts.target_torch is not None else versions.newest()
         for call in recomputing.undecided(facts.program):
+            if target < _CHOICE_SINCE[call.qualified]:
+                continue
             yield report(
                 self,
                 facts,
