@@ -24,6 +24,7 @@ from pathlib import Path
 from statistics import median
 
 PORT = 18789
+_FAREWELL = 20  # seconds
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -52,7 +53,16 @@ def cluster(scratch: Path) -> Iterator[list[int]]:
         for process in reversed(started):
             process.terminate()
         for process in started:
-            process.wait()
+            _await(process)
+
+
+def _await(process: subprocess.Popen[bytes]) -> None:
+    """A worker may wait for its scheduler, which has gone."""
+    try:
+        process.wait(_FAREWELL)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def spent(pids: Sequence[int]) -> float:

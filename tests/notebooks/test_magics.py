@@ -16,6 +16,8 @@ CELLS = [
     "%matplotlib inline\nimport os",
     "!pip install torch",
     "!pip install \\\n    torch \\\n    numpy\nx = 1",
+    "try:\n  with f() as g:\n    %shell wget -P /tmp \\\n      https://x.y/7102c/p\n    a = 1\nexcept E:\n  pass",
+    "try:\n  !wget \\\n    7102c\nfinally:\n  pass",
     "%config A.b = \\\n  'c'\ny",
     "files = !ls -l\nprint(files)",
     "a, b = %sql select 1, \\\n  2",

@@ -208,11 +208,11 @@ def _of_project(program: Program, name: str, otherwise: Mode | None) -> Mode | N
     found = program.find_function(name) or program.find_class(name) or program.resolve(program.qualify(name))
     if found is None:
         return otherwise
-    mentioned = {found.program.qualify(path) for path in found.outline.called}
+    called = gradient_modes.called_by(found)
     contracts = program.contracts
-    if any(name in contracts.off for name in mentioned):
+    if any(name in contracts.off for name in called):
         return Mode.OFF
-    if any(name in contracts.setters or name in contracts.on for name in mentioned):
+    if any(name in contracts.setters or name in contracts.on for name in called):
         return Mode.UNKNOWN
     return None
 

@@ -467,6 +467,7 @@ class HostCreation:
     callee: str  # source text of the factory
     device: str  # source text of the device
     numbers: int | None  # how many it holds, where that is known (unless whoever runs the program says otherwise)
+    axes_of_data: int  # how many of its axes are as long as those of other tensors
     per_item: bool  # one number for each item of a batch
     fractional: bool  # a float is among the factory's arguments
     per_batch: bool  # a framework or module calls the function for every batch

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import libcst as cst
 
 from torchmemlint.flow.arguments import Arguments
@@ -21,6 +23,7 @@ from torchmemlint.flow.values import (
     Value,
 )
 from torchmemlint.knowledge.contracts import Contracts
+from torchmemlint.syntax.outline import dotted
 from torchmemlint.syntax.text import text_of
 
 
@@ -203,22 +206,26 @@ def _decorating(it: Interpreter, program: Program, name: str) -> Value | None:
 def _project_decorator(it: Interpreter, value: Value | None) -> Mode | None:
     """The mode set by a decorator of the project; None where it sets none or is not in view."""
     match value:
-        case FunctionValue(function=Function(program=program, outline=outline)):
-            pass
+        case FunctionValue(function=found) | ClassValue(cls=found):
+            called = called_by(found)
         case GradMode(mode=mode):
             return mode
         case Instance(cls=cls):
             return mode_of_class(it, cls)
-        case ClassValue(cls=ClassInfo(program=program, outline=outline)):
-            pass
         case _:
             return None
-    mentioned = {program.qualify(path) for path in outline.called}
-    if any(name in it.contracts.off for name in mentioned):
+    if any(name in it.contracts.off for name in called):
         return Mode.OFF
-    if any(name in it.contracts.setters for name in mentioned):
+    if any(name in it.contracts.setters for name in called):
         return Mode.UNKNOWN
     return None
+
+
+def called_by(decorator: Function | ClassInfo) -> set[str]:
+    """The qualified names that it calls, also by choice: `(torch.inference_mode if NEW else torch.no_grad)()`."""
+    chosen = (n.func for n in decorator.outline.nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.IfExp))
+    among = {dotted(branch) for choice in chosen for branch in (choice.body, choice.orelse)}
+    return {decorator.program.qualify(path) for path in decorator.outline.called | among if path}
 
 
 def _is_neutral_decorator(it: Interpreter, program: Program, name: str) -> bool:

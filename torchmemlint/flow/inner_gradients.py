@@ -41,6 +41,37 @@ def differentiates(function: Function) -> bool:
     return _differentiates(function)
 
 
+def may_take(function: Function | None, program: Program) -> bool:
+    """Does a function, or what it calls, take gradients: also in a method of an object that it makes?
+
+    Wider than `differentiates`: asked before gradients are turned off for all that the function does. None stands for
+    the statements of the file itself.
+    """
+    seen: set[Function | ClassInfo] = set()
+    level: list[Function | ClassInfo] = []
+    if function is not None:
+        level.append(function)
+    else:
+        outlines = [program.outline_of(piece) for piece in program.source.pieces if piece.kind == "code"]
+        paths = sorted(path for one in outlines for path in one.called)
+        level += (found for path in paths if (found := _named(program, path)) is not None)
+    for _ in range(_DEPTH):
+        below: list[Function | ClassInfo] = []
+        for one in level:
+            if one in seen or len(seen) > _FUNCTIONS:
+                continue
+            seen.add(one)
+            ancestors = one.ancestors() if isinstance(one, ClassInfo) else ()
+            methods = [method for cls in ancestors for method in cls.methods.values()]
+            for part in methods if isinstance(one, ClassInfo) else [one]:
+                if _takes_any(part):
+                    return True
+                below += _callees(part)
+                below += (cls for path in sorted(_called(part)) if (cls := _class(part.program, path)) is not None)
+        level = below
+    return False
+
+
 def of_some_model(program: Program) -> bool:
     """Has the file's package a module of which a forward pass differentiates? One of unknown class may be of this."""
     project = program.project
@@ -126,6 +157,11 @@ def _takes_gradient(function: Function) -> bool:
     return any(function.program.qualify(path) in _GRADIENTS for path in _called(function))
 
 
+def _takes_any(function: Function) -> bool:
+    called = _called(function)
+    return _takes_gradient(function) or any(path.rpartition(".")[2] == "backward" for path in called)
+
+
 def _takes_own_gradient(function: Function) -> bool:
     """The same, unless it is of a function that it is given, as in a penalty or a solver."""
     if not _takes_gradient(function):
@@ -184,6 +220,10 @@ def _beside(function: Function, name: str) -> Function | None:
         if isinstance(node, cst.FunctionDef) and node.name.value == name and node is not around:
             return Function(name, function.piece, function.program, None, function.parent, _node=node)
     return None
+
+
+def _named(program: Program, path: str) -> Function | ClassInfo | None:
+    return program.find_function(path) or program.find_class(path) or program.resolve(program.qualify(path))
 
 
 def _class(program: Program, path: str) -> ClassInfo | None:

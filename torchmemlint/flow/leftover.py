@@ -96,6 +96,7 @@ def find(facts: FileFacts, load: CheckpointLoad) -> Leftover | None:
     span = load.site.piece.span
     begin = span(bound).end
     names = {target.value, *_copied_from(tree, begin)}
+    names |= _selected_from(tree, names)
     uses: list[cst.Name] = []
     bindings: list[cst.Name] = []
     for name in names:
@@ -130,6 +131,28 @@ def _copied_from(tree: _Tree, begin: Position) -> set[str]:
         if given and any(_is_bound(tree, n) and tree.pieces[id(n)].span(n).start > begin for n in nodes):
             found.add(name)
     return found
+
+
+def _selected_from(tree: _Tree, names: set[str]) -> set[str]:
+    """Names of dictionaries made of the items of these: `{k: v for k, v in state.items() if k in own}`."""
+    found: set[str] = set()
+    for name, nodes in tree.names.items():
+        for node in nodes:
+            statement = tree.above.get(id(tree.above.get(id(node)))) if _is_bound(tree, node) else None
+            if isinstance(statement, cst.Assign) and _selects(statement.value, names):
+                found.add(name)
+    return found
+
+
+def _selects(value: cst.BaseExpression, names: set[str]) -> bool:
+    match value:
+        case cst.DictComp(value=cst.Name(value=taken), for_in=cst.CompFor(target=target, iter=items)):
+            return taken in _names_in(target) and not _names_in(items).isdisjoint(names)
+    return False
+
+
+def _names_in(node: cst.CSTNode) -> set[str]:
+    return {one.value for one in inside(node) if isinstance(one, cst.Name)}
 
 
 def _is_given_to_load(tree: _Tree, node: cst.Name) -> bool:

@@ -55,6 +55,39 @@ class Sizes:
         found = self._definitions(expression.id)
         return bool(found) and all(self._is_batch(one, expression.id) for one in found)
 
+    def axes_of_data(self, size: cst.BaseExpression) -> int:
+        """How many axes of tensors (or lengths of collections) an expression multiplies; a whole shape counts as two.
+
+        Such a size grows with the data, where one that is made of settings mostly does not.
+        """
+        expression = expression_of(size)
+        return self._axes(expression, 0) if expression is not None else 0
+
+    def _axes(self, expression: ast.expr, depth: int) -> int:
+        if depth > _DEPTH:
+            return 0
+        match expression:
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                return sum(self._axes(one, depth + 1) for one in elements)
+            case ast.Starred(value=inner):
+                return self._axes(inner, depth + 1)
+            case ast.BinOp(left=left, right=right):
+                return self._axes(left, depth + 1) + self._axes(right, depth + 1)
+            case ast.Name(id=name):
+                return max((self._axes_of(one, depth + 1) for one in self._definitions(name)), default=0)
+            case ast.Call(func=ast.Name(id="len")):
+                return 1
+            case ast.Subscript(value=inner, slice=ast.Slice()):
+                return self._axes(inner, depth + 1)
+            case ast.Subscript(value=inner):
+                return 1 if _whole_shape(inner) is not None else 0
+        return 1 if _axis(expression) is not None else 2 if _whole_shape(expression) is not None else 0
+
+    def _axes_of(self, one: _Definition, depth: int) -> int:
+        if one.index is None:
+            return self._axes(one.value, depth)
+        return 1 if _whole_shape(one.value) is not None else 0
+
     def _is_batch(self, one: _Definition, name: str) -> bool:
         if one.index is None:
             return self._is_first_axis(one.value, called=name)

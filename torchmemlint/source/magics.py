@@ -29,6 +29,7 @@ _BARE_COMMAND = re.compile(
     r"|reload_ext|rm|rmdir|run|uv)\s"
 )
 _EARLIER_COMMAND = re.compile(r"\s*[%!?]")
+_UNENDED = "expected 'except' or 'finally' block"
 _TIMED = re.compile(r"(?P<magic>\s*%time\s+)(?P<statement>[^\s%!?-].*)$")
 _PROMPT = re.compile(r"\s*>>>|In \[\d+\]: ")
 _PROMPTS = re.compile(r"\s*(?:>>>|\.\.\.)(?![:.])[ \t]?|In \[\d+\]: |\s*\.{3,}: ?")
@@ -173,7 +174,8 @@ class _Reading:
         if match is None or number in self._done:
             return False
         indent = row[: len(row) - len(row.lstrip())]
-        return problem_of([*self.rows[:number], f"{indent}pass"]) is None
+        problem = problem_of([*self.rows[:number], f"{indent}pass"])
+        return problem is None or _UNENDED in problem.message  # within a `try`, whose end is further down
 
     def _replace(self, number: int, own: Sequence[str]) -> bool:
         """Replace the command that a row holds; False where it holds none."""

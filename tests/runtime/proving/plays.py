@@ -391,6 +391,8 @@ def _continuing(stage: Stage) -> Any:
     torch.save({"model": state, "optimizer": torch.optim.SGD(network.parameters(), lr=0.2).state_dict()}, path)
     stage.call("resume")
     results.append({key: value.clone() for key, value in network.state_dict().items()})
+    torch.save(state, path)
+    stage.call("score")
     torch.save({"model": state, "epoch": 3}, path)
     stage.call("continued")
     results.append({key: value.clone() for key, value in network.state_dict().items()})

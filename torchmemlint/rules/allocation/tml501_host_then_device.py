@@ -16,6 +16,7 @@ from torchmemlint.rules.steps import in_a_script, now_and_then
 from torchmemlint.syntax.text import code_of, shortened
 
 SMALL = 1024  # numbers; less costs next to nothing
+LARGE = 65_536  # numbers: 256 KiB of float32, which take longer to copy than a copy takes to begin
 _RANDOM = frozenset({"rand", "randn", "randint", "randperm"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _ALIKE = frozenset({"zeros", "ones", "empty", "full", "eye"})  # the same to the bit wherever they are made
@@ -54,7 +55,8 @@ class HostThenDevice(Rule):
     axis of another tensor); a module of layers tries itself out, once, under `if __name__ == "__main__"`; random
     numbers are what a parameter starts from, so that a seed means the same on every machine; something else happens
     before the move; data comes from Python or numpy (`torch.tensor`, `from_numpy`), which starts on the host anyway;
-    tests. An advice where it happens once, as in a constructor, or every so many steps.
+    tests. An advice where it happens once, as in a constructor, or every so many steps, and where the tensor is not
+    seen to be large (65,536 numbers, or two axes of the data).
 
     ## References
     - [Performance tuning guide: create tensors directly on the target device](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
@@ -82,7 +84,7 @@ class HostThenDevice(Rule):
                 facts,
                 creation.site,
                 f"`{creation.callee}(…)` makes a tensor on the host that goes to `{shortened(creation.device, 40)}`",
-                severity=None if _is_repeated(facts, creation) else Severity.ADVICE,
+                severity=None if _is_large(creation) and _is_repeated(facts, creation) else Severity.ADVICE,
                 evidence=[
                     (creation.created, "created on the host: no `device=` is given"),
                     (creation.site, "copied to the device at once"),
@@ -109,6 +111,11 @@ def _is_self_check(facts: FileFacts, creation: HostCreation) -> bool:
         return False
     classes = (facts.program.find_class(piece.name) for piece in facts.source.pieces if piece.kind == "class")
     return any(cls is not None and cls.is_module for cls in classes)
+
+
+def _is_large(creation: HostCreation) -> bool:
+    """Is it large, or does it grow with the data along more than one axis? What settings make of it, nobody knows."""
+    return creation.axes_of_data > 1 if creation.numbers is None else creation.numbers >= LARGE
 
 
 def _is_repeated(facts: FileFacts, creation: HostCreation) -> bool:

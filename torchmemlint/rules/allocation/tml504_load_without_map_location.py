@@ -19,16 +19,20 @@ _ON_HOST = 'map_location="cpu"'
 _UNDERSTOOD = Use.COPIED | Use.COLLECTED | Use.READ | Use.ARRAY
 
 
+_OF_RANKS = ("DistributedDataParallel", "torch.distributed", "local_rank", "LOCAL_RANK")
+
+
 class LoadWithoutMapLocation(Rule):
     """A checkpoint is put back on the device that saved it.
 
     ## What it does
     Reports `torch.load`, `torch.hub.load_state_dict_from_url` and `torch.utils.model_zoo.load_url` without
     `map_location` where what they read is then copied into tensors that exist already (`load_state_dict`, or
-    `from_pretrained(..., state_dict=...)`), or is a whole module. An advice where the file of code saves nothing
-    itself, or only what it moved to the host, as what others publish mostly comes from there (always for the last two
-    functions), where only an optimizer copies it, and for a whole module, which is no copy: what is loaded is what
-    works.
+    `from_pretrained(..., state_dict=...)`), or is a whole module. A warning where the file of code is for several
+    processes (`torch.distributed`, `DistributedDataParallel`, `LOCAL_RANK`), else an advice; an advice, too, where it
+    saves nothing itself, or only what it moved to the host, as what others publish mostly comes from there (always for
+    the last two functions), where only an optimizer copies it, and for a whole module, which is no copy: what is loaded
+    is what works.
 
     ## Why it costs memory
     `torch.load` puts every tensor back on the device that it was saved from. What a training saved on `cuda:0` needs
@@ -109,7 +113,18 @@ class LoadWithoutMapLocation(Rule):
 
 
 def _is_doubtful(facts: FileFacts, load: CheckpointLoad) -> bool:
-    return not _saved_here(facts) or _is_optimizers(facts, load)
+    return not _saved_here(facts) or not _in_ranks(facts) or _is_optimizers(facts, load)
+
+
+def _in_ranks(facts: FileFacts) -> bool:
+    """Is it for several processes, each of which would load to the device of the one that saved?
+
+    In a single one the copy is short-lived, and beside the first batch it is small.
+    """
+    qualified = facts.program.imported.values()
+    return any(name.startswith("torch.distributed") for name in qualified) or any(
+        word in facts.source.text for word in _OF_RANKS
+    )
 
 
 def _saved_here(facts: FileFacts) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow import inner_gradients
 from torchmemlint.flow.facts import FileFacts, ModuleCall, Use
 from torchmemlint.flow.gradient_modes import runs_inference
 from torchmemlint.flow.program import Function
@@ -23,7 +24,7 @@ from torchmemlint.rules.gradient_mode.evaluation import (
 )
 from torchmemlint.rules.gradient_mode.guarding import decorate, innermost_loop, wrap
 from torchmemlint.rules.graphs.lifetime import in_forward, is_part
-from torchmemlint.syntax.walking import inside
+from torchmemlint.syntax.walking import contains, inside
 
 _GRADIENT_EFFECTS = frozenset({"backward", "step", "input-gradient", "gradient hook"})
 
@@ -290,6 +291,9 @@ def _fix(facts: FileFacts, call: ModuleCall, use: Use, effects: set[str]) -> Fix
     leaves = use & (Use.RETURNED | Use.STORED | Use.PASSED)
     applicability = Applicability.UNSAFE if leaves else Applicability.SAFE
     function = call.scope.function
+    if inner_gradients.may_take(function, facts.program):
+        alone = [one for one in facts.module_calls if contains(call.statement.node, one.site.node)] == [call]
+        return wrap(facts, call.statement.span, applicability) if alone else None
     trains = bool(effects & _GRADIENT_EFFECTS)
     if function is not None and not trains:
         return decorate(facts, function, applicability)

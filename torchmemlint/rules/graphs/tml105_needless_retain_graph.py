@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -65,10 +66,10 @@ class NeedlessRetainGraph(Rule):
         if is_test(facts):
             return
         for backward in facts.backwards:
-            kept = backward.retain or backward.create
-            if kept is None or not is_last(facts, backward) or _feeds_a_step(facts, backward):
+            given = [argument for argument in (backward.create, backward.retain) if argument is not None]
+            if not given or not is_last(facts, backward) or _feeds_a_step(facts, backward):
                 continue
-            option = "retain_graph" if backward.retain is not None else "create_graph"
+            option = "retain_graph" if backward.create is None else "create_graph"  # which retains, too
             yield report(
                 self,
                 facts,
@@ -78,7 +79,7 @@ class NeedlessRetainGraph(Rule):
                 fix=Fix(
                     f"Remove `{option}=True`",
                     Applicability.UNSAFE,
-                    without_argument(backward.site, kept),
+                    without_arguments(backward.site, given),
                 ),
             )
 
@@ -184,20 +185,28 @@ def _inside_loop(backward: Backward, origin: Origin) -> bool:
     return loops[-1].span.contains(origin.site.span)
 
 
-def without_argument(site: Site, argument: cst.Arg) -> tuple[Edit, ...]:
-    """Edits that take one argument out of a call, with its comma."""
+def without_arguments(site: Site, arguments: Sequence[cst.Arg]) -> tuple[Edit, ...]:
+    """Edits that take arguments out of a call, with their commas."""
     call = site.node
     if not isinstance(call, cst.Call):
         return ()
-    index = next((i for i, arg in enumerate(call.args) if arg is argument), None)
-    if index is None:
-        return ()
-    spans = [site.piece.span(arg) for arg in call.args]
-    if len(spans) == 1:
-        return (Edit(Span(spans[0].start, spans[0].end), ""),)
-    if index == 0:
-        return (Edit(Span(spans[0].start, spans[1].start), ""),)
-    return (Edit(Span(_value_end(site, call.args[index - 1]), _value_end(site, argument)), ""),)
+    gone = [any(argument is one for one in arguments) for argument in call.args]
+    edits: list[Edit] = []
+    for first, last in _runs(gone):
+        begin = site.piece.span(call.args[first]).start if first == 0 else _value_end(site, call.args[first - 1])
+        end = _value_end(site, call.args[last])
+        if first == 0 and last + 1 < len(gone):
+            end = site.piece.span(call.args[last + 1]).start
+        edits.append(Edit(Span(begin, end), ""))
+    return tuple(edits)
+
+
+def _runs(marks: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """The first and last place of each run of marks."""
+    for value, places in itertools.groupby(range(len(marks)), key=marks.__getitem__):
+        run = list(places)
+        if value:
+            yield run[0], run[-1]
 
 
 def _value_end(site: Site, argument: cst.Arg) -> Position:

@@ -12,7 +12,7 @@ from torchmemlint.flow.facts import FileFacts, LiveInput, ModuleCall, TrainingEv
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, detach_fix, is_test, report
 from torchmemlint.rules.gradient_mode.guarding import wrap
-from torchmemlint.rules.graphs.tml105_needless_retain_graph import is_last, without_argument
+from torchmemlint.rules.graphs.tml105_needless_retain_graph import is_last, without_arguments
 from torchmemlint.syntax.text import shortened, text_of
 
 
@@ -290,4 +290,4 @@ def _detached(facts: FileFacts, step: _Step) -> Fix | None:
     rest = replace(backward, origins=backward.origins - step.fake.value.origins)
     if backward.create is not None or not is_last(facts, rest):
         return fix
-    return replace(fix, edits=(*fix.edits, *without_argument(backward.site, backward.retain)))
+    return replace(fix, edits=(*fix.edits, *without_arguments(backward.site, [backward.retain])))
