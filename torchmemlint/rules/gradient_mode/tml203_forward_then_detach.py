@@ -154,7 +154,7 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
     if Use.READ in use and "backward" not in effects and not is_part(call):
         return False  # evaluation, TML201's business
     if isinstance(call, WeakCall):
-        if facts.spent.get(call.origin) or not call.runs:
+        if facts.spent.get(call.origin) or not call.runs or _goes_through_another(facts, call):
             return False
         plain = call.callee.removeprefix("self.").isidentifier()
         # in training code, a detach shows that there is a graph
@@ -166,6 +166,12 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
     if call.module is None and call.evaluating is None and use is not Use.DETACHED:
         return False
     return call.evaluating is None or "backward" in effects  # else it is evaluation, TML201's business
+
+
+def _goes_through_another(facts: FileFacts, call: WeakCall) -> bool:
+    """Is the result handed to another call, of whose output the detach speaks?"""
+    calls: list[ModuleCall | WeakCall] = [*facts.module_calls, *facts.weak_calls]
+    return any(other.origin != call.origin and call.origin in other.input_origins for other in calls)
 
 
 def _is_teacher(facts: FileFacts, call: WeakCall) -> bool:
