@@ -613,7 +613,8 @@ class Interpreter:
         """A backward runs through a sum of entries of one kind (`a["loss"] + b["loss"]`): they had a graph."""
         if explained or not isinstance(value, Unknown | Tensor) or value.origins.isdisjoint(self.entries):
             return
-        terms = [origin for origin in value.origins if origin in self.entries]
+        loaded = self.facts.loaded  # what lies in a file has no graph
+        terms = [o for o in value.origins if o in self.entries and self._roots[o] not in loaded]
         if len({self.entries[origin] for origin in terms}) == 1:
             for origin in terms:
                 self.proofs.setdefault((origin.site, origin.index), site)

@@ -61,7 +61,9 @@ def needs_gradients(facts: FileFacts, call: ModuleCall) -> bool:
             return inner_gradients.of_some_model(facts.program)
     elif module is not None:
         return not module.qualified and inner_gradients.of_some_model(facts.program)
-    elif called is not None and inner_gradients.differentiates(called):
+    elif called is not None and (
+        inner_gradients.differentiates(called) or inner_gradients.of_some_model(facts.program)
+    ):
         return True
     return called is not None and not facts.effects.get(called, set()).isdisjoint(("backward", "input-gradient"))
 

@@ -67,8 +67,8 @@ class GraphAccumulation(Rule):
     ## When it stays silent
     The sum, or anything computed from it, is differentiated; it is bound inside the same iteration; gradients are off,
     or a module that is not in view takes an option about gradients; the value is a number, detached, integer or
-    boolean; a backward has spent the graphs of a few rounds over one batch; or it cannot be told what becomes of the
-    sum.
+    boolean; a backward has spent the graphs of a few rounds over one batch; it cannot be told what becomes of the
+    sum; tests.
 
     ## References
     - [PyTorch FAQ: my model reports out of memory](https://pytorch.org/docs/stable/notes/faq.html)
@@ -82,6 +82,8 @@ class GraphAccumulation(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield folds of graphs that nobody differentiates."""
+        if is_test(facts):
+            return
         for fold in facts.folds:
             if fold.carry.via is Via.MODULE or not fold.folding or fold.scope.mode is Mode.OFF:
                 continue
@@ -147,7 +149,7 @@ class GraphAccumulation(Rule):
             # An attribute that another method assigns too is a state with a life of its own.
             others = set() if isinstance(fold.key, str) else facts.writers.get(fold.key, set())
             return not others - {fold.scope.function}
-        if in_module(fold.scope) or is_test(facts):
+        if in_module(fold.scope):
             return False
         added = fold.added.origins if fold.added is not None else fold.value.origins - {fold.origin}
         added = frozenset(o for o in added if not isinstance(o.site.node, cst.Param))

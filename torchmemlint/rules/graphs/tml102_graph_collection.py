@@ -67,7 +67,7 @@ class GraphCollection(Rule):
     The container is bounded (`deque(maxlen=...)`, elements are popped, an empty one replaces it in the loop that fills
     it), fresh in every iteration, its elements are differentiated later, or are returned as differentiable features; a
     backward has spent the graphs of a few rounds over one batch; gradients are off, or a module that is not in view
-    takes an option about gradients; or it cannot be told what becomes of the elements.
+    takes an option about gradients; it cannot be told what becomes of the elements; tests.
 
     ## References
     - [PyTorch FAQ: my model reports out of memory](https://pytorch.org/docs/stable/notes/faq.html)
@@ -82,6 +82,8 @@ class GraphCollection(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield graphs put into containers that nobody differentiates."""
+        if is_test(facts):
+            return
         hooks = {hook.function for hook in facts.hooks}
         reported: set[Site] = set()  # a list of lists collects an element twice
         for collection in facts.collections:
@@ -96,7 +98,7 @@ class GraphCollection(Rule):
                 reported.add(collection.element)
                 yield finding
         for entry in facts.odd_entries:
-            if not is_test(facts) and entry.scope.function in facts.returns_graphs:
+            if entry.scope.function in facts.returns_graphs:
                 yield self._odd_entry(facts, entry)
 
     def _odd_entry(self, facts: FileFacts, entry: OddEntry) -> Finding:
@@ -166,8 +168,6 @@ def is_cache(collection: Collection) -> bool:
 
 def _live_leak(facts: FileFacts, collection: Collection, use: Use) -> bool:
     """Is it certain that nobody differentiates the elements, though no backward was seen?"""
-    if is_test(facts):
-        return False
     if in_module(collection.scope):
         return False
     evaluating = evaluating_call(facts, collection.value.origins)
