@@ -218,7 +218,7 @@ def inline(
     if node is it.last_call and it.frame.function is None:
         it.called_last = function
         return Unknown()
-    if not it.wants(function):
+    if function.is_abstract or not it.wants(function):
         return _not_followed(it, node, given)
     if any(text.endswith("contextmanager") for text in function.decorator_texts()):
         return _context_manager(it, node, callee, bound, mode)

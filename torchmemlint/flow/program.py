@@ -67,10 +67,17 @@ class Function:
 
     @property
     def is_abstract(self) -> bool:
-        """Does it only raise `NotImplementedError`, for classes that derive from its own to replace?"""
-        body = self.syntax.body if self.syntax is not None else []
-        documented = bool(body) and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
-        match body[1:] if documented else body:
+        """Is it for classes that derive from its own to replace: it says so, does nothing, or only raises?"""
+        if self.cls is None or self.syntax is None:
+            return False
+        if self.syntax.decorator_list and any(text.endswith("abstractmethod") for text in self.decorator_texts()):
+            return True
+        body = [
+            one for one in self.syntax.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+        ]
+        match body:
+            case [] | [ast.Pass()]:
+                return True
             case [ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name)))]:
                 return name == "NotImplementedError"
         return False

@@ -62,9 +62,9 @@ class MaterialisedAttention(Rule):
     between (talking heads, a soft cap, a learned temperature, weights that are scaled or normalised again); what is
     added to the scores is computed from the queries or keys; the softmax is over another axis; the product runs over
     positions (channel attention); there is one query only, or the keys are a table of parameters; the file names
-    `scaled_dot_product_attention` or another fused kernel already, or registers hooks; files of a test suite. Where the
-    project supports torch before 2.0 (`target-torch`, else the nearest `requirements.txt` or the like), it is advice
-    without a fix: what is written out stays, as the branch for those releases.
+    `scaled_dot_product_attention` or another fused kernel already, or registers hooks; files of a test suite. There is
+    no fix where the project supports torch before 2.0 (`target-torch`, else the nearest `requirements.txt` or the
+    like): what is written out stays, as the branch for those releases.
 
     ## References
     - [torch.nn.functional.scaled_dot_product_attention](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html)
@@ -73,7 +73,7 @@ class MaterialisedAttention(Rule):
 
     code = "TML304"
     name = "materialised-attention"
-    severity = Severity.WARNING
+    severity = Severity.ADVICE  # correct code, and where sequences are short or windows small, good enough
     fix = Applicability.UNSAFE
     why = "the weights of all pairs of positions are in memory, and kept for backward"
 
@@ -99,7 +99,6 @@ class MaterialisedAttention(Rule):
                 site,
                 "The attention weights are made for one weighted sum: `F.scaled_dot_product_attention` "
                 + ("computes it without them" if available else "of torch 2.0 and newer would do without them"),
-                severity=Severity.WARNING if available else Severity.ADVICE,
                 evidence=_evidence(found, piece, facts),
                 fix=Fix("Use `F.scaled_dot_product_attention`", Applicability.UNSAFE, edits) if edits else None,
             )
