@@ -218,7 +218,10 @@ def inline(
     if node is it.last_call and it.frame.function is None:
         it.called_last = function
         return Unknown()
-    if function.is_abstract or not it.wants(function):
+    if function.is_abstract:
+        it.abstract += 1
+        return _not_followed(it, node, given)
+    if not it.wants(function):
         return _not_followed(it, node, given)
     if any(text.endswith("contextmanager") for text in function.decorator_texts()):
         return _context_manager(it, node, callee, bound, mode)

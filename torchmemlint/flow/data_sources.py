@@ -83,8 +83,7 @@ class _Place:
 
 def shows_work(facts: FileFacts, loader: Loader) -> bool:
     """Is work seen in making an item of what the loader loads, and is it such as a worker can do?"""
-    collate = datasets.function_of(loader.get("collate_fn"))
-    if facts.callers is None or (collate is not None and indexing.moves(collate)):
+    if facts.callers is None or any(map(indexing.moves, datasets.collating(facts, loader))):
         return False
     search = _Search(facts.callers, facts.path)
     told = search.of_value(loader.dataset)

@@ -143,6 +143,7 @@ class Interpreter:
         self.records: dict[Function, CallRecord] = {}
         self.nested: dict[Function, dict[str, Value]] = {}
         self.taken_down: dict[Function, Noted] = {}  # by functions' own analyses
+        self.abstract = 0  # calls of methods that subclasses replace
         self.uses: dict[Origin, Use] = {}  # seen in the running one
         self.enclosed: set[Function] = set()  # nested functions whose enclosing function was walked in this pass
         self.proofs: dict[tuple[Site, int], Site] = {}  # value's identity -> the backward that proved its graph

@@ -108,13 +108,16 @@ def _walked(it: Interpreter, constructor: Function) -> bool:
     return it.wants(constructor) and constructor not in it.constructors
 
 
+_PLAIN_BASES = ("torch.nn.Module", "object", "abc.ABC", "typing.Generic")
+
+
 def _class_has_parameters(it: Interpreter, cls: ClassInfo) -> bool | None:
     """False where a project module visibly builds no layers and no parameters; of other files, where it shows none."""
     if cls.local is not None:
         return None  # what it builds is in no outline
     if cls.program is not it.main:
         return None if cls.shows_layers else False
-    if any(not base.startswith("torch.nn.Module") for base in cls.external_bases() if base != "object"):
+    if any(not base.startswith(_PLAIN_BASES) for base in cls.external_bases()):
         return None
     for ancestor in cls.ancestors():
         for path in ancestor.outline.called:
@@ -216,10 +219,11 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
     forward = module.cls.method(method or "forward") if module.cls is not None else None
     guards_itself = False
     if forward is not None and it.wants(forward):
-        before = len(it.forwards)
+        before, abstract = len(it.forwards), it.abstract
         result = calls.walk_or_skip(it, node, FunctionValue(forward, module), arguments)
         in_the_open = it.left_in != {Mode.OFF} and _carries(it, result, perhaps=True)
-        guards_itself = len(it.forwards) == before and not in_the_open
+        # What subclasses replace is not known to run a layer, either.
+        guards_itself = len(it.forwards) == before and (not in_the_open or it.abstract > abstract)
         result = _with_call(it, result, origin, made, trains, module, arguments, node)
         if _frozen(it, module):
             result = freezing.result(it, result, inputs)

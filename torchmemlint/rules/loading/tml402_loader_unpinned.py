@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow import datasets, indexing
 from torchmemlint.flow.facts import FileFacts, Loader, Transfer
 from torchmemlint.flow.values import Known
 from torchmemlint.rules.arguments import adding
@@ -99,6 +100,8 @@ def unpinned(facts: FileFacts, loader: Loader) -> Transfer | None:
         return None
     if own_batches(loader) and any(transfer.whole for transfer in transfers):
         return None
+    if any(map(indexing.moves, datasets.collating(facts, loader))):
+        return None  # what lies on the device already cannot be pinned
     return transfers[0]
 
 
