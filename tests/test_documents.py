@@ -132,12 +132,12 @@ def test_what_was_read_adds_up(name: str) -> None:
 
 PARTS = {
     "findings": ("true", "false", "unclear", "trifling"),
-    "met": ("met-true", "met-false"),
+    "met": ("met-true", "met-false", "met-trifling"),
     "after": ("after-true",),
 }
 
 
-_LATER = ("set-l-rules", "set-m-rules", "set-n-rules")
+_LATER = ("set-l-rules", "set-m-rules", "set-n-rules", "sets-o-p-q-rules")
 
 
 def test_precision_of_a_rule_is_the_sum_of_what_it_was_met_with() -> None:

@@ -32,8 +32,10 @@ TITLES = {
     "false": "false",
     "met-false": "false",
     "trifling": "not worth it",
+    "met-trifling": "not worth it",
     "unclear": "unclear",
     "share": "true of all",
+    "right": "facts right",
 }
 TO_THE_LEFT = {"rule", "project", "set", "version"}
 
@@ -62,6 +64,8 @@ def cell(row: dict[str, Any], column: str) -> str:
     """What stands in a column of a row."""
     if column == "share":
         return percentage(row["true"], row["findings"])
+    if column == "right":
+        return percentage(row["findings"] - row["false"], row["findings"])
     return str(row.get(column, ""))
 
 
