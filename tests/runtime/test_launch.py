@@ -152,10 +152,12 @@ def test_the_child_ends_with_its_parent(tmp_path: Path, number: int) -> None:
         tmp_path,
         waits="import os, pathlib, time\npathlib.Path('pid').write_text(str(os.getpid()))\ntime.sleep(600)\n",
         parent="""
+            import signal
             from pathlib import Path
             from torchmemlint.runtime.launch import launch, order_for, workspace
             from torchmemlint.runtime.order import Program
 
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
             with workspace() as space:
                 Path("space").write_text(str(space))
                 launch(order_for(Program("waits.py", directory="."), space, backend="cpu"))
@@ -187,10 +189,12 @@ def test_ctrl_c_ends_runs_that_go_side_by_side(tmp_path: Path) -> None:
         time.sleep(600)
     """
     parent = """
+        import signal
         from pathlib import Path
         from torchmemlint.runtime.launch import launch_all, order_for, workspace
         from torchmemlint.runtime.order import Program
 
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
         with workspace() as space:
             Path("space").write_text(str(space))
             orders = [order_for(Program("waits.py", directory="."), space, backend="cpu") for _ in range(3)]
