@@ -106,12 +106,11 @@ def _inside(function: Function | None, program: Program) -> _Place:
     if function is None:
         return _Place(program, None)
     around = [function, *function.parents()]
-    named = function.name if function.syntax is None else ""
     outer = next((one.syntax for one in around if one.syntax is not None), None)
     if outer is None:
         return _Place(program, around[-1])
-    definitions = (node for node in ast.walk(outer) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    inner = [node for node in definitions if node.name == named][:1]
+    own = function.own_syntax
+    inner = (own,) if function.syntax is None and own is not None else ()
     return _Place(program, around[-1], (*inner, outer))
 
 

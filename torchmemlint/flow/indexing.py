@@ -80,11 +80,7 @@ def moves(function: Function) -> bool:
 
 
 def _calls(function: Function) -> Iterator[ast.Call]:
-    root: ast.AST | None = function.syntax
-    if root is None:  # a function within another one
-        around = next((one.syntax for one in function.parents() if one.syntax is not None), None)
-        inside = ast.walk(around) if around is not None else iter(())
-        root = next((n for n in inside if isinstance(n, ast.FunctionDef) and n.name == function.name), None)
+    root = function.own_syntax
     yield from (node for node in ast.walk(root) if isinstance(node, ast.Call)) if root is not None else ()
 
 

@@ -7,7 +7,7 @@ and in others: asked only of what would be reported.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import libcst as cst
@@ -47,29 +47,13 @@ def may_take(function: Function | None, program: Program) -> bool:
     Wider than `differentiates`: asked before gradients are turned off for all that the function does. None stands for
     the statements of the file itself.
     """
-    seen: set[Function | ClassInfo] = set()
-    level: list[Function | ClassInfo] = []
     if function is not None:
-        level.append(function)
+        first: list[Function | ClassInfo] = [function]
     else:
         outlines = [program.outline_of(piece) for piece in program.source.pieces if piece.kind == "code"]
         paths = sorted(path for one in outlines for path in one.called)
-        level += (found for path in paths if (found := _named(program, path)) is not None)
-    for _ in range(_DEPTH):
-        below: list[Function | ClassInfo] = []
-        for one in level:
-            if one in seen or len(seen) > _FUNCTIONS:
-                continue
-            seen.add(one)
-            ancestors = one.ancestors() if isinstance(one, ClassInfo) else ()
-            methods = [method for cls in ancestors for method in cls.methods.values()]
-            for part in methods if isinstance(one, ClassInfo) else [one]:
-                if _takes_any(part):
-                    return True
-                below += _callees(part)
-                below += (cls for path in sorted(_called(part)) if (cls := _class(part.program, path)) is not None)
-        level = below
-    return False
+        first = [found for path in paths if (found := _named(program, path)) is not None]
+    return _reaches(first, _takes_any, _callees_and_made)
 
 
 def of_some_model(program: Program) -> bool:
@@ -173,19 +157,39 @@ def _takes_own_gradient(function: Function) -> bool:
 
 def _differentiates(function: Function, takes: Callable[[Function], bool] = _takes_gradient) -> bool:
     """Does the function take a gradient, or one that it calls?"""
-    seen: set[Function] = set()
-    level = [function]
+    return _reaches([function], takes, _callees)
+
+
+def _reaches(
+    first: Sequence[Function | ClassInfo],
+    takes: Callable[[Function], bool],
+    callees: Callable[[Function], Iterable[Function | ClassInfo]],
+) -> bool:
+    """Does one of these take a gradient, or what they call? A class stands for all methods of its objects."""
+    seen: set[Function | ClassInfo] = set()
+    level = list(first)
     for _ in range(_DEPTH):
-        below: list[Function] = []
+        below: list[Function | ClassInfo] = []
         for one in level:
             if one in seen or len(seen) > _FUNCTIONS:
                 continue
             seen.add(one)
-            if takes(one):
-                return True
-            below += _callees(one)
+            for part in [one] if isinstance(one, Function) else _methods(one):
+                if takes(part):
+                    return True
+                below += callees(part)
         level = below
     return False
+
+
+def _methods(cls: ClassInfo) -> list[Function]:
+    return [method for ancestor in cls.ancestors() for method in ancestor.methods.values()]
+
+
+def _callees_and_made(function: Function) -> Iterator[Function | ClassInfo]:
+    """What a function calls, and the classes of the objects that it makes."""
+    yield from _callees(function)
+    yield from (cls for path in sorted(_called(function)) if (cls := _class(function.program, path)) is not None)
 
 
 def _callees(function: Function) -> Iterator[Function]:

@@ -10,7 +10,7 @@ import libcst as cst
 from torchmemlint.findings import Position
 from torchmemlint.flow.facts import CheckpointLoad, FileFacts, GuardedCall, ModuleCall, Use
 from torchmemlint.syntax.source_module import Piece, Site
-from torchmemlint.syntax.walking import children, inside
+from torchmemlint.syntax.walking import children, inside, names_in
 
 _KEPT = Use.STORED | Use.RETURNED
 _Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
@@ -147,12 +147,8 @@ def _selected_from(tree: _Tree, names: set[str]) -> set[str]:
 def _selects(value: cst.BaseExpression, names: set[str]) -> bool:
     match value:
         case cst.DictComp(value=cst.Name(value=taken), for_in=cst.CompFor(target=target, iter=items)):
-            return taken in _names_in(target) and not _names_in(items).isdisjoint(names)
+            return taken in names_in(target) and not names_in(items).isdisjoint(names)
     return False
-
-
-def _names_in(node: cst.CSTNode) -> set[str]:
-    return {one.value for one in inside(node) if isinstance(one, cst.Name)}
 
 
 def _is_given_to_load(tree: _Tree, node: cst.Name) -> bool:

@@ -53,6 +53,15 @@ class Function:
         return self._node
 
     @property
+    def own_syntax(self) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """Its tree of the standard parser; of a function within another one, the first of its name there."""
+        around = next((one.syntax for one in self.parents() if one.syntax is not None), None)
+        if self.syntax is not None or around is None:
+            return self.syntax
+        inside = (node for node in ast.walk(around) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+        return next((node for node in inside if node.name == self.name), None)
+
+    @property
     def qualname(self) -> str:
         """Dotted name within the file."""
         owner = self.parent.qualname + "." if self.parent else self.cls.name + "." if self.cls else ""

@@ -16,7 +16,7 @@ from torchmemlint.flow.facts import FileFacts, GuardedCall
 from torchmemlint.flow.values import ModuleValue
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
-from torchmemlint.syntax.walking import around, inside, parents
+from torchmemlint.syntax.walking import around, inside, names_in, parents
 
 _PARTS = frozenset({"logits", "sample", "out", "prediction", "predictions"})  # of a structured output: its bulk
 _OF_IMAGES = frozenset(
@@ -97,10 +97,10 @@ def _let_go(name: str, statement: cst.Assign, loop: cst.CSTNode, above: dict[int
             case cst.Del() if any(below.value == name for below in inside(node) if isinstance(below, cst.Name)):
                 return True
             case cst.Assign(targets=targets) if node is not statement and any(
-                name in _names(target.target) for target in targets
+                name in names_in(target.target) for target in targets
             ):
                 return True
-            case cst.For(target=target) if node is not loop and name in _names(target):
+            case cst.For(target=target) if node is not loop and name in names_in(target):
                 return True
             case cst.AugAssign(target=cst.Name(value=target)) if target == name:
                 return True
@@ -123,10 +123,6 @@ def _last(loop: cst.CSTNode, node: cst.CSTNode, above: dict[int, cst.CSTNode]) -
     """Does the loop always end after one round?"""
     line = above.get(id(node))
     return line is not None and above.get(id(line)) is getattr(loop, "body", None)
-
-
-def _names(target: cst.BaseExpression) -> set[str]:
-    return {node.value for node in inside(target) if isinstance(node, cst.Name)}
 
 
 # -- how large it is ---------------------------------------------------------------------------------------------------

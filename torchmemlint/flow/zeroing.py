@@ -18,7 +18,7 @@ from torchmemlint.flow.signs import Unit
 from torchmemlint.flow.values import Constant, LoopMark, Method, Tensor, Value
 from torchmemlint.syntax.outline import dotted, dotted_text
 from torchmemlint.syntax.text import string_value, text_of
-from torchmemlint.syntax.walking import contains, inside
+from torchmemlint.syntax.walking import contains, inside, names_in
 
 FILLING = frozenset({"zero_", "fill_"})
 NAMES = FILLING | {"zero_grad"}
@@ -85,13 +85,9 @@ def _loop_over(it: Interpreter, node: cst.Call, name: str) -> LoopMark | None:
     """The loop whose variable it is."""
     for mark in reversed(it.frame.loops):
         loop = mark.node
-        if isinstance(loop, cst.For) and contains(loop.body, node) and name in _names(loop.target):
+        if isinstance(loop, cst.For) and contains(loop.body, node) and name in names_in(loop.target):
             return mark
     return None
-
-
-def _names(target: cst.BaseExpression) -> set[str]:
-    return {part.value for part in inside(target) if isinstance(part, cst.Name)}
 
 
 def _parameters(it: Interpreter, loop: LoopMark, name: str) -> str:

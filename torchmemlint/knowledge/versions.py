@@ -49,7 +49,7 @@ def newest() -> Release:
 def has(qualified: str, target: str | None, argument: str | None = None) -> bool:
     """Has the target this name of torch, and does it take that argument?"""
     line = _data()["names"].get(qualified, {})
-    at = _release_of(target)
+    at = release_of(target)
     if "removed" in line and release(line["removed"]) <= at:
         return False
     needed = [line["since"]] if "since" in line else []
@@ -73,7 +73,7 @@ def retirement(qualified: str, target: str | None) -> Retirement | None:
         return None
     deprecated, removed, instead = (line.get(key) for key in ("deprecated", "removed", "instead"))
     begun = release(deprecated or removed)
-    at = _release_of(target)
+    at = release_of(target)
     if begun > newest() or (instead is not None and not has(instead, target)):
         return None
     if instead is None and begun > at:
@@ -90,7 +90,8 @@ def retirement(qualified: str, target: str | None) -> Retirement | None:
     )
 
 
-def _release_of(target: str | None) -> Release:
+def release_of(target: str | None) -> Release:
+    """The oldest release that the code supports."""
     return release(target) if target is not None else newest()
 
 

@@ -81,3 +81,8 @@ def around(node: cst.CSTNode, above: dict[int, cst.CSTNode]) -> Iterator[cst.CST
     while parent is not None:
         yield parent
         parent = above.get(id(parent))
+
+
+def names_in(node: cst.CSTNode) -> set[str]:
+    """The names that stand in a node: what it reads or binds, and the parts of its attributes."""
+    return {one.value for one in inside(node) if isinstance(one, cst.Name)}

@@ -79,7 +79,7 @@ class MaterialisedAttention(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield attentions whose weights need not be made."""
-        target = versions.release(facts.target_torch) if facts.target_torch is not None else versions.newest()
+        target = versions.release_of(facts.target_torch)
         if is_test(facts) or tests_live_here(facts.path):
             return
         available = target >= _FUSED_SINCE

@@ -72,7 +72,7 @@ class ImplicitReentrantCheckpoint(Rule):
         """Yield checkpoints that leave the choice to torch's default."""
         if is_test(facts) or tests_live_here(facts.path):
             return
-        target = versions.release(facts.target_torch) if facts.target_torch is not None else versions.newest()
+        target = versions.release_of(facts.target_torch)
         for call in recomputing.undecided(facts.program):
             if target < _CHOICE_SINCE[call.qualified]:
                 continue

@@ -24,7 +24,7 @@ from torchmemlint.rules.gradient_mode.evaluation import (
 )
 from torchmemlint.rules.gradient_mode.guarding import decorate, innermost_loop, wrap
 from torchmemlint.rules.graphs.lifetime import in_forward, is_part
-from torchmemlint.syntax.walking import contains, inside
+from torchmemlint.syntax.walking import contains, inside, names_in
 
 _GRADIENT_EFFECTS = frozenset({"backward", "step", "input-gradient", "gradient hook"})
 
@@ -203,14 +203,10 @@ def _only_for_its_hooks(facts: FileFacts, call: ModuleCall) -> bool:
     if not _is_dropped(call) or function is None or "register_forward_hook" not in function.outline.calls:
         return False
     returned = [node for node in inside(function.node) if isinstance(node, cst.Return) and node.value is not None]
-    return any(_NUMBERS.isdisjoint(_names(node)) for node in returned)
+    return any(_NUMBERS.isdisjoint(names_in(node)) for node in returned)
 
 
 _NUMBERS = frozenset({"detach", "numpy", "item", "tolist"})
-
-
-def _names(node: cst.CSTNode) -> set[str]:
-    return {below.value for below in inside(node) if isinstance(below, cst.Name)}
 
 
 def _is_pass_over_data(facts: FileFacts, call: ModuleCall, effects: set[str]) -> bool:
