@@ -99,7 +99,7 @@ def analysis(
     """
     program = Program(source, project, promised)
     it = Interpreter(program, FileFacts(source.path, source, program))
-    if not source.pieces:
+    if not source.pieces or program.is_of_another_framework:
         return Analysis(it.facts, it)
     it.evaluators = EVALUATORS
     it.executors = EXECUTORS

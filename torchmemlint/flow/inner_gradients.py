@@ -7,21 +7,30 @@ and in others: asked only of what would be reported.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchmemlint.findings import Lead
 from torchmemlint.flow.program import ClassInfo, Function, Program
-from torchmemlint.syntax.outline import Outline, dotted_text, outline
+from torchmemlint.syntax.outline import dotted, dotted_text, outline
 from torchmemlint.syntax.walking import inside
+
+if TYPE_CHECKING:
+    from torchmemlint.flow.project import Project
 
 _GRADIENTS = frozenset({"torch.autograd.grad"})
 _SPELLINGS: Collection[str] = ("autograd.grad", "autograd import grad")  # as the text of a file has it
+_DERIVED = re.compile(r"\[[\"'](forces|stress|virial|hessian)[\"']\]")  # entries of what a model returns
 _DEPTH = 3  # calls followed
 _FUNCTIONS = 40  # looked at for one question
-_FILES = 20  # parsed for one project
+_FILES = 20  # parsed for one package
+# Functions that train: they take gradients of whatever they are given, and a forward pass does not mean them.
+_TRAINING = frozenset("__init__ backward fit grad main run step train training_step update".split())
 
 
 def in_forward(cls: ClassInfo, method: str = "forward") -> bool:
@@ -57,84 +66,110 @@ def may_take(function: Function | None, program: Program) -> bool:
 
 
 def of_some_model(program: Program) -> bool:
-    """Has the file's package a module of which a forward pass differentiates? One of unknown class may be of this."""
-    project = program.project
-    if _of_local_model(program) or any(_is_model(cls) for cls in _modules(program)):
+    """Has the file's package a module of which a forward pass differentiates? One of unknown class may be of this.
+
+    Told by names alone, through any number of functions and classes, also those within functions; and where results
+    are read that physicists take from an energy by differentiating it.
+    """
+    if _DERIVED.search(program.source.text) is not None:
         return True
-    if project is None:
+    if "autograd" in program.source.text and _reaches_forward([*_definitions(program)]):
+        return True
+    project, path = program.project, program.source.path
+    package = project.package(path, path) if project is not None else None
+    if project is None or package is None:
         return False
-    path = program.source.path
-    package = project.package(path, path)
-    if package is None:
-        return False
-    return package in project.once("packages with models that differentiate", path, lambda: _found_in(program))
+    question = f"a model that differentiates in {package.relative_to(project.root)}"
+    return project.once(question, path, lambda: _is_found_in(package, project, path))
 
 
-def _of_local_model(program: Program) -> bool:
-    """The same of a class within a function: its forward, or a function beside it that it calls, differentiates."""
-    if "autograd" not in program.source.text:
-        return False
-    for piece in program.source.pieces:
-        if piece.kind == "code" or not {"grad", "forward"} <= program.outline_of(piece).names:
+def holds_given(cls: ClassInfo) -> bool:
+    """Does its forward pass call what its constructor was given: a model of whatever class?"""
+    held: set[str] = set()
+    for ancestor in cls.ancestors():
+        constructor = ancestor.methods.get("__init__")
+        if constructor is None or constructor.syntax is None:
             continue
-        takes: set[str] = set()
-        forwards: list[Outline] = []
-        for node in program.outline_of(piece).nodes:
-            if node is piece.outline:
-                continue
-            if isinstance(node, ast.FunctionDef) and node.name != "forward":
-                called = outline(node).called
-                takes |= {node.name} if any(program.qualify(path) in _GRADIENTS for path in called) else set()
-            elif isinstance(node, ast.ClassDef):
-                forwards += [outline(part) for part in node.body if _is_forward(part)]
-        if any(not takes.isdisjoint(forward.called) for forward in forwards):
-            return True
-    return False
+        arguments = constructor.syntax.args
+        given = {argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+        for node in constructor.outline.nodes:
+            if isinstance(node, ast.Assign) and isinstance(value := _owner(node.value), ast.Name) and value.id in given:
+                held.update(dotted(_owner(target)) for target in node.targets)
+    forward = cls.method("forward")
+    if forward is None or not held:
+        return False
+    return any(isinstance(node, ast.Call) and dotted(_owner(node.func)) in held for node in forward.outline.nodes)
 
 
-def _is_forward(node: ast.stmt) -> bool:
-    return isinstance(node, ast.FunctionDef) and node.name == "forward"
+def _owner(node: ast.expr) -> ast.expr:
+    """`self.models` of `self.models[key]`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
 
 
-def _found_in(program: Program) -> set[Path]:
-    """The packages of the project around a file that have such a module."""
-    project, by = program.project, program.source.path
-    assert project is not None
-    packages: set[Path] = set()
-    helpers: set[str] = set()
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """A function or method at any depth."""
+
+    name: str
+    is_forward: bool  # of a class
+    takes: bool  # a gradient, itself
+    calls: Set[str]  # last names
+
+
+def _definitions(program: Program) -> Iterator[_Definition]:
+    for piece in program.source.pieces:
+        nodes = program.outline_of(piece).nodes
+        methods = {id(one) for node in nodes if isinstance(node, ast.ClassDef) for one in node.body}
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef):
+                one = outline(node)
+                arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+                # Of a function that it is given, as in a penalty or a solver, the gradient is not the module's own.
+                takes = one.called.isdisjoint(argument.arg for argument in arguments) and any(
+                    program.qualify(path) in _GRADIENTS for path in one.called
+                )
+                yield _Definition(node.name, node.name == "forward" and id(node) in methods, takes, one.calls)
+
+
+def _takers(definitions: Sequence[_Definition]) -> set[str]:
+    """The names of those that take a gradient, or call one that does, but for those that train."""
+    names: set[str] = set()
+    pending = [one for one in definitions if one.name not in _TRAINING]
+    while True:
+        found = [one for one in pending if one.takes or not names.isdisjoint(one.calls)]
+        if not found:
+            return names
+        names.update(one.name for one in found)
+        pending = [one for one in pending if one.name not in names]
+
+
+def _reaches_forward(definitions: Sequence[_Definition]) -> bool:
+    names = _takers(definitions) - {"forward"}
+    return any(one.is_forward and (one.takes or not names.isdisjoint(one.calls)) for one in definitions)
+
+
+def _is_found_in(package: Path, project: Project, by: Path) -> bool:
+    """Has a package such a module? The files that speak of gradients are read, then those that name what takes them."""
+    definitions: list[_Definition] = []
     looked_at: set[Path] = set()
-    for phrases in (_SPELLINGS, helpers):
+    asked: set[str] = set()
+    phrases: Collection[str] = _SPELLINGS
+    while phrases:
+        asked.update(phrases)
         for phrase in sorted(phrases):
             for path in sorted(project.mentioning(phrase, by) or ()):
-                if path in looked_at or len(looked_at) >= _FILES:
+                if path in looked_at or len(looked_at) >= _FILES or not path.is_relative_to(package):
                     continue
                 looked_at.add(path)
                 found = project.program(path, Lead.CALLER, phrase, by)
-                if found is None or found.is_test:
-                    continue
-                package = project.package(path, by)
-                if package is not None and any(_is_model(cls) for cls in _modules(found)):
-                    packages.add(package)
-                if phrases is _SPELLINGS:
-                    helpers |= {function.name for function in _functions(found) if _takes_own_gradient(function)}
-    return packages
-
-
-def _is_model(cls: ClassInfo) -> bool:
-    forward = cls.methods.get("forward")
-    return forward is not None and cls.is_module and _differentiates(forward, _takes_own_gradient)
-
-
-def _modules(program: Program) -> Iterator[ClassInfo]:
-    for piece in program.source.pieces:
-        if piece.kind == "class" and (cls := program.find_class(piece.name)) is not None and "forward" in cls.methods:
-            yield cls
-
-
-def _functions(program: Program) -> Iterator[Function]:
-    for piece in program.source.pieces:
-        if piece.kind == "def" and (function := program.find_function(piece.name)) is not None:
-            yield function
+                if found is not None and not found.is_test:
+                    definitions += _definitions(found)
+        if _reaches_forward(definitions):
+            return True
+        phrases = _takers(definitions) - asked
+    return False
 
 
 def _takes_gradient(function: Function) -> bool:
@@ -146,18 +181,9 @@ def _takes_any(function: Function) -> bool:
     return _takes_gradient(function) or any(path.rpartition(".")[2] == "backward" for path in called)
 
 
-def _takes_own_gradient(function: Function) -> bool:
-    """The same, unless it is of a function that it is given, as in a penalty or a solver."""
-    if not _takes_gradient(function):
-        return False
-    parameters = function.node.params
-    given = {p.name.value for p in (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)}
-    return given.isdisjoint(_called(function))
-
-
-def _differentiates(function: Function, takes: Callable[[Function], bool] = _takes_gradient) -> bool:
+def _differentiates(function: Function) -> bool:
     """Does the function take a gradient, or one that it calls?"""
-    return _reaches([function], takes, _callees)
+    return _reaches([function], _takes_gradient, _callees)
 
 
 def _reaches(

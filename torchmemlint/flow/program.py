@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from torchmemlint.flow.project import Project
 
 _BUILTINS = frozenset(dir(builtins))
+# Frameworks whose training loops are spelled like torch's, with other memory behind them.
+_OTHER_FRAMEWORKS = frozenset("chainer jittor megengine mindspore mxnet oneflow paddle tinygrad".split())
 _TESTS_DEPTH = 6  # how far above a file a folder `tests` still says what it is for
 _MODULE_SELF_METHODS = frozenset(
     {"eval", "parameters", "named_parameters", "modules", "register_buffer", "register_parameter", "named_modules"}
@@ -320,6 +322,16 @@ class Program:
             if piece.name:
                 self._pieces[piece.name] = piece
         self._exported = _dunder_all(outlines)
+
+    @property
+    def is_of_another_framework(self) -> bool:
+        """Does the file train with another framework, and never import torch? Its `backward` is no business of ours."""
+        roots = {imported.split(".")[0] for imported in self.imported.values()}
+        return (
+            not roots.isdisjoint(_OTHER_FRAMEWORKS)
+            and "import torch" not in self.source.text
+            and ("from torch" not in self.source.text)
+        )
 
     @cached_property
     def is_test(self) -> bool:

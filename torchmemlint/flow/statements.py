@@ -361,6 +361,8 @@ def _fold(
         return value
     if _only_scales(it, node, text_of(target)):
         return value
+    if not augmented and isinstance(target, cst.Subscript) and not _is_read_back(it, target, node):
+        return value
     carry = min(found, key=lambda c: it.frame.loops.index(c.loop))
     if value_node is not None:
         added, value_node = _new_part(it, value_node, key, augmented)
@@ -395,6 +397,25 @@ def _fold(
 def _brings_no_graph(added: Value | None) -> bool:
     """A number, say: what the sum carries comes from another line."""
     return isinstance(added, Constant | Known) or (isinstance(added, Tensor) and added.graph < Graph.UNKNOWN)
+
+
+def _is_read_back(it: Interpreter, target: cst.Subscript, statement: cst.CSTNode) -> bool:
+    """Is an entry whose key is not known read under this key, too? If not, each key may have a value of its own."""
+    if _key_value(it, target) is None or _item_key(it, target) != "[]":
+        return True
+    owner, key = text_of(target.value), text_of(target.slice[0].slice)
+    around = it.frame.loops[-1].node if it.frame.loops else None
+    for node in inside(around if around is not None else statement):
+        match node:
+            case cst.Subscript(value=value, slice=[cst.SubscriptElement(slice=index)]) if node is not target:
+                read = text_of(index)
+            case cst.Call(func=cst.Attribute(value=value), args=[cst.Arg(value=index), *_]):
+                read = text_of(index)
+            case _:
+                continue
+        if read == key and text_of(value) == owner:
+            return True
+    return False
 
 
 def _only_scales(it: Interpreter, node: cst.CSTNode, target: str) -> bool:

@@ -57,8 +57,9 @@ def needs_gradients(facts: FileFacts, call: ModuleCall) -> bool:
         called = module.cls.method(call.method or "forward")
         if inner_gradients.in_forward(module.cls, call.method or "forward"):
             return True
-        if called is not None and called.is_abstract:
-            return inner_gradients.of_some_model(facts.program)
+        given = (called is not None and called.is_abstract) or inner_gradients.holds_given(module.cls)
+        if given and inner_gradients.of_some_model(facts.program):
+            return True
     elif module is not None:
         return not module.qualified and inner_gradients.of_some_model(facts.program)
     elif called is not None and (

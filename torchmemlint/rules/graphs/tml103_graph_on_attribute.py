@@ -148,6 +148,8 @@ class GraphOnAttribute(Rule):
         use = facts.uses.get(collection.kept, Use.NOTHING)
         if Use.DIFFERENTIATED in use or collection.slot_overwritten or is_bounded(facts, collection):
             return
+        if collection.value.producer in _LEAVES:
+            return
         spent = is_spent(facts, collection.value.origins - {collection.kept}, collection.loop)
         if (spent is None and in_module(collection.scope)) or has_no_graph(facts, collection.value.origins):
             return
