@@ -27,6 +27,7 @@ def test_what_is_not_python_is_passed_over() -> None:
         "files = !ls\nt = %timeit -o f()\nif True:\n    %time f()\n",
         "torch.Tensor?\nx = (10\n% 3)\n",
         "%%bash\nfor x in *; do echo $x; done\n",
+        "# Colab\n%%shell\nfor x in *; do echo $x; done\n",
         "%%time\nloss.backward()\n",
         "def half(\n",
         "%%html\n<b>bold</b>\n",
@@ -40,7 +41,7 @@ def test_what_is_not_python_is_passed_over() -> None:
     assert "loss.backward()" in rows
     assert not any("echo" in row or "half" in row or "bold" in row for row in rows)
     (problem,) = program.problems
-    assert program.place(problem.position.row) == (5, 1)
+    assert program.place(problem.position.row) == (6, 1)
 
 
 def test_a_string_that_looks_like_a_magic_is_left_alone() -> None:

@@ -76,10 +76,18 @@ def python_of(cell: str) -> PythonCell:
     if problem is not None and _PROMPT.match(rows[head]):
         return _prompted(own, problem)
     if problem is not None:
+        problem = None if _below_comments(own) else problem
         return PythonCell(("",) * len(own), own, rigid=True, problem=problem)
     offsets = {number: len(margin) for number, row in enumerate(own) if row.strip()} if margin else {}
     offsets.update(reading.offsets)
     return PythonCell(tuple(reading.rows), own, reading.stand_ins, offsets, margin)
+
+
+def _below_comments(rows: Sequence[str]) -> bool:
+    """Is the cell another language's by a magic below comments: what Google's Colab lets pass, and IPython does not?"""
+    first = next((row for row in rows if row.strip() and not row.lstrip().startswith("#")), "")
+    magic = _WHOLE_CELL.match(first.lstrip())
+    return magic is not None and magic["name"] not in _PYTHON_CELLS
 
 
 def _below(own: tuple[str, ...], first: int, margin: str, body: PythonCell) -> PythonCell:
