@@ -160,6 +160,7 @@ def test_suppressions_of_an_irrelevant_file_are_looked_at() -> None:
     [
         (b"import torch\ndef broken(:\n", "Syntax error", Severity.ERROR),
         (b"import torch\nprint 'x'\n", "Python 2 file, passed over", Severity.WARNING),
+        (b"import torch\nx = x.cuda(async=True)\n", "Python 3.6 file, passed over (Syntax error: ", Severity.WARNING),
         (b"import torch  # \xe9\n", "not valid UTF-8", Severity.ERROR),
         (b"import torch\0\n", "null byte", Severity.ERROR),
     ],

@@ -12,7 +12,7 @@ from torchmemlint.fixes.edits import EditError, apply_edits
 from torchmemlint.source.cells import CellProgram
 from torchmemlint.source.decoding import UnreadableFile
 from torchmemlint.source.notebook import NotebookText
-from torchmemlint.source.python2 import looks_like_python2
+from torchmemlint.source.old_python import old_python
 
 _OF_THE_PROGRAM = re.compile(r" at row \d+")  # of a state of it that was given up: nobody can look there
 
@@ -23,14 +23,15 @@ def within_cells(findings: Sequence[Finding], text: str, program: CellProgram) -
 
 
 def unreadable_cells(program: CellProgram) -> list[tuple[UnreadableFile, str]]:
-    """What is wrong with cells, and their texts. Of those in Python 2, which come in numbers, only the first."""
+    """What is wrong with cells, and their texts. Of those in an old Python, which come in numbers, only the first."""
     found: list[tuple[UnreadableFile, str]] = []
     old = 0
     for problem in program.problems:
         cell, _ = program.place(problem.position.row)
         text = program.texts[cell]
-        old += looks_like_python2(text)
-        if old <= 1 or not looks_like_python2(text):
+        is_old = bool(old_python(text))
+        old += is_old
+        if old <= 1 or not is_old:
             found.append((UnreadableFile(f"{problem.message}: this cell is passed over", problem.position), text))
     return found
 

@@ -348,12 +348,12 @@ def _unreadable(path: Path, problem: UnreadableFile, profile: Profile, text: str
         return []
     from torchmemlint.fingerprints import with_fingerprints
     from torchmemlint.rules import registry
-    from torchmemlint.source.python2 import looks_like_python2
+    from torchmemlint.source.old_python import old_python
 
     rule = registry.by_code()[UNREADABLE]
     message, severity = problem.message, rule.severity
-    if text is not None and looks_like_python2(text):
-        message, severity = f"Python 2 file, passed over ({problem.message})", Severity.WARNING
+    if text is not None and (old := old_python(text)):
+        message, severity = f"{old} file, passed over ({problem.message})", Severity.WARNING
     severity = dict(profile.severities).get(UNREADABLE, severity)
     start = problem.position or Position(1, 1)
     span = Span(start, start)

@@ -18,8 +18,9 @@ class UnreadableFile(Rule):
     ## What it does
     Reports a file that cannot be read, decoded or parsed: a missing permission, a dangling link, bytes that are
     not in the file's encoding, a syntax error, or one that would take more time, memory or depth than the
-    [limits](../robustness.md) allow. A Python 2 file is named as such, with severity `warning`. The
-    other files are checked as usual. It is reported whatever `select` says, unless it is ignored by its code.
+    [limits](../robustness.md) allow. A file in Python 2, or in a Python 3 before 3.7, in which `async` was a name, is
+    named as such, with severity `warning`. The other files are checked as usual. It is reported whatever `select` says,
+    unless it is ignored by its code.
 
     ## Why it costs memory
     It does not. But nothing is known about the file, and silence about it must not look like a clean bill.

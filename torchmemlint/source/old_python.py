@@ -1,4 +1,4 @@
-"""Does a file that does not parse look like Python 2?"""
+"""Does a file that does not parse look like Python 2, or like a Python 3 in which `async` was a name like any other?"""
 
 from __future__ import annotations
 
@@ -28,11 +28,16 @@ _SIGNS = re.compile(
     ),
     re.MULTILINE,
 )
+# A keyword since Python 3.7; until torch 0.4 the way to copy in the background was `x.cuda(async=True)`.
+_NAMED_ASYNC = re.compile(r"[(,]\s*async\s*=(?!=)|\.async\b")
 
 
-def looks_like_python2(text: str) -> bool:
-    """Whether `text`, which is not valid Python 3, has the syntax of Python 2 outside strings and comments."""
-    return _SIGNS.search(_SKIPPED.sub(_blank, text)) is not None
+def old_python(text: str) -> str:
+    """The Python that `text`, which today's cannot read, looks like outside strings and comments; "" for none."""
+    code = _SKIPPED.sub(_blank, text)
+    if _SIGNS.search(code) is not None:
+        return "Python 2"
+    return "Python 3.6" if _NAMED_ASYNC.search(code) is not None else ""
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from torchmemlint.source.python2 import looks_like_python2
+from torchmemlint.source.old_python import old_python
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,12 @@ from torchmemlint.source.python2 import looks_like_python2
     ],
 )
 def test_python_2(text: str) -> None:
-    assert looks_like_python2(text)
+    assert old_python(text) == "Python 2"
+
+
+@pytest.mark.parametrize("text", ["x = x.cuda(async=True)\n", "x.cuda(0, async = is_async)\n", "loop.async(f)\n"])
+def test_python_3_6(text: str) -> None:
+    assert old_python(text) == "Python 3.6"
 
 
 @pytest.mark.parametrize(
@@ -48,10 +53,14 @@ def test_python_2(text: str) -> None:
         "raise ValueError('a, b'\n",
         "printer x\n",
         "x = [1, 0, 10]]\n",
+        "async def f(x=1:\n    pass\n",
+        "f(asynchronous=True\n",
+        "if (async == 1: pass\n",
+        "# x.cuda(async=True)\nf(\n",
     ],
 )
 def test_broken_python_3(text: str) -> None:
-    assert not looks_like_python2(text)
+    assert not old_python(text)
 
 
 LONG = ('x = """' + "\\\\a" * 10_000, "x = 0" + "1" * 10_000 + "a", "x = '''a" * 2_000, "except " + "a," * 10_000)
@@ -60,5 +69,5 @@ LONG = ('x = """' + "\\\\a" * 10_000, "x = 0" + "1" * 10_000 + "a", "x = '''a" *
 @pytest.mark.parametrize("text", LONG)
 def test_no_text_takes_long(text: str) -> None:
     began = time.process_time()
-    looks_like_python2(text)
+    old_python(text)
     assert time.process_time() - began < 2
