@@ -303,6 +303,15 @@ def test_tests_do_not_count_as_callers(tmp_path: Path) -> None:
     assert codes(tmp_path, "pkg/evaluate.py") == []
 
 
+@pytest.mark.parametrize(("signature", "found"), [("test()", False), ("test(model, loader)", True), ("tried()", True)])
+def test_a_self_check_does_not_count_beside_other_callers(signature: str, found: bool, tmp_path: Path) -> None:
+    check_itself = f"\n\ndef {signature}:\n    validate(nn.Linear(2, 2), [])\n"
+    main = f"import torch\nfrom evaluation import validate\n\n\ndef main(model, loader):\n    {OFF}\n"
+    files = {"evaluation.py": VALIDATE + check_itself, "main.py": f"{main}        validate(model, loader)\n"}
+    write(tmp_path, files)
+    assert bool(check(tmp_path, "evaluation.py")) is found
+
+
 @pytest.mark.parametrize("length", [1, callers.MAX_DEPTH, callers.MAX_DEPTH + 1])
 def test_callers_of_callers(length: int, tmp_path: Path) -> None:
     files = {"step0.py": VALIDATE.replace("validate", "step0")}

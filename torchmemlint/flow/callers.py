@@ -151,8 +151,9 @@ class Callers:
                     case None if site.called:
                         possible.append(site)
         if function.cls is not None and self._is_only_definition(function):
-            return certain + possible
-        return certain or possible
+            certain += possible
+        found = certain or possible
+        return [site for site in found if not _is_self_check(site.function)] or found
 
     def _programs(self, function: Function, name: str, keyword: str = "def") -> list[Program] | None:
         """The files that mention a function (or its class, by name and keyword), parsed; None where too many do."""
@@ -226,6 +227,14 @@ class Callers:
             return False
         stars = (f"{module}{'' if module.endswith('.') else '.'}{first}" for module in program.star_imports)
         return any(project.leads_to(star, program.source.path, target, function.name) for star in stars)
+
+
+def _is_self_check(function: Function | None) -> bool:
+    """`def test():` beside what it tries out, for whoever runs the file: how the code is used elsewhere decides."""
+    if function is None or function.cls is not None or function.syntax is None:
+        return False
+    arguments = function.syntax.args
+    return function.name.split("_")[0] == "test" and not (arguments.posonlyargs or arguments.args or arguments.vararg)
 
 
 def _importing(project: Project, path: Path, by: Path) -> set[Path]:
