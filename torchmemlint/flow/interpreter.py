@@ -529,6 +529,10 @@ class Interpreter:
         if kind is Unknown or kind is Tensor:
             if not value.origins:  # type: ignore[attr-defined]
                 return
+        elif kind is Instance:
+            if use is Use.PASSED:
+                self._passed_whole(value)  # type: ignore[arg-type]
+            return
         elif kind is not Container:
             return
         uses = self.uses
@@ -544,6 +548,12 @@ class Interpreter:
                 uses[origin] = use
             elif known._value_ & use._value_ != use._value_:
                 uses[origin] = known | use
+
+    def _passed_whole(self, owner: Instance) -> None:
+        """An object goes where it is not followed: what was put on it here may be used there (`hook(self)`)."""
+        for (oid, _), value in list(self.state.heap.written()):
+            if oid == owner.oid and type(value) is not Instance:
+                self.use(value, Use.PASSED)
 
     def deep_origins(self, value: Value, depth: int = 0) -> frozenset[Origin]:
         """Origins of a value and of everything in it."""
