@@ -26,6 +26,15 @@ from torchmemlint.config.resolver import Resolver
         ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "^2.0"\n', "2.0"),
         ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = {version = "<=2.5", optional = true}\n', "2.5"),
         ("pyproject.toml", '[project]\ndependencies = ["torch', None),
+        ("environment.yml", "dependencies:\n  - python=3.8\n  - pytorch-cuda=11.7\n  - pytorch=1.7.1=py3.8_0\n", "1.7"),
+        ("environment.yaml", "dependencies:\n- pytorch::pytorch>=1.13  # or newer\n- torchvision=0.14\n", "1.13"),
+        (
+            "environment.yml",
+            "dependencies:\n  - pip:\n    - 'torch==2.1.0+cu118'\n    - pytorch-lightning==1.0\n",
+            "2.1",
+        ),
+        ("environment.yml", "dependencies:\n  - pytorch\n  - python>=3.9\n", None),
+        ("requirements.txt", "torch!=1.5\n", None),
     ],
 )
 def test_what_a_project_requires(tmp_path: Path, name: str, text: str, oldest: str | None) -> None:

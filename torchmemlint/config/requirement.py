@@ -15,12 +15,14 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-FILE_NAMES = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
+FILE_NAMES = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "environment.yml", "environment.yaml")
 
 _QUOTED = re.compile(r"""["']\s*(torch\s*[<>=~!(][^"';]*)["';]""")
 _LINE = re.compile(r"^[ \t]*(torch[ \t]*[<>=~!(][^;#\n]*)", re.MULTILINE)
-_BOUND = re.compile(r"(>=|<=|==|~=|<|>|\^)\s*(\d+)\.(\d+)")
-_AT_LEAST = frozenset({">=", ">", "==", "~=", "^"})
+# An entry of conda's, `pytorch=1.7.1` or `pytorch::pytorch>=1.7`, or of pip's in the same file.
+_OF_CONDA = re.compile(r"^[ \t]*-[ \t]*[\"']?(?:[\w-]+::)?(?:py)?(torch[ \t]*[<>=~!][^;#\n\"']*)", re.MULTILINE)
+_BOUND = re.compile(r"(>=|<=|==|~=|<|>|\^|(?<!!)=)\s*(\d+)\.(\d+)")
+_AT_LEAST = frozenset({">=", ">", "==", "~=", "^", "="})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,9 @@ def _requirements(file: Path) -> Iterator[str]:
     text = _text(file)
     if file.name == "pyproject.toml":
         yield from _of_pyproject(text)
+        return
+    if file.name.startswith("environment."):
+        yield from _OF_CONDA.findall(text)
         return
     if file.name != "requirements.txt":
         yield from _QUOTED.findall(text)

@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from torchmemlint.config.resolver import FILE_NAMES
+from torchmemlint.config import requirement, resolver
 from torchmemlint.engine.corpus.listing import Kind, Listed
 from torchmemlint.source.discovery import SUFFIXES
 
 MAX_BYTES = 2_000_000_000  # unpacked from one archive
 MAX_FILES = 200_000
 CLONING = 600.0  # seconds
-_READ = frozenset((*FILE_NAMES, ".gitignore", "setup.py", "setup.cfg", "requirements.txt"))
+_READ = frozenset((*resolver.FILE_NAMES, *requirement.FILE_NAMES, ".gitignore"))
 # Git asks nobody for a password, and leaves large files alone.
 _QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes"}
 

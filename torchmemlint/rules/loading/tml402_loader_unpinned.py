@@ -18,6 +18,7 @@ from torchmemlint.rules.loading.loaders import (
     own_batches,
     pins,
     to_accelerator,
+    workers,
 )
 from torchmemlint.syntax.text import shortened
 
@@ -56,9 +57,11 @@ class LoaderUnpinned(Rule):
     accelerator torch warns and does not pin.
 
     ## When it stays silent
-    Where the batches go is not seen or not known; somebody wrote `pin_memory=False`; keywords are unknown; the data is
-    on the device already (pinning would raise); a collate function of the project's own makes batches that are moved
-    as a whole, whose class may not know how to be pinned.
+    Where the batches go is not seen or not known; somebody wrote `pin_memory=False`; keywords are unknown; the loader
+    has no workers ([TML401](TML401.md) comes first): only beside workers a thread pins, otherwise it is done in the
+    loop, which waits for it and gains nothing over a copy from pageable memory; the data is on the device already
+    (pinning would raise); a collate function of the project's own makes batches that are moved as a whole, whose class
+    may not know how to be pinned.
 
     ## References
     - [torch.utils.data: memory pinning](https://docs.pytorch.org/docs/stable/data.html#memory-pinning)
@@ -95,6 +98,8 @@ def unpinned(facts: FileFacts, loader: Loader) -> Transfer | None:
     """The transfer for which the loader ought to pin; None where nothing is to be said."""
     if pins(loader) is not False or loader.get("pin_memory") is not None or in_tests(facts, loader):
         return None
+    if workers(loader) == 0:
+        return None  # the loop itself would pin, and wait for that
     transfers = to_accelerator(facts, loader)
     if not transfers or makes_device_tensors(facts) is not None or _on_device(loader):
         return None

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts, Loader
+from torchmemlint.knowledge import versions
 from torchmemlint.rules.arguments import adding, is_default, node_of
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import report
@@ -15,6 +16,7 @@ from torchmemlint.rules.loading.loaders import in_tests, name_of, of_torch, repe
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.text import text_of
 
+_PERSISTENT_SINCE = (1, 7)  # torch's release notes
 # Methods that tell a data set something: its copies in persistent workers would not hear of it.
 _TELLING = ("set_", "update", "shuffle", "resample", "add_", "next_", "on_epoch", "reset", "refresh", "reload", "build",
             "generate", "step", "append", "insert", "remove", "select", "prepare", "new_", "load")  # fmt: skip
@@ -56,7 +58,8 @@ class LoaderRespawnsWorkers(Rule):
     ## When it stays silent
     The number of workers is 0 or not known; the loader is built inside the loop, or iterated over once; somebody wrote
     `persistent_workers=False`; the data set is changed after it was handed over (`dataset.set_epoch(...)`, an assigned
-    attribute), which copies in persistent workers would not see; the epoch loop is a framework's.
+    attribute), which copies in persistent workers would not see; the epoch loop is a framework's; the project supports
+    torch before 1.7 (`target-torch`, else the nearest `requirements.txt` or the like), which has no such argument.
 
     ## References
     - [torch.utils.data.DataLoader: persistent_workers](https://docs.pytorch.org/docs/stable/data.html)
@@ -71,6 +74,8 @@ class LoaderRespawnsWorkers(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield loaders with workers that are iterated over again and again."""
+        if versions.release_of(facts.target_torch) < _PERSISTENT_SINCE:
+            return
         for loader in facts.loaders:
             count = workers(loader)
             if not count or loader.get("persistent_workers") is not None or not of_torch(loader):
