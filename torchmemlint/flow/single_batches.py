@@ -1,7 +1,7 @@
 """Loaders of which the project takes nothing but single batches: `next(iter(loader))`.
 
-Workers that are started for one batch cost more than they prepare. Asked where somebody wrote that there are none, on
-the standard parser's trees; a loader that is returned is looked for where callers, in the whole project, get it.
+Workers that are started for one batch cost more than they prepare. Told from the standard parser's trees; a loader that
+is returned is looked for where callers, in the whole project, get it.
 """
 
 from __future__ import annotations
@@ -88,8 +88,11 @@ def _nodes(roots: Sequence[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _takes_one(node: ast.AST, above: dict[int, ast.AST], roots: Sequence[ast.AST]) -> bool:
-    """`next(iter(loader))`, or `batches = iter(loader)` of which nothing but `next(batches)` is seen."""
+    """`next(iter(loader))`, `batches = iter(loader)` of which only `next(batches)` is seen, or a loop of one turn."""
     made = above.get(id(node))
+    loop = above.get(id(made)) if _is_call_of("enumerate", made) else made
+    if isinstance(loop, ast.For) and loop.iter in (node, made):
+        return isinstance(loop.body[-1], ast.Break)
     if not _is_call_of("iter", made):
         return False
     user = above.get(id(made))

@@ -11,7 +11,6 @@ from torchmemlint.rules.arguments import adding, is_default, node_of, replacing,
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import report
 from torchmemlint.rules.loading.loaders import for_debugging, in_tests, name_of, of_torch, only_shown, workers
-from torchmemlint.syntax.text import text_of
 
 WORKERS = 4  # what the fix asks for; the right number depends on the machine and the data
 
@@ -51,9 +50,10 @@ class LoaderWithoutWorkers(Rule):
     whose `__getitem__` only indexes), or is out of view. The data is followed through helpers, parameters and
     attributes, also into other files; what counts as work is an item that a data set of the project opens, decodes or
     computes, a data set of torchvision, torchaudio or Hugging Face, or a transform that is handed over. Iterable data
-    sets of the project, which would yield everything once per worker; `num_workers=0` written for a loader of which
-    only `next(iter(loader))` is asked; scripts that make the accelerator the default device, on which workers cannot
-    make tensors; branches for debugging, tests, and the demonstration at the end of a module that trains nothing.
+    sets of the project, which would yield everything once per worker; a loader of which nothing but single batches is
+    asked (`next(iter(loader))`, a loop that ends with `break`); scripts that make the accelerator the default device,
+    on which workers cannot make tensors; branches for debugging, tests, and the demonstration at the end of a module
+    that trains nothing.
 
     ## References
     - [torch.utils.data: single- and multi-process loading](https://docs.pytorch.org/docs/stable/data.html)
@@ -95,11 +95,10 @@ class LoaderWithoutWorkers(Rule):
 
 
 def _is_chosen(facts: FileFacts, loader: Loader) -> bool:
-    """Would workers not do: tensors are made on an accelerator, or it is written that single batches need none?"""
+    """Would workers not do: tensors are made on an accelerator, or single batches are all that is asked for?"""
     if default_device.is_accelerator(facts.program):
         return True
-    node = node_of(loader.site, "num_workers", 5)
-    return node is not None and text_of(node) == "0" and single_batches.only(facts, loader)
+    return single_batches.only(facts, loader)
 
 
 def _how(loader: Loader, text: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts, Loader, Transfer
 from torchmemlint.flow.values import Device
@@ -48,7 +50,8 @@ class BlockingTransfer(Rule):
     ## When it stays silent
     The batch does not come straight from a loader in view, the loader does not pin or is not known to, what is moved
     was computed on the host (and is pageable), the device is not known or may be the host, `non_blocking` is given in
-    any form, or the batch is an object of the project's own, whose `to` may not take the argument.
+    any form, the batch is an object of the project's own, whose `to` may not take the argument, or a `break` ends the
+    loop with its first batch.
 
     ## References
     - [CUDA semantics: use pinned memory buffers](https://docs.pytorch.org/docs/stable/notes/cuda.html)
@@ -74,6 +77,8 @@ class BlockingTransfer(Rule):
             known = [loader for loader in found if loader is not None]
             if not known or len(known) < len(found) or not all(_may_be_asynchronous(t) for t in transfers):
                 continue
+            if all(map(_in_loop_of_one_turn, transfers)):
+                continue
             if any(t.whole and own_batches(loader) for t in transfers for loader in known):
                 continue
             if not all(_pinned(facts, loader) for loader in known):
@@ -95,6 +100,15 @@ class BlockingTransfer(Rule):
 
 def _may_be_asynchronous(transfer: Transfer) -> bool:
     return transfer.device is Device.ACCELERATOR and transfer.blocking and transfer.simple
+
+
+def _in_loop_of_one_turn(transfer: Transfer) -> bool:
+    """`for batch in loader: ...; break`: one copy, which nothing waits beside."""
+    for mark in reversed(transfer.scope.loops):
+        if isinstance(mark.node, cst.For):
+            last = mark.node.body.body[-1] if mark.node.body.body else None
+            return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Break)
+    return False
 
 
 def _pinned(facts: FileFacts, loader: Loader) -> bool:
