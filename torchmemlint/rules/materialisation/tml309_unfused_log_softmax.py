@@ -17,6 +17,9 @@ from torchmemlint.rules.findings import Link, report
 from torchmemlint.syntax.text import code_of, shortened, text_of
 
 _LOGS = frozenset({"log", "log_"})
+# What keeps the logarithm for its own backward; a product keeps the other factor, `kl_div` the target, an index itself.
+# Counted with `torch.autograd.graph.saved_tensors_hooks` on torch 2.13.
+_KEEPING = frozenset({"nll_loss", "NLLLoss", "gather"})
 _BOUNDING = frozenset({"clamp", "clamp_", "clamp_min", "clip"})
 
 
@@ -43,11 +46,11 @@ class UnfusedLogSoftmax(Rule):
     methods, `nn.Softmax`, one expression or several statements.
 
     ## Why it costs memory
-    The probabilities are a tensor as large as the logits, and backward keeps them next to their logarithm, which the
-    loss keeps anyway; a number added or a clamp keeps a third one. `log_softmax` keeps its result alone. What it costs
-    beside memory is accuracy: a probability that rounds to zero has a logarithm of minus infinity, which is what the
-    small number is there for. `log(sigmoid(x))` with nothing between keeps one tensor just as `logsigmoid` does, and
-    is not reported.
+    The probabilities are a tensor as large as the logits, and backward keeps them, also next to their logarithm where
+    the loss keeps that (`nll_loss`, `gather`); a number added or a clamp keeps one more. `log_softmax` keeps its result
+    alone. What it costs beside memory is accuracy: a probability that rounds to zero has a logarithm of minus infinity,
+    which is what the small number is there for. `log(sigmoid(x))` with nothing between keeps one tensor just as
+    `logsigmoid` does, and is not reported.
 
     ## Example
     ```python
@@ -68,7 +71,8 @@ class UnfusedLogSoftmax(Rule):
     The probabilities are used elsewhere, too (returned, summed with their logarithm for an entropy, kept); the softmax
     was made elsewhere, or is one of a module's own parameters, a gate of a few numbers; more than a constant, a clamp
     or a complement lies between, or the complement is that of a softmax, which `log_softmax` does not compute. An
-    advice where gradients are off, here or in all callers: the second tensor is there for a moment only.
+    advice where gradients are off, here or in all callers, and where nothing lies between and the loss keeps no
+    logarithm, as `kl_div` and a product with the target do not: the second tensor is there for a moment only.
 
     ## References
     - [torch.nn.functional.log_softmax](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html)
@@ -88,24 +92,26 @@ class UnfusedLogSoftmax(Rule):
                 found = _unfused(formula, log) if log.name in _LOGS else None
                 if found is not None:
                     off = log.mode is Mode.OFF or facts.enters_without_gradients(formula.function)
-                    yield self._report(facts, found, off)
+                    taken = {taking.operation.name for taking in formula.takings(log) if taking.operation is not None}
+                    kept = 1 + bool(found.steps) + (not taken.isdisjoint(_KEEPING))
+                    yield self._report(facts, found, 0 if off else kept)
 
-    def _report(self, facts: FileFacts, found: Unfused, off: bool) -> Finding:
+    def _report(self, facts: FileFacts, found: Unfused, kept: int) -> Finding:
+        """`kept`: tensors of this size, until backward."""
         inner = found.inner
         links: list[Link] = [(inner.site, f"`{inner.name}` makes probabilities that only the logarithm takes")]
         links += [(step.site, "another tensor of the same size") for step in reversed(found.steps)]
         links.append((found.log.site, f"their logarithm: `{found.fused}` computes it from the logits"))
         shown = shortened(text_of(found.log.site.node), 50)
-        kept = (2 if found.inner.name == "softmax" else 1) + bool(found.steps)
         message = f"`{shown}` keeps {kept} tensors of its size for backward: `{found.fused}` keeps one"
-        if off:
+        if kept < 2:
             message = f"`{shown}` makes {len(found.steps) + 2} tensors of its size: `{found.fused}` makes one"
         return report(
             self,
             facts,
             found.log.site,
             message,
-            severity=Severity.ADVICE if off else None,
+            severity=Severity.ADVICE if kept < 2 else None,
             evidence=links,
             fix=_fix(found),
         )
