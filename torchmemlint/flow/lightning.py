@@ -9,6 +9,8 @@ training_epoch_loop.py; until 1.5 the extras were detached, with a warning that 
 
 from __future__ import annotations
 
+import ast
+
 from torchmemlint.flow import containers
 from torchmemlint.flow.facts import StepOutput, Use
 from torchmemlint.flow.interpreter import Frame, Interpreter
@@ -19,15 +21,35 @@ from torchmemlint.syntax.source_module import Site
 
 STEP = "training_step"
 EPOCH_END = "training_epoch_end"
+_TURN = "optimizer_idx"
 _TAKEN_BY_LIGHTNING = frozenset({"[loss]", "[hiddens]"})
 _MANUAL = frozenset({"automatic_optimization", "manual_backward"})
 
 
 def is_step(function: Function | None) -> bool:
     """Is it the `training_step` of a LightningModule?"""
-    if function is None or function.cls is None or function.name != STEP:
+    return function is not None and function.name == STEP and _is_in_lightning(function)
+
+
+def takes_turns(function: Function | None) -> bool:
+    """Does it run once for each optimizer, with the parameters of all others switched off?
+
+    Until version 2, Lightning did so in steps that take an `optimizer_idx`. Where a method yields its losses one by
+    one, the step takes the next of them each time.
+    Source: pytorch_lightning 1.9, loops/optimization/optimizer_loop.py (`_run_optimization` calls `toggle_optimizer`).
+    """
+    if function is None or function.cls is None or not _is_in_lightning(function):
         return False
-    return any(base.rpartition(".")[2] == "LightningModule" for base in function.cls.base_names())
+    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in function.outline.nodes):
+        return True
+    step = function.cls.method(STEP)
+    return step is not None and step.syntax is not None and any(a.arg == _TURN for a in step.syntax.args.args)
+
+
+def _is_in_lightning(function: Function) -> bool:
+    """Is it a method of a LightningModule?"""
+    bases = function.cls.base_names() if function.cls is not None else ()
+    return any(base.rpartition(".")[2] == "LightningModule" for base in bases)
 
 
 def runs_in_step(function: Function | None) -> bool:

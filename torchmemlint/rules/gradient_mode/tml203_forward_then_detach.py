@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow import lightning
 from torchmemlint.flow.facts import Detach, FileFacts, HeldCall, ModuleCall, Scope, Use, WeakCall
 from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
@@ -58,11 +59,12 @@ class ForwardThenDetach(Rule):
 
     ## When it stays silent
     Any output is differentiated, returned, or handed to code out of view, or the function that returns it is called in
-    other files too; the module is frozen and its inputs need no
-    gradient (then there is no graph); gradients are off, here or in every caller in the project. For a trainer's
-    reference model: it is frozen, put into training mode, or asked for its parameters, by the trainer or by a function
-    that its constructor hands it to; its inputs may hang on what the trained model computes; it may be the trained
-    model itself; the trainer makes its own optimizer.
+    other files too; the module is frozen and its inputs need no gradient (then there is no graph); gradients are off,
+    here or in every caller in the project; Lightning before version 2 runs the step for each optimizer with the
+    parameters of the others switched off (`optimizer_idx`). For a trainer's reference model: it is frozen, put into
+    training mode, or asked for its parameters, by the trainer or by a function that its constructor hands it to; its
+    inputs may hang on what the trained model computes; it may be the trained model itself; the trainer makes its own
+    optimizer.
 
     ## References
     - [torch.no_grad](https://pytorch.org/docs/stable/generated/torch.no_grad.html)
@@ -91,6 +93,8 @@ class ForwardThenDetach(Rule):
             if not found or call.scope.mode is not Mode.ON or not _only_detached(facts, call):
                 continue
             if isinstance(call, ModuleCall) and (freezes_itself(call) or needs_gradients(facts, call)):
+                continue
+            if lightning.takes_turns(call.scope.function):
                 continue
             if in_module(call.scope) and evaluates(facts.tests.get(call.site, ())):
                 continue  # whoever evaluates the model turns gradients off around it
