@@ -174,7 +174,18 @@ def test_each_framework_has_a_program_that_speaks_and_one_that_is_silent() -> No
 
 
 @pytest.mark.parametrize(
-    "name", ["accelerate", "composer", "diffusers", "fastai", "lightning", "timm", "torch_geometric", "torchmetrics"]
+    "name",
+    [
+        "accelerate",
+        "composer",
+        "diffusers",
+        "fastai",
+        "lightning",
+        "speechbrain",
+        "timm",
+        "torch_geometric",
+        "torchmetrics",
+    ],
 )
 def test_the_contracts_decide(name: str) -> None:
     """Without the framework's table, the two programs are not told apart."""
