@@ -111,6 +111,9 @@ def cut(it: Interpreter, node: cst.CSTNode, value: Tensor, how: str) -> Tensor:
 
 def _of_object(it: Interpreter, node: cst.Attribute, owner: ModuleValue | Instance, name: str, called: bool) -> Value:
     value = it.heap_value(owner, name)
+    if isinstance(value, Flag):
+        now = it.state.heap.get((owner.oid, name)) if name == "training" else None
+        return Constant(now.on, True) if isinstance(now, Flag) else NUMBER
     path = dotted_text(node)
     untrained = held.read(it, owner, name, value)
     if untrained is not None:
@@ -152,8 +155,7 @@ def _of_object(it: Interpreter, node: cst.Attribute, owner: ModuleValue | Instan
         if name in ("weight", "bias") and owner.qualified.startswith("torch.nn.") and owner.parameters:
             return _parameter(it, node, owner)
         if name == "training":
-            flag = it.state.heap.get((owner.oid, "training"))
-            return Constant(flag.on, True) if isinstance(flag, Flag) else NUMBER
+            return NUMBER
         return Unknown(made=it.origin(node), path=path, part_of=owner)
     return Unknown(made=it.origin(node), path=path)
 
