@@ -21,6 +21,8 @@ from torchmemlint.syntax.outline import dotted
 _DEPTH = 6
 _RANGES = frozenset({"range", "torch.arange", "numpy.arange"})
 _SPACED = {"torch.linspace": "steps", "torch.logspace": "steps", "numpy.linspace": "num", "numpy.logspace": "num"}
+_REDUCING = frozenset("amax amin argmax argmin max mean min norm prod std sum".split())  # along `dim`
+_FILLING = frozenset("empty ones rand randn zeros".split())
 _FIRST = 0  # the axis of a batch's items
 
 
@@ -81,7 +83,31 @@ class Sizes:
                 return self._axes(inner, depth + 1)
             case ast.Subscript(value=inner):
                 return 1 if _whole_shape(inner) is not None else 0
-        return 1 if _axis(expression) is not None else 2 if _whole_shape(expression) is not None else 0
+        if _axis(expression) is not None:
+            return 1
+        tensor = _whole_shape(expression)
+        return 2 if tensor is not None and not self._is_one_number_per_item(tensor, depth + 1) else int(bool(tensor))
+
+    def _is_one_number_per_item(self, tensor: ast.expr, depth: int) -> bool:
+        """Was a tensor made along one axis of the data, or reduced along the others: `x.abs().max(dim=1)[0]`?"""
+        if depth > _DEPTH:
+            return False
+        match tensor:
+            case ast.Name(id=name):
+                made = [one.value for one in self._definitions(name) if one.index is None]
+                return any(self._is_one_number_per_item(value, depth + 1) for value in made)
+            case ast.BinOp(left=ast.Constant(), right=inner) | ast.BinOp(left=inner, right=ast.Constant()):
+                return self._is_one_number_per_item(inner, depth + 1)
+            case ast.Subscript(value=inner, slice=ast.Slice() | ast.Constant(value=0)):
+                return self._is_one_number_per_item(inner, depth + 1)
+            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _REDUCING:
+                along = _argument(tensor, 1 if dotted(owner) == "torch" else 0, "dim")
+                return isinstance(along, ast.Constant | ast.UnaryOp | ast.Tuple | ast.List)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=name), args=[shape]) if name in _FILLING:
+                return self._axes(shape, depth + 1) < 2
+            case ast.Call(func=ast.Attribute(value=inner)):
+                return self._is_one_number_per_item(inner, depth + 1)
+        return False
 
     def _axes_of(self, one: _Definition, depth: int) -> int:
         if one.index is None:
