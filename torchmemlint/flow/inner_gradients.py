@@ -7,6 +7,7 @@ and in others: asked only of what would be reported.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -63,6 +64,34 @@ def may_take(function: Function | None, program: Program) -> bool:
         paths = sorted(path for one in outlines for path in one.called)
         first = [found for path in paths if (found := _named(program, path)) is not None]
     return _reaches(first, _takes_any, _callees_and_made)
+
+
+def hands_out(function: Function | None, program: Program, model: str) -> bool:
+    """Is a module, as the text names it, given to code out of view: a library's explainer, which may differentiate it?
+
+    Asked of the function, or of its whole class, which may have done so in the constructor; of the file's statements
+    where it is None. torch itself differentiates nothing that it is given in this way.
+    """
+    if function is None:
+        outlines = [program.outline_of(piece) for piece in program.source.pieces if piece.kind == "code"]
+    else:
+        beside = _methods(function.cls) if function.cls is not None else []
+        outlines = [function.outline, *(method.outline for method in beside)]
+    calls = [node for one in outlines for node in one.nodes if isinstance(node, ast.Call)]
+    return any(
+        any(dotted(given) == model for given in (*call.args, *(keyword.value for keyword in call.keywords)))
+        and _is_out_of_view(dotted(call.func), program)
+        for call in calls
+    )
+
+
+def _is_out_of_view(path: str, program: Program) -> bool:
+    """Is it another package's function or class, of which nothing is known, or a function that was handed in?"""
+    first = path.partition(".")[0]
+    if first in program.imported:
+        root = program.imported[first].split(".")[0]
+        return root not in ("torch", *program.contracts.packages) and _named(program, path) is None
+    return path.isidentifier() and not hasattr(builtins, path) and _named(program, path) is None
 
 
 def of_some_model(program: Program) -> bool:

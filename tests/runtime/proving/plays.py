@@ -153,6 +153,25 @@ def _translate(stage: Stage) -> Any:
     return made
 
 
+def _explaining(world: World) -> dict[str, types.ModuleType]:
+    """A library whose explanations are gradients: of the label's score, by the input."""
+
+    class Explainer:
+        def __init__(self, network: nn.Module, steps: int) -> None:
+            self.network, self.steps = network, steps
+
+        def __call__(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+            return _slope(self.network, inputs, labels) / self.steps
+
+    return {"explaining": module("explaining", Explainer=Explainer)}
+
+
+def _slope(network: nn.Module, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    inputs = inputs.clone().requires_grad_()
+    (slope,) = torch.autograd.grad(network(inputs).gather(-1, labels[:, None]).sum(), inputs)
+    return slope
+
+
 def _networks(world: World) -> dict[str, types.ModuleType]:
     def generator(channels: int) -> nn.Module:
         return nn.Sequential(nn.Conv2d(channels, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, channels, 1))
@@ -470,6 +489,10 @@ PLAYS: dict[str, Play] = {
     ),
     "TML107/bad_walked_networks": Play({"save": _saving, "loader": batches(_normal(BATCH, 1, 28, 28))}),
     "TML201/bad_act": Play({"q": lambda world: nn.Linear(WIDTH, CLASSES), "actions": constant(CLASSES)}, act=_acting),
+    "TML201/bad_beside_a_librarys_explainer": Play(
+        {"attack": constant(lambda network, inputs, labels: inputs + 10 * _slope(network, inputs, labels).sign())},
+        modules=_explaining,
+    ),
     "TML201/bad_diffusion": Play(
         {
             "unet": _calling(model(WIDTH + 1, WIDTH), lambda made: made),

@@ -60,7 +60,9 @@ class EvalWithoutNoGrad(Rule):
 
     ## Fix safety
     Safe where the results stay inside the function: they have the same values, without a graph. Unsafe where they
-    are returned or handed on, since a caller could differentiate them.
+    are returned or handed on, since a caller could differentiate them. Where the function, or what it calls, takes
+    gradients of its own, or hands the model to another package's code (which may: an attack, an explainer), only the
+    statement is put under `torch.no_grad()`.
 
     ## When it stays silent
     Gradients are off by any route (context, decorator, `set_grad_enabled`, `ExitStack`, the project's own context
@@ -287,7 +289,8 @@ def _fix(facts: FileFacts, call: ModuleCall, use: Use, effects: set[str]) -> Fix
     leaves = use & (Use.RETURNED | Use.STORED | Use.PASSED)
     applicability = Applicability.UNSAFE if leaves else Applicability.SAFE
     function = call.scope.function
-    if inner_gradients.may_take(function, facts.program):
+    program = facts.program
+    if inner_gradients.may_take(function, program) or inner_gradients.hands_out(function, program, call.callee):
         alone = [one for one in facts.module_calls if contains(call.statement.node, one.site.node)] == [call]
         return wrap(facts, call.statement.span, applicability) if alone else None
     trains = bool(effects & _GRADIENT_EFFECTS)
