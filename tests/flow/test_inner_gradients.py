@@ -30,6 +30,23 @@ def derive(energy, positions):
     return energy - positions
 """
 
+ATTACK = """
+import torch
+
+
+class Attack:
+    def __init__(self, model):
+        self.model = model
+
+    def forward(self, images):
+        images.requires_grad = True
+        return images + torch.autograd.grad(self.model(images).sum(), images)[0]
+
+
+def derive(energy, positions):
+    return energy - positions
+"""
+
 MODEL = """
 import torch
 
@@ -117,6 +134,6 @@ def test_a_wrapped_model_that_differentiates_behind_three_files_needs_gradients(
     assert evaluations(tmp_path, DERIVED) == []
 
 
-@pytest.mark.parametrize("outputs", [PLAIN, PENALTY])
+@pytest.mark.parametrize("outputs", [PLAIN, PENALTY, ATTACK])
 def test_one_that_does_not_is_evaluated_for_nothing(tmp_path: Path, outputs: str) -> None:
     assert evaluations(tmp_path, outputs) == [24]

@@ -19,6 +19,7 @@ import libcst as cst
 from torchmemlint.findings import Lead
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.syntax.outline import dotted, dotted_text, outline
+from torchmemlint.syntax.source_module import Piece
 from torchmemlint.syntax.walking import inside
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class _Definition:
     """A function or method at any depth."""
 
     name: str
-    is_forward: bool  # of a class
+    is_forward: bool  # of a module
     takes: bool  # a gradient, itself
     calls: Set[str]  # last names
 
@@ -150,7 +151,8 @@ class _Definition:
 def _definitions(program: Program) -> Iterator[_Definition]:
     for piece in program.source.pieces:
         nodes = program.outline_of(piece).nodes
-        methods = {id(one) for node in nodes if isinstance(node, ast.ClassDef) for one in node.body}
+        classes = [node for node in nodes if isinstance(node, ast.ClassDef) and _may_be_module(program, piece, node)]
+        methods = {id(one) for cls in classes for one in cls.body}
         for node in nodes:
             if isinstance(node, ast.FunctionDef):
                 one = outline(node)
@@ -160,6 +162,20 @@ def _definitions(program: Program) -> Iterator[_Definition]:
                     program.qualify(path) in _GRADIENTS for path in one.called
                 )
                 yield _Definition(node.name, node.name == "forward" and id(node) in methods, takes, one.calls)
+
+
+def _may_be_module(program: Program, piece: Piece, node: ast.ClassDef) -> bool:
+    """Is a class a module? One within a function may be, or one whose base a function made, if it has any base."""
+    if piece.outline is not node:
+        return bool(node.bases)
+    cls = program.find_class(node.name)
+    if cls is None or cls.is_module:
+        return cls is not None
+    return any(_is_variable(program, base.id) for base in node.bases if isinstance(base, ast.Name))
+
+
+def _is_variable(program: Program, name: str) -> bool:
+    return not (program.defines(name) or name in program.imported or hasattr(builtins, name))
 
 
 def _takers(definitions: Sequence[_Definition]) -> set[str]:
