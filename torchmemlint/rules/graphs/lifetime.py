@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from torchmemlint.findings import Severity
 from torchmemlint.flow import lightning
 from torchmemlint.flow.containers import TAKING_OUT
 from torchmemlint.flow.facts import Collection, FileFacts, ModuleCall, Scope, Use, WeakCall
@@ -42,6 +43,20 @@ def within_a_step(loop: LoopMark, scope: Scope) -> bool:
         return False
     outer = scope.loops[: scope.loops.index(loop)]
     return bool(outer) and isinstance(outer[-1].node, cst.For) and _is_over_data(outer[-1].node.iter)
+
+
+def severity(
+    facts: FileFacts, origins: Iterable[Origin], loop: LoopMark, scope: Scope, backward: Site | None
+) -> Severity:
+    """How bad it is to keep these graphs in every iteration of a loop, spent by a backward or live (None).
+
+    An advice is what the last step of an inner loop has left: one spent graph for each pass over the data.
+    """
+    if backward is None:
+        return Severity.ERROR
+    around = [loops for origin in origins for _, loops in facts.spent.get(origin, ()) if loop in loops]
+    once_a_pass = bool(around) and all(loops[-1] is not loop and loops[-1] not in scope.loops for loops in around)
+    return Severity.ADVICE if once_a_pass else Severity.WARNING
 
 
 def _counts(loop: LoopMark) -> bool:

@@ -24,6 +24,7 @@ from torchmemlint.rules.graphs.lifetime import (
     loop_link,
     made_within,
     repeats,
+    severity,
     spent_link,
     trains,
     within_a_step,
@@ -44,7 +45,8 @@ class GraphAccumulation(Rule):
     The running value hangs on the graph of every iteration so far. Where no backward has run through them, each graph
     still holds all its saved activations: measured, 661,508 bytes per step for a small network, on the device, in a
     straight line (severity `error`). Where backward has run, the saved activations are gone and the graph's nodes
-    stay: nothing on the device, 19 KB of host memory per step for 8 layers, 71 KB for 32 (severity `warning`).
+    stay: nothing on the device, 19 KB of host memory per step for 8 layers, 71 KB for 32 (severity `warning`, or
+    `advice` where one loss is kept for each pass over the data).
 
     ## Example
     ```python
@@ -135,7 +137,7 @@ class GraphAccumulation(Rule):
             site,
             f"`{fold.target}` accumulates {what} with its autograd graph over every {repeats(fold.loop)}"
             + (" (spent by backward)" if spent else " (live: no backward frees it)"),
-            severity=Severity.WARNING if spent else Severity.ERROR,
+            severity=severity(facts, origins, fold.loop, fold.scope, backward),
             evidence=links,
             fix=fix,
         )

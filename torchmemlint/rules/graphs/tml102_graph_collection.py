@@ -24,6 +24,7 @@ from torchmemlint.rules.graphs.lifetime import (
     made_within,
     only_kept,
     repeats,
+    severity,
     spent_link,
     trains,
     within_a_step,
@@ -44,7 +45,8 @@ class GraphCollection(Rule):
     ## Why it costs memory
     Each element keeps its iteration's graph. Live graphs hold every saved activation: measured, 660,480 bytes per step
     for a small network (severity `error`). Graphs that backward has run through hold their nodes on the host, and each
-    kept CUDA scalar one 512-byte block on the device (severity `warning`).
+    kept CUDA scalar one 512-byte block on the device (severity `warning`, or `advice` where one loss is kept for each
+    pass over the data).
 
     ## Example
     ```python
@@ -155,7 +157,7 @@ class GraphCollection(Rule):
             collection.element,
             f"`{collection.container}` collects `{text}` with its autograd graph in every {repeats(collection.loop)}"
             + (" (spent by backward)" if backward is not None else " (live: no backward frees it)"),
-            severity=Severity.WARNING if backward is not None else Severity.ERROR,
+            severity=severity(facts, origins, collection.loop, collection.scope, backward),
             evidence=links,
             fix=fix,
         )
