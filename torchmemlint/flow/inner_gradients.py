@@ -109,8 +109,7 @@ def of_some_model(program: Program) -> bool:
     package = project.package(path, path) if project is not None else None
     if project is None or package is None:
         return False
-    question = f"a model that differentiates in {package.relative_to(project.root)}"
-    return project.once(question, path, lambda: _is_found_in(package, project, path))
+    return project.once(f"a model that differentiates in {package}", path, lambda: _is_found_in(package, project, path))
 
 
 def holds_given(cls: ClassInfo) -> bool:

@@ -86,7 +86,9 @@ class Sizes:
         if _axis(expression) is not None:
             return 1
         tensor = _whole_shape(expression)
-        return 2 if tensor is not None and not self._is_one_number_per_item(tensor, depth + 1) else int(bool(tensor))
+        if tensor is None:
+            return 0
+        return 1 if self._is_one_number_per_item(tensor, depth + 1) else 2
 
     def _is_one_number_per_item(self, tensor: ast.expr, depth: int) -> bool:
         """Was a tensor made along one axis of the data, or reduced along the others: `x.abs().max(dim=1)[0]`?"""
