@@ -7,7 +7,6 @@ the frames of all that the `try` body called, and so every tensor in them, until
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ import libcst as cst
 from torchmemlint.flow.attempts import Attempt, Handler, Work
 from torchmemlint.flow.facts import FailureHeld
 from torchmemlint.flow.interpreter import Interpreter
-from torchmemlint.flow.program import Function, expression_name
+from torchmemlint.flow.program import BUILTINS, Function, expression_name
 from torchmemlint.flow.values import (
     Constant,
     Container,
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from torchmemlint.flow.arguments import Arguments
 
 _ROLE = "exception"
-_BUILTINS = frozenset(dir(builtins))
 _COLLECTING = frozenset("append appendleft add insert put put_nowait".split())
 _WITHOUT_FRAMES = frozenset("torch numpy math time random os json".split())  # they compute in C, or hold no tensors
 
@@ -163,7 +161,7 @@ def _is_plain(callee: Value) -> bool:
         case Method(name=name):
             return operations.method(name) is not None or hasattr(str, name) or hasattr(dict, name)
         case _:
-            return isinstance(callee, Unknown) and callee.path in _BUILTINS
+            return isinstance(callee, Unknown) and callee.path in BUILTINS
 
 
 def _holds_tensor(it: Interpreter, value: Value) -> bool:

@@ -12,15 +12,13 @@ file. The callee is told that somebody out of view calls it. Where an analysed f
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Set
 from dataclasses import dataclass
 
-from torchmemlint.flow.program import Program
+from torchmemlint.flow.program import BUILTINS, Program
 from torchmemlint.syntax.outline import imports, outline
 from torchmemlint.syntax.source_module import Piece
 
-_BUILTINS = frozenset(dir(builtins))
 _COLLECTING = frozenset({"dict", "list", "tuple", "set", "frozenset", "int", "float", "str", "bool", "len", "range"})
 _TAKING = frozenset({"get", "pop", "setdefault", "update", "copy"})
 _COLLECTING_LIBRARY = frozenset({"functools.partial", "collections.OrderedDict"})
@@ -115,6 +113,6 @@ def _ends(program: Program, name: str, ends: dict[str, bool]) -> bool:
         if program.is_function(path):
             if not _is_end(program, path, ends):
                 return False
-        elif program.defines(first) or (not dot and first not in known and first not in _BUILTINS):
+        elif program.defines(first) or (not dot and first not in known and first not in BUILTINS):
             return False
     return True

@@ -7,7 +7,6 @@ and in others: asked only of what would be reported.
 from __future__ import annotations
 
 import ast
-import builtins
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -17,8 +16,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint.findings import Lead
-from torchmemlint.flow.program import ClassInfo, Function, Program
-from torchmemlint.syntax.outline import dotted, dotted_text, outline
+from torchmemlint.flow.program import BUILTINS, ClassInfo, Function, Program
+from torchmemlint.syntax.outline import Outline, dotted, dotted_text, outline
 from torchmemlint.syntax.source_module import Piece
 from torchmemlint.syntax.walking import inside
 
@@ -61,7 +60,7 @@ def may_take(function: Function | None, program: Program) -> bool:
     if function is not None:
         first: list[Function | ClassInfo] = [function]
     else:
-        outlines = [program.outline_of(piece) for piece in program.source.pieces if piece.kind == "code"]
+        outlines = _of_statements(program)
         paths = sorted(path for one in outlines for path in one.called)
         first = [found for path in paths if (found := _named(program, path)) is not None]
     return _reaches(first, _takes_any, _callees_and_made)
@@ -74,7 +73,7 @@ def hands_out(function: Function | None, program: Program, model: str) -> bool:
     where it is None. torch itself differentiates nothing that it is given in this way.
     """
     if function is None:
-        outlines = [program.outline_of(piece) for piece in program.source.pieces if piece.kind == "code"]
+        outlines = _of_statements(program)
     else:
         beside = _methods(function.cls) if function.cls is not None else []
         outlines = [function.outline, *(method.outline for method in beside)]
@@ -86,13 +85,18 @@ def hands_out(function: Function | None, program: Program, model: str) -> bool:
     )
 
 
+def _of_statements(program: Program) -> list[Outline]:
+    """The statements of the file itself."""
+    return [program.outline_of(piece) for piece in program.source.pieces if piece.kind == "code"]
+
+
 def _is_out_of_view(path: str, program: Program) -> bool:
     """Is it another package's function or class, of which nothing is known, or a function that was handed in?"""
     first = path.partition(".")[0]
     if first in program.imported:
         root = program.imported[first].split(".")[0]
         return root not in ("torch", *program.contracts.packages) and _named(program, path) is None
-    return path.isidentifier() and not hasattr(builtins, path) and _named(program, path) is None
+    return path.isidentifier() and path not in BUILTINS and _named(program, path) is None
 
 
 def of_some_model(program: Program) -> bool:
@@ -174,7 +178,7 @@ def _may_be_module(program: Program, piece: Piece, node: ast.ClassDef) -> bool:
 
 
 def _is_variable(program: Program, name: str) -> bool:
-    return not (program.defines(name) or name in program.imported or hasattr(builtins, name))
+    return not (program.defines(name) or name in program.imported or name in BUILTINS)
 
 
 def _takers(definitions: Sequence[_Definition]) -> set[str]:

@@ -529,9 +529,9 @@ class Interpreter:
         if kind is Unknown or kind is Tensor:
             if not value.origins:  # type: ignore[attr-defined]
                 return
-        elif kind is Instance:
+        elif isinstance(value, Instance):
             if use is Use.PASSED:
-                self._passed_whole(value)  # type: ignore[arg-type]
+                self._passed_whole(value)
             return
         elif kind is not Container:
             return

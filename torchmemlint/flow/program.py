@@ -21,7 +21,7 @@ from torchmemlint.syntax.source_module import Piece, SourceModule
 if TYPE_CHECKING:
     from torchmemlint.flow.project import Project
 
-_BUILTINS = frozenset(dir(builtins))
+BUILTINS = frozenset(dir(builtins))
 # Frameworks whose training loops are spelled like torch's, with other memory behind them.
 _OTHER_FRAMEWORKS = frozenset("chainer jittor megengine mindspore mxnet oneflow paddle tinygrad".split())
 _TESTS_DEPTH = 6  # how far above a file a folder `tests` still says what it is for
@@ -327,11 +327,9 @@ class Program:
     def is_of_another_framework(self) -> bool:
         """Does the file train with another framework, and never import torch? Its `backward` is no business of ours."""
         roots = {imported.split(".")[0] for imported in self.imported.values()}
-        return (
-            not roots.isdisjoint(_OTHER_FRAMEWORKS)
-            and "import torch" not in self.source.text
-            and ("from torch" not in self.source.text)
-        )
+        if roots.isdisjoint(_OTHER_FRAMEWORKS):
+            return False
+        return not any(words in self.source.text for words in ("import torch", "from torch"))
 
     @cached_property
     def is_test(self) -> bool:
@@ -417,7 +415,7 @@ class Program:
 
     def starred(self, name: str, lead: Lead = Lead.IMPORT) -> Function | ClassInfo | None:
         """The function or class of another file that a plain name stands for by way of `from module import *`."""
-        if self.project is None or not self.star_imports or name in _BUILTINS:
+        if self.project is None or not self.star_imports or name in BUILTINS:
             return None
         key = f"*.{name}"
         if key not in self._resolved:
