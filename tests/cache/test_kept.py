@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.cache.conftest import Project
-from torchmemlint.engine.cache import results, store
+from torchmemlint.engine.cache import results, snapshot, store
 from torchmemlint.engine.one_file import Fixing
 
 METER = "class Meter:\n    def __init__(self):\n        self.values = []\n\n    def update(self, value):\n"
@@ -217,8 +217,6 @@ def test_fixing_looks_at_what_can_be_fixed(project: Project) -> None:
 
 
 def test_a_file_that_has_just_changed_is_not_relied_on(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchmemlint.engine.cache import snapshot
-
     monkeypatch.setattr(snapshot, "SETTLED", 60.0)
     project.write("a.py", TOTAL)
     project.check()
@@ -232,8 +230,6 @@ def test_a_file_that_has_just_changed_is_not_relied_on(project: Project, monkeyp
 def test_how_lately_depends_on_how_fine_the_stamps_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ago: int, settled: bool
 ) -> None:
-    from torchmemlint.engine.cache import snapshot
-
     path = tmp_path / "a.py"
     path.write_text("import torch\n")
     changed = 1_800_000_000 * 10**9 - ago
@@ -243,6 +239,17 @@ def test_how_lately_depends_on_how_fine_the_stamps_are(
         now = snapshot.Snapshot(tmp_path, {})
         patch.setattr(snapshot.os, "stat", lambda path: found)
         assert now.is_settled(str(path)) is settled
+
+
+def test_a_file_too_large_to_be_a_program_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("x" * 100)
+    monkeypatch.setattr(snapshot, "_MOST_READ", 99)
+    monkeypatch.setattr(snapshot, "read_regular", lambda path: pytest.fail("it was read"))
+    before = snapshot.Snapshot(tmp_path, {}).digest(str(path))
+    path.write_text("x" * 101)
+    assert before is not None
+    assert snapshot.Snapshot(tmp_path, {}).digest(str(path)) != before
 
 
 @pytest.fixture(params=["cut", "text", "empty", "folder", "foreign", "nonsense"])

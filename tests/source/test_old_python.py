@@ -49,6 +49,7 @@ def test_python_3_6(text: str) -> None:
         "# print x\n# except A, e:\nx = (\n",
         "x = 'use print x or `y`' +\n",
         "x = 0o777 + 0.01 + 00 + 1e05 + 0x01 +\n",
+        "if x =< 1.0e-05:\n    pass\n",
         "exec(code) in\n",
         "raise ValueError('a, b'\n",
         "printer x\n",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from torchmemlint.findings import Lead
@@ -14,10 +16,13 @@ _NUMBERS = frozenset({"int", "float", "bool", "str", "bytes"})
 _TENSORS = frozenset({"torch.Tensor", "torch.FloatTensor", "torch.autograd.Variable", "jaxtyping.Float"})
 _INTEGER_TENSORS = frozenset({"torch.LongTensor", "torch.IntTensor", "torch.BoolTensor"})
 
+# `module_class: nn.Module` is what people write for `type[nn.Module]`: calling it makes a module.
+_CLASS_ITSELF = re.compile(r"(?:^|_)(?:cls|class|klass|type|constructor)$|[a-z](?:Cls|Class)$")
+
 
 def value_of(it: Interpreter, parameter: cst.Param) -> Value | None:
     """The value of an annotated parameter; None where the annotation does not tell."""
-    if parameter.annotation is None:
+    if parameter.annotation is None or _CLASS_ITSELF.search(parameter.name.value):
         return None
     for name in _names(parameter.annotation.annotation):
         value = _named(it, parameter, it.program.qualify(name))

@@ -198,7 +198,7 @@ def _of_known(it: Interpreter, node: cst.Attribute, owner: Container | Known, na
     value = it.heap_value(owner, name)
     if value is not None:
         return value
-    if isinstance(owner, Container) and owner.attributes and (value := it.state.heap.get((owner.oid, f"[{name}]"))):
+    if isinstance(owner, Container) and owner.attributes and (value := containers.entry(it, owner, f"[{name}]")):
         return replace(value, attributes=True) if isinstance(value, Container) else value
     if name == "__dict__" and (owner.attributes if isinstance(owner, Container) else owner.role == "arguments"):
         return configurations.mapping(it, node, owner)

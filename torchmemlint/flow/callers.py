@@ -24,7 +24,7 @@ MAX_FILES = 12  # parsed for the callers of one function
 MAX_DEPTH = 4  # callers of callers
 
 # Called by machinery that no name leads to.
-IMPLICIT = frozenset({"forward"})
+_IMPLICIT = frozenset({"forward"})
 
 
 class Callers:
@@ -46,7 +46,7 @@ class Callers:
         """
         for site in self._sites(forward):
             mode = site.mode
-            if mode is None and site.function is not None and site.function.name in IMPLICIT:
+            if mode is None and site.function is not None and site.function.name in _IMPLICIT:
                 known = depth < MAX_DEPTH and not _same(site.function, forward)
                 mode = Mode.ON if known and self.runs_with_gradients(site.function, depth + 1) else Mode.UNKNOWN
             elif mode is None:
@@ -59,11 +59,11 @@ class Callers:
         """Do callers out of view decide: of it, if it is a `forward`, or else of all `forward`s that alone call it?"""
         if function.cls is None:
             return False
-        if function.name in IMPLICIT:
+        if function.name in _IMPLICIT:
             return not self.runs_with_gradients(function)
         calling = [site.function if site.mode is None else None for site in self.calls(function)]
         return bool(calling) and all(
-            one is not None and one.name in IMPLICIT and not self.runs_with_gradients(one) for one in calling
+            one is not None and one.name in _IMPLICIT and not self.runs_with_gradients(one) for one in calling
         )
 
     def calls(self, function: Function) -> list[CallSite]:
@@ -121,7 +121,7 @@ class Callers:
         """The calls of a function, where only calls of its name are known, these; of a `forward`, its objects'."""
         key = (function.program.source.path, function.qualname)
         if key not in self._found:
-            is_forward = function.name in IMPLICIT
+            is_forward = _is_implicit(function)
             self._found[key] = list(self._runs(function)) if is_forward else self._search(function)
         return self._found[key]
 
@@ -270,11 +270,16 @@ def _by_another_name(site: CallSite) -> list[CallSite]:
     return [other for other in others if other.called and dotted(other.node).startswith("self.")]
 
 
+def _is_implicit(function: Function) -> bool:
+    """Is it run by calling an object: the `forward` of what may be an nn.Module? That of a plain class is not."""
+    return function.name in _IMPLICIT and not (function.cls is not None and not function.cls.bases)
+
+
 def _is_called_by_name(function: Function) -> bool:
     """Would a search for its name find the callers? Frameworks call their own hooks, with gradients on."""
     if gradient_modes.trained_by_framework(function) or gradient_modes.runs_inference(function):
         return False
-    return function.parent is None and not function.name.startswith("__") and function.name not in IMPLICIT
+    return function.parent is None and not function.name.startswith("__") and not _is_implicit(function)
 
 
 def _same(a: Function, b: Function) -> bool:

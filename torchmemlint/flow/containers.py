@@ -292,12 +292,23 @@ def proved_tensor(it: Interpreter, made: Origin, source: Value) -> Tensor:
     )
 
 
+def entry(it: Interpreter, owner: Container, key: str) -> Value | None:
+    """What lies under a key in each of the containers that the owner may be; None where one does not show it."""
+    found: Value | None = None
+    for one in (owner, *owner.others):
+        value = it.state.heap.get((one.oid, key))
+        if value is None:
+            return None
+        found = value if found is None else join(found, value)
+    return found
+
+
 def _item(it: Interpreter, node: cst.Subscript, owner: Container, key: Value | None) -> Value:
     if isinstance(key, Constant) and key.known:
         index = key.value
         if owner.items is not None and isinstance(index, int) and -len(owner.items) <= index < len(owner.items):
             return owner.items[index]
-        value = it.state.heap.get((owner.oid, f"[{index}]"))
+        value = entry(it, owner, f"[{index}]")
         if value is not None:
             return value
     elif key is None and owner.kind != "dict":
@@ -460,7 +471,7 @@ def _merge(
 def _take(it: Interpreter, node: cst.Call, owner: Container, text: str, arguments: Arguments) -> Value:
     key = arguments[0][1] if arguments else None
     if isinstance(key, Constant) and key.known:
-        value = it.state.heap.get((owner.oid, f"[{key.value}]"))
+        value = entry(it, owner, f"[{key.value}]")
         if value is not None:
             return value
     value = it.element(owner)

@@ -28,6 +28,7 @@ from torchmemlint.flow.values import (
     Tensor,
     Unknown,
     Value,
+    take_let_go,
 )
 from torchmemlint.syntax.source_module import Site, SourceModule
 
@@ -639,6 +640,8 @@ class FileFacts:
             for origin, use in seen.items():
                 known = self.uses.get(origin)
                 self.uses[origin] = use if known is None or known is use else known | use
+        for origin in take_let_go():
+            self.uses[origin] = self.uses.get(origin, Use.NOTHING) | Use.PASSED
         self.effects = it.effects
         self.shrunk, self.begun_anew = it.shrunk, it.begun_anew
         for function, slots in it.writes.items():

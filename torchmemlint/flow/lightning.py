@@ -21,6 +21,7 @@ from torchmemlint.syntax.source_module import Site
 
 STEP = "training_step"
 EPOCH_END = "training_epoch_end"
+_STEP_END = "training_step_end"  # what it makes of the step's results is kept in their place
 _TURN = "optimizer_idx"
 _TAKEN_BY_LIGHTNING = frozenset({"[loss]", "[hiddens]"})
 _MANUAL = frozenset({"automatic_optimization", "manual_backward"})
@@ -98,8 +99,10 @@ def _differentiate(it: Interpreter, frame: Frame, loss: Value | None, site: Site
 
 def _keep(it: Interpreter, function: Function, value: Value, returned: Site) -> None:
     """The extras beside the loss, for `training_epoch_end`."""
-    hook = function.cls.method(EPOCH_END) if function.cls is not None else None
-    if hook is None or not isinstance(value, Container) or value.kind != "dict":
+    if function.cls is None or not isinstance(value, Container) or value.kind != "dict":
+        return
+    hook = function.cls.method(EPOCH_END)
+    if hook is None or function.cls.method(_STEP_END) is not None:
         return
     for key, element, place in list(containers.entries(it, value)):
         if key not in _TAKEN_BY_LIGHTNING and place is not None:

@@ -192,7 +192,7 @@ def _part(it: Interpreter, value: Value, index: int, node: cst.BaseExpression) -
                 it.callees[made] = it.callees[value.made]
             return Unknown(value.origins | {made}, made, part_of=value.part_of)
         case Container():
-            return it.state.heap.get((value.oid, f"[{index}]")) or it.element(value)
+            return containers.entry(it, value, f"[{index}]") or it.element(value)
         case Known(role="batch"):
             return iteration.part(value)
         case Known(element=element) if element is not None:

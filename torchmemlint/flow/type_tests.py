@@ -9,6 +9,7 @@ from torchmemlint.flow.values import Constant, Tensor
 from torchmemlint.syntax.text import string_value, text_of
 
 _CLASSES = frozenset({"Tensor", "Variable"})
+_NUMBERS = frozenset({"int", "float", "bool", "complex", "str"})  # or what is none, and no tensor either
 _OF_TENSORS = frozenset({"detach", "item", "requires_grad", "grad_fn", "backward", "cpu"})  # numbers have none of these
 
 
@@ -19,8 +20,19 @@ def asked_of(test: cst.BaseExpression) -> tuple[cst.BaseExpression, bool] | None
             found = asked_of(inner)
             return (found[0], not found[1]) if found is not None else None
         case cst.Call(func=func, args=[cst.Arg(value=value), *rest]):
+            if _asks_for_number(text_of(func), rest):
+                return (value, False)
             return (value, True) if _asks(text_of(func).rpartition(".")[2], rest) else None
     return None
+
+
+def _asks_for_number(called: str, rest: list[cst.Arg]) -> bool:
+    """`isinstance(x, (int, float))`"""
+    if called != "isinstance" or not rest:
+        return False
+    kind = rest[0].value
+    kinds = [one.value for one in kind.elements] if isinstance(kind, cst.Tuple) else [kind]
+    return all(isinstance(one, cst.Name) and one.value in _NUMBERS for one in kinds)
 
 
 def _asks(called: str, rest: list[cst.Arg]) -> bool:

@@ -61,8 +61,8 @@ class LightningStepOutputs(Rule):
 
     ## When it stays silent
     The values are numbers or detached, the container is bounded or emptied during the steps, its elements are
-    differentiated later; validation, test and prediction steps, which Lightning runs with gradients off; it is not
-    known whether the value carries a graph.
+    differentiated later; a `training_step_end` makes something else of what the step returns; validation, test and
+    prediction steps, which Lightning runs with gradients off; it is not known whether the value carries a graph.
 
     ## References
     - [Lightning 2: migration from epoch-end hooks](https://github.com/Lightning-AI/pytorch-lightning/pull/16520)

@@ -13,6 +13,7 @@ from torchmemlint.flow.facts import FileFacts, ModuleCall, Use
 from torchmemlint.flow.gradient_modes import runs_inference
 from torchmemlint.flow.program import Function
 from torchmemlint.flow.values import Mode, Origin
+from torchmemlint.knowledge import modules as known_modules
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode.evaluation import (
@@ -70,8 +71,9 @@ class EvalWithoutNoGrad(Rule):
     caller in the project turns them off (sought in the files that mention the function, where these are at most 12);
     all parameters are frozen; inputs require gradients (saliency, attacks); what is called differentiates something
     itself, or may, as a model of the project does (forces from an energy); the pass stands in a function that another
-    makes and hands out, or in a `forward` whose objects nothing in view runs with gradients on; in tests. An advice in
-    a constructor, for a single pass whose output is dropped, and for one by which a conversion is checked.
+    makes and hands out, or in a `forward` whose objects nothing in view runs with gradients on; a method of the
+    model's own goes on with what the pass left in it (`actor(x)`, then `actor.log_prob(a)`); in tests. An advice in a
+    constructor, for a single pass whose output is dropped, and for one by which a conversion is checked.
 
     ## References
     - [Autograd mechanics: locally disabling gradient computation](https://pytorch.org/docs/stable/notes/autograd.html)
@@ -140,7 +142,7 @@ class EvalWithoutNoGrad(Rule):
                 return None
             if use & Use.PASSED and is_part(call):
                 return None
-        elif not self._only_read(facts, call, use, effects):
+        elif not self._only_read(facts, call, use, effects) or _is_asked_later(call):
             return None
         return self._finding(facts, call, use, effects)
 
@@ -177,6 +179,15 @@ class EvalWithoutNoGrad(Rule):
             evidence=links,
             fix=_fix(facts, call, use, effects),
         )
+
+
+def _is_asked_later(call: ModuleCall) -> bool:
+    """Does a method of the model's own go on with what the forward pass left in it: `actor(x)`, `actor.log_prob(a)`?"""
+    function = call.scope.function
+    if function is None or call.module is None or call.method:
+        return False
+    called = function.outline.methods.get(call.callee, set())
+    return not called <= known_modules.METHODS
 
 
 def _severity(call: ModuleCall, kept: Link | None) -> Severity:

@@ -60,7 +60,8 @@ class ForwardThenDetach(Rule):
     ## When it stays silent
     Any output is differentiated, returned, or handed to code out of view, or the function that returns it is called in
     other files too; the module is frozen and its inputs need no gradient (then there is no graph); gradients are off,
-    here or in every caller in the project; Lightning before version 2 runs the step for each optimizer with the
+    here or in every caller in the project, or the function that is called turns them off where it is asked to
+    (`set_grad_enabled(training)`); Lightning before version 2 runs the step for each optimizer with the
     parameters of the others switched off (`optimizer_idx`). For a trainer's reference model: it is frozen, put into
     training mode, or asked for its parameters, by the trainer or by a function that its constructor hands it to; its
     inputs may hang on what the trained model computes; it may be the trained model itself; the trainer makes its own
@@ -94,7 +95,7 @@ class ForwardThenDetach(Rule):
                 continue
             if isinstance(call, ModuleCall) and (freezes_itself(call) or needs_gradients(facts, call)):
                 continue
-            if lightning.takes_turns(call.scope.function):
+            if lightning.takes_turns(call.scope.function) or _takes_the_mode(call):
                 continue
             if in_module(call.scope) and evaluates(facts.tests.get(call.site, ())):
                 continue  # whoever evaluates the model turns gradients off around it
@@ -131,6 +132,12 @@ class ForwardThenDetach(Rule):
             evidence=[(call.stored, f"`{call.held}` is kept beside the model that is trained")],
             fix=wrap(facts, alone.span, Applicability.UNSAFE) if alone is not None else None,
         )
+
+
+def _takes_the_mode(call: ModuleCall | WeakCall) -> bool:
+    """Does the function that is called turn gradients off where its caller asks for that: `set_grad_enabled(train)`?"""
+    function = call.function if isinstance(call, ModuleCall) else None
+    return function is not None and "set_grad_enabled" in function.outline.names
 
 
 def _is_demonstration(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:

@@ -11,7 +11,7 @@ from torchmemlint.flow import lightning
 from torchmemlint.flow.containers import TAKING_OUT
 from torchmemlint.flow.facts import Collection, FileFacts, ModuleCall, Scope, Use, WeakCall
 from torchmemlint.flow.modules import HOOK_LABEL
-from torchmemlint.flow.values import LoopMark, Origin, Tensor
+from torchmemlint.flow.values import LoopMark, Loops, Origin, Tensor
 from torchmemlint.rules.findings import Link
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.walking import inside
@@ -32,6 +32,24 @@ def is_spent(facts: FileFacts, origins: Iterable[Origin], loop: LoopMark) -> Sit
         elif makers:
             return None
     return found
+
+
+def is_kept_for_backward(facts: FileFacts, origins: Iterable[Origin], loop: LoopMark, scope: Scope) -> bool:
+    """Does a backward that comes when `loop` has ended run through all of these forward passes anyway?
+
+    Their graphs live until then, for what else was kept of them; one more value on them adds next to nothing.
+    """
+    makers = [origin for origin in origins if origin in facts.makers]
+    if not makers or loop not in scope.loops:
+        return False
+    around = scope.loops[: scope.loops.index(loop)]
+    return all(any(_comes_after(site, at, loop, around) for site, at in facts.spent.get(o, ())) for o in makers)
+
+
+def _comes_after(backward: Site, at: Loops, loop: LoopMark, around: Loops) -> bool:
+    if around:
+        return bool(at) and at == around[: len(at)]
+    return not at and loop.site is not None and backward.piece.top is loop.site.piece.top
 
 
 def within_a_step(loop: LoopMark, scope: Scope) -> bool:

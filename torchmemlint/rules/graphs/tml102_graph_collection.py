@@ -17,6 +17,7 @@ from torchmemlint.rules.graphs.lifetime import (
     in_module,
     is_bounded,
     is_kept_by_step,
+    is_kept_for_backward,
     is_spent,
     is_switched,
     known_maker,
@@ -68,7 +69,8 @@ class GraphCollection(Rule):
     ## When it stays silent
     The container is bounded (`deque(maxlen=...)`, elements are popped, an empty one replaces it in the loop that fills
     it), fresh in every iteration, its elements are differentiated later, or are returned as differentiable features; a
-    backward has spent the graphs of a few rounds over one batch; gradients are off, or a module that is not in view
+    backward has spent the graphs of a few rounds over one batch, or comes after the loop and runs through all that the
+    value hangs on; gradients are off, or a module that is not in view
     takes an option about gradients; it cannot be told what becomes of the elements; tests.
 
     ## References
@@ -134,6 +136,8 @@ class GraphCollection(Rule):
         if not made_within(facts, origins, collection.loop, collection.scope):
             return None
         if backward is None and is_switched(facts, origins):
+            return None
+        if backward is None and is_kept_for_backward(facts, origins, collection.loop, collection.scope):
             return None
         if backward is None and facts.enters_without_gradients(collection.scope.function):
             return None

@@ -42,6 +42,15 @@ def pins(loader: Loader) -> bool | None:
     return None
 
 
+def in_order(loader: Loader) -> bool:
+    """Does it give the samples in the order of the data set, as without `shuffle` and a sampler?"""
+    drawn = loader.get("shuffle")
+    ordered = (drawn is None and not loader.unknown_keywords) or (
+        isinstance(drawn, Constant) and drawn.known and not drawn.value
+    )
+    return ordered and loader.get("sampler") is None and loader.get("batch_sampler") is None
+
+
 def own_batches(loader: Loader) -> bool:
     """Does a collate function of the project's own decide what a batch is?"""
     value = loader.get("collate_fn")

@@ -42,7 +42,7 @@ class LoaderWithoutWorkers(Rule):
     ## Fix safety
     Unsafe: random augmentation draws from other generators in worker processes, the data set must survive being
     copied into them, and on Windows and macOS the script needs `if __name__ == "__main__":`. The number 4 is a start,
-    not an optimum.
+    not an optimum. No fix for an option that is 0 by default: the option is there to be set.
 
     ## When it stays silent
     The number of workers is not known (a configuration, unknown keywords), or is asked for by a caller; no work is seen
@@ -87,6 +87,8 @@ class LoaderWithoutWorkers(Rule):
 
     def _edits(self, facts: FileFacts, loader: Loader) -> tuple[Edit, ...]:
         given = node_of(loader.site, "num_workers", 5)
+        if given is not None and is_default(loader.get("num_workers")):
+            return ()  # a number here would take the option away from whoever runs the program
         if given is not None:
             return replacing(loader.site, given, str(WORKERS))
         if loader.get("num_workers") is not None:

@@ -50,8 +50,8 @@ class BlockingTransfer(Rule):
     ## When it stays silent
     The batch does not come straight from a loader in view, the loader does not pin or is not known to, what is moved
     was computed on the host (and is pageable), the device is not known or may be the host, `non_blocking` is given in
-    any form, the batch is an object of the project's own, whose `to` may not take the argument, or a `break` ends the
-    loop with its first batch.
+    any form, the batch is an object of the project's own, whose `to` may not take the argument, or a part of one that a
+    tokenizer may have made, or a `break` ends the loop with its first batch.
 
     ## References
     - [CUDA semantics: use pinned memory buffers](https://docs.pytorch.org/docs/stable/notes/cuda.html)
@@ -79,7 +79,7 @@ class BlockingTransfer(Rule):
                 continue
             if all(map(_in_loop_of_one_turn, transfers)):
                 continue
-            if any(t.whole and own_batches(loader) for t in transfers for loader in known):
+            if any(own_batches(loader) and (t.whole or _may_be_encoded(facts)) for t in transfers for loader in known):
                 continue
             if not all(_pinned(facts, loader) for loader in known):
                 continue
@@ -100,6 +100,14 @@ class BlockingTransfer(Rule):
 
 def _may_be_asynchronous(transfer: Transfer) -> bool:
     return transfer.device is Device.ACCELERATOR and transfer.blocking and transfer.simple
+
+
+def _may_be_encoded(facts: FileFacts) -> bool:
+    """May a part of a batch be what a tokenizer gives, whose `to` takes no such argument?
+
+    Source: transformers 4.48 added it (`BatchEncoding.to`, `BatchFeature.to`); before, it raises TypeError.
+    """
+    return any(word in facts.source.text for word in ("tokenizer", "processor"))
 
 
 def _in_loop_of_one_turn(transfer: Transfer) -> bool:

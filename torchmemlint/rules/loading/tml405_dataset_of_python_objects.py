@@ -12,7 +12,7 @@ from torchmemlint.flow.program import ClassInfo
 from torchmemlint.rules.arguments import is_default
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
-from torchmemlint.rules.loading.loaders import in_tests, name_of, workers
+from torchmemlint.rules.loading.loaders import in_order, in_tests, name_of, workers
 
 
 class DatasetOfPythonObjects(Rule):
@@ -62,7 +62,8 @@ class DatasetOfPythonObjects(Rule):
 
     ## When it stays silent
     The number of workers is not known, or is 0 or 1; where the entries come from is not known (a parameter, a pickle);
-    the entries are single strings or numbers, or hold arrays, tensors or anything else that is not understood; the
+    a loader reads the samples in order, so that its workers copy no more than one list between them; the entries are
+    single strings or numbers, or hold arrays, tensors or anything else that is not understood; the
     list is turned into an array afterwards; it is not filled once for each record of something; tests.
 
     ## References
@@ -85,6 +86,8 @@ class DatasetOfPythonObjects(Rule):
             count, instance = workers(loader), given_to(loader)
             if count is None or count < 2 or instance is None or instance.cls in asked or in_tests(facts, loader):
                 continue
+            if in_order(loader):
+                continue  # each worker reads, and copies, its own share of the pages
             asked.add(instance.cls)
             if loader.iterable:
                 continue
