@@ -71,6 +71,7 @@ LOWER = frozenset(
         "TML201/bad_predict_image",
         "TML201/bad_sampling",
         "TML201/bad_shared_helper",
+        "TML201/bad_torch_not_imported",
         "TML203/bad_data",
         "TML203/bad_distillation",
         "TML203/bad_fake_for_critic",

@@ -142,7 +142,11 @@ def run(path: Path, play: Play, seed: int, folder: Path, *, track: bool, trace: 
             error = f"{type(raised).__name__}: {raised}"
         if memory is not None:
             peak = memory.peak
-        kept = {name: value for name, value in vars(module).items() if not name.startswith("__")}
+        kept = {  # a fix may import what it names
+            name: value
+            for name, value in vars(module).items()
+            if not name.startswith("__") and not isinstance(value, types.ModuleType)
+        }
         seen = {
             "losses": losses,
             "printed": GRAPH.sub("", printed.getvalue()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tokenize
 
 import libcst as cst
@@ -11,6 +12,8 @@ from torchmemlint.findings import Applicability, Edit, Fix, Position, Span
 from torchmemlint.flow.facts import FileFacts, Scope
 from torchmemlint.flow.program import Function
 from torchmemlint.syntax.source_module import Site
+
+_IMPORTS_PART = re.compile(r"import torch\.|from torch(?:\.[\w.]+)? import\b")
 
 
 def no_grad_name(facts: FileFacts) -> str | None:
@@ -24,29 +27,43 @@ def no_grad_name(facts: FileFacts) -> str | None:
     return None
 
 
+def _spelled(facts: FileFacts, row: int) -> tuple[str, tuple[Edit, ...]] | None:
+    """How to write `torch.no_grad` in a row, with the import that this takes: beside one of another part of torch.
+
+    None where nothing of torch is imported above.
+    """
+    name = no_grad_name(facts)
+    if name is not None:
+        return name, ()
+    if facts.program.defines("torch"):
+        return None
+    for piece in facts.source.pieces:
+        if piece.first_row < row and _IMPORTS_PART.match(_line(facts, piece.first_row)):
+            return "torch.no_grad", (Edit(_at(piece.first_row, 1), "import torch\n"),)
+    return None
+
+
 def decorate(facts: FileFacts, function: Function, applicability: Applicability) -> Fix | None:
     """`@torch.no_grad()` on the function; not on coroutines, which the decorator would not cover."""
-    name = no_grad_name(facts)
-    if name is None or function.node.asynchronous is not None or function.parent is not None:
-        return None
     start = Site(function.piece, function.node).span.start
+    spelled = _spelled(facts, start.row)
+    if spelled is None or function.node.asynchronous is not None or function.parent is not None:
+        return None
     line = _line(facts, start.row)
     indent = line[: start.column - 1]
     if indent.strip():
         return None
-    at = Position(start.row, 1)
-    return Fix(
-        f"Run `{function.name}` with gradients off",
-        applicability,
-        (Edit(Span(at, at), f"{indent}@{name}()\n"),),
-    )
+    name, importing = spelled
+    added = Edit(_at(start.row, 1), f"{indent}@{name}()\n")
+    return Fix(f"Run `{function.name}` with gradients off", applicability, (*importing, added))
 
 
 def wrap(facts: FileFacts, statement: Span, applicability: Applicability) -> Fix | None:
     """`with torch.no_grad():` around whole statements that stand on lines of their own."""
-    name = no_grad_name(facts)
-    if name is None:
+    spelled = _spelled(facts, statement.start.row)
+    if spelled is None:
         return None
+    name, importing = spelled
     first, last = statement.start.row, statement.end.row
     lines = [_line(facts, row) for row in range(first, last + 1)]
     indent = lines[0][: statement.start.column - 1]
@@ -56,7 +73,7 @@ def wrap(facts: FileFacts, statement: Span, applicability: Applicability) -> Fix
     step = "\t" if "\t" in indent else "    "
     edits[0] = Edit(_at(first, 1), f"{indent}with {name}():\n{step}")
     edits += [Edit(_at(row, 1), step) for row, line in enumerate(lines[1:], first + 1) if line.strip()]
-    return Fix("Run it with gradients off", applicability, tuple(edits))
+    return Fix("Run it with gradients off", applicability, (*importing, *edits))
 
 
 def _at(row: int, column: int) -> Span:

@@ -63,7 +63,8 @@ class EvalWithoutNoGrad(Rule):
     Safe where the results stay inside the function: they have the same values, without a graph. Unsafe where they
     are returned or handed on, since a caller could differentiate them. Where the function, or what it calls, takes
     gradients of its own, or hands the model to another package's code (which may: an attack, an explainer), only the
-    statement is put under `torch.no_grad()`.
+    statement is put under `torch.no_grad()`. Where the file imports only parts of torch (`from torch import nn`), torch
+    itself is imported beside them.
 
     ## When it stays silent
     Gradients are off by any route (context, decorator, `set_grad_enabled`, `ExitStack`, the project's own context

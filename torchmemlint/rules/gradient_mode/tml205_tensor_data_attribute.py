@@ -12,7 +12,7 @@ from torchmemlint.flow.data_attributes import DataUse, How
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
-from torchmemlint.rules.gradient_mode.guarding import no_grad_name, wrap
+from torchmemlint.rules.gradient_mode.guarding import wrap
 from torchmemlint.syntax.text import shortened
 from torchmemlint.syntax.walking import contains
 
@@ -119,7 +119,7 @@ def _fix(facts: FileFacts, use: DataUse) -> Fix | None:
 def _around(facts: FileFacts, use: DataUse) -> Fix | None:
     """`with torch.no_grad():` around the statement, where it only changes the tensor."""
     statement = use.statement
-    if no_grad_name(facts) is None or not isinstance(statement.node, cst.Expr | cst.Assign | cst.AugAssign):
+    if not isinstance(statement.node, cst.Expr | cst.Assign | cst.AugAssign):
         return None
     span = statement.span
     line = facts.source.rows[span.end.row - 1][span.end.column - 1 :].strip()
