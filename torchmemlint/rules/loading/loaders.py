@@ -10,7 +10,7 @@ import libcst as cst
 from torchmemlint.flow.facts import FileFacts, Loader, LoaderIteration, Transfer
 from torchmemlint.flow.program import Function
 from torchmemlint.flow.values import Constant, Device, LoopMark
-from torchmemlint.rules.arguments import known
+from torchmemlint.rules.arguments import known, node_of, shown
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
 from torchmemlint.syntax.walking import contains
@@ -44,11 +44,12 @@ def pins(loader: Loader) -> bool | None:
 
 def in_order(loader: Loader) -> bool:
     """Does it give the samples in the order of the data set, as without `shuffle` and a sampler?"""
+    if loader.unknown_keywords or loader.get("batch_sampler") is not None:
+        return False
     drawn = loader.get("shuffle")
-    ordered = (drawn is None and not loader.unknown_keywords) or (
-        isinstance(drawn, Constant) and drawn.known and not drawn.value
-    )
-    return ordered and loader.get("sampler") is None and loader.get("batch_sampler") is None
+    shuffles = drawn is not None and not (isinstance(drawn, Constant) and drawn.known and not drawn.value)
+    sampler = shown(node_of(loader.site, "sampler", 3))
+    return not shuffles and (loader.get("sampler") is None or "SequentialSampler(" in sampler)
 
 
 def own_batches(loader: Loader) -> bool:
