@@ -137,7 +137,14 @@ PARTS = {
 }
 
 
-_LATER = ("set-l-rules", "set-m-rules", "set-n-rules", "sets-o-p-q-rules", "sets-r-s-t-rules")
+_LATER = (
+    "set-l-rules",
+    "set-m-rules",
+    "set-n-rules",
+    "sets-o-p-q-rules",
+    "sets-r-s-t-rules",
+    "sets-u-v-rules",
+)
 
 
 def test_precision_of_a_rule_is_the_sum_of_what_it_was_met_with() -> None:
