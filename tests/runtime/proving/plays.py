@@ -32,7 +32,8 @@ from tests.runtime.proving.world import Given, World, batches, constant, model
 CANNOT_RUN: dict[str, str] = {}
 """Why a fixture with a safe fix is not proven here."""
 if find_spec("numpy") is None:
-    CANNOT_RUN["TML201/bad_feature_extraction"] = "makes NumPy arrays of tensors, and NumPy is not installed"
+    for _name in ("TML201/bad_feature_extraction", "TML203/bad_on_the_host"):
+        CANNOT_RUN[_name] = "makes NumPy arrays of tensors, and NumPy is not installed"
 if not hasattr(torch.amp, "GradScaler"):
     CANNOT_RUN["TML101/bad_mixed_precision"] = "uses torch.amp.GradScaler, which came with torch 2.3"
 
@@ -521,6 +522,7 @@ PLAYS: dict[str, Play] = {
     "TML202/bad_uncalled_among_others": Play(
         {"source": model(), "target": model(), "lock": lambda world: __import__("threading").Lock()}
     ),
+    "TML203/bad_on_the_host": Play({"features": _normal(BATCH, 8), "targets": _normal(BATCH, 1)}),
     "TML203/bad_data": Play({"loader": _pairs_of((BATCH, WIDTH), (BATCH, WIDTH))}),
     "TML203/bad_distillation": Play({"images": _normal(BATCH, WIDTH), "labels": _classes()}, act=_distilling),
     "TML203/bad_fake_for_critic": Play(

@@ -23,6 +23,7 @@ from torchmemlint.rules.gradient_mode.evaluation import (
 )
 from torchmemlint.rules.gradient_mode.guarding import wrap
 from torchmemlint.rules.graphs.lifetime import in_forward, in_module, is_part
+from torchmemlint.syntax.text import text_of
 from torchmemlint.syntax.walking import contains
 
 
@@ -65,7 +66,8 @@ class ForwardThenDetach(Rule):
     parameters of the others switched off (`optimizer_idx`). For a trainer's reference model: it is frozen, put into
     training mode, or asked for its parameters, by the trainer or by a function that its constructor hands it to; its
     inputs may hang on what the trained model computes; it may be the trained model itself; the trainer makes its own
-    optimizer.
+    optimizer. An advice for a single pass of a script or constructor, and where the result becomes an array without
+    `.cpu()`, so that it is no accelerator's memory that the graph takes.
 
     ## References
     - [torch.no_grad](https://pytorch.org/docs/stable/generated/torch.no_grad.html)
@@ -103,7 +105,8 @@ class ForwardThenDetach(Rule):
                 continue
             functions.add(call.scope.function)
             evidence = call.evidence if isinstance(call, ModuleCall) else [(call.site, "is called with gradients on")]
-            once = _at_once(call.scope) or runs_once(call.scope) or only_constructor_calls(facts, call.scope)
+            on_host = all(_is_on_the_host(facts, detach) for detach in found)
+            once = on_host or _at_once(call.scope) or runs_once(call.scope) or only_constructor_calls(facts, call.scope)
             links: list[Link] = [*evidence, *((d.site, f"is detached here (`{d.how}`)") for d in found[:3])]
             yield report(
                 self,
@@ -132,6 +135,15 @@ class ForwardThenDetach(Rule):
             evidence=[(call.stored, f"`{call.held}` is kept beside the model that is trained")],
             fix=wrap(facts, alone.span, Applicability.UNSAFE) if alone is not None else None,
         )
+
+
+def _is_on_the_host(facts: FileFacts, detach: Detach) -> bool:
+    """`y.data.numpy()`, and nothing of a `cpu` before it: numpy takes no tensor of an accelerator."""
+    node, end = detach.site.node, detach.site.span.end
+    if not facts.source.rows[end.row - 1][end.column - 1 :].startswith((".numpy(", "().numpy(")):
+        return False
+    owner = node.value if isinstance(node, cst.Attribute) else node
+    return "cpu" not in (detach.site.piece.text if isinstance(owner, cst.Name) else text_of(owner))
 
 
 def _takes_the_mode(call: ModuleCall | WeakCall) -> bool:
