@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchmemlint.flow import freezing, inner_gradients
 from torchmemlint.flow.facts import FileFacts, ModuleCall, Scope
+from torchmemlint.flow.program import Function
 from torchmemlint.rules.graphs.lifetime import in_module
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.text import string_value
@@ -126,19 +127,27 @@ def freezes_itself(call: ModuleCall) -> bool:
     return (some and in_module(call.scope)) or freezing.freezes_itself(cls)
 
 
+def _builds(function: Function, call: ModuleCall) -> bool:
+    """Does a function make the module that it runs?"""
+    made = call.module.made if call.module is not None else None
+    return made is not None and function.piece.span(function.node).contains(made.span)
+
+
 _TRAINED = frozenset("load load_state_dict from_pretrained load_from_checkpoint restore backward".split())
 _MADE_UP = frozenset("rand randn randint ones zeros empty".split())
 
 
-def is_smoke_test(scope: Scope) -> bool:
-    """A function without parameters that builds a network and shows what it makes of random numbers, once."""
+def is_smoke_test(call: ModuleCall) -> bool:
+    """In a function that builds a network and shows what it makes of random numbers, once, and needs no arguments."""
+    scope = call.scope
     function = scope.function
     if function is None or function.cls is not None or scope.loops[1:]:
         return False
     parameters = function.node.params
+    given = [*parameters.posonly_params, *parameters.params, *parameters.kwonly_params]
     calls = function.outline.calls
     return (
-        not (parameters.params or parameters.kwonly_params or parameters.posonly_params)
+        not any(one.default is None or not _builds(function, call) for one in given)
         and not calls.isdisjoint(_MADE_UP)
         and calls.isdisjoint(_TRAINED)
         and in_no_loop(scope)

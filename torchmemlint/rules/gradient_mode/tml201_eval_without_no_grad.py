@@ -12,6 +12,7 @@ from torchmemlint.flow import inner_gradients
 from torchmemlint.flow.facts import FileFacts, ModuleCall, Use
 from torchmemlint.flow.gradient_modes import runs_inference
 from torchmemlint.flow.program import Function
+from torchmemlint.flow.small_graphs import is_small
 from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.knowledge import modules as known_modules
 from torchmemlint.rules.base import Rule
@@ -74,7 +75,9 @@ class EvalWithoutNoGrad(Rule):
     itself, or may, as a model of the project does (forces from an energy); the pass stands in a function that another
     makes and hands out, or in a `forward` whose objects nothing in view runs with gradients on; a method of the
     model's own goes on with what the pass left in it (`actor(x)`, then `actor.log_prob(a)`); in tests. An advice in a
-    constructor, for a single pass whose output is dropped, and for one by which a conversion is checked.
+    constructor, for a single pass whose output is dropped, for one by which a conversion is checked, and where the
+    graph is small for certain and not kept: one linear layer, one row of numbers (an environment's state) through
+    linear layers, or a script that defines the network that it runs and never mentions a device.
 
     ## References
     - [Autograd mechanics: locally disabling gradient computation](https://pytorch.org/docs/stable/notes/autograd.html)
@@ -112,7 +115,7 @@ class EvalWithoutNoGrad(Rule):
             return None
         if _set_by_another(call):
             call = replace(call, evaluating=None)
-        if call.evaluating is None and is_smoke_test(call.scope):
+        if call.evaluating is None and is_smoke_test(call):
             return None
         function = call.scope.function
         effects = facts.effects.get(function, set())
@@ -176,7 +179,7 @@ class EvalWithoutNoGrad(Rule):
             call.site,
             f"`{call.callee}(...)` {what} but records a graph"
             + (", and its results are kept over iterations" if kept is not None else ""),
-            severity=_severity(call, kept),
+            severity=_severity(facts, call, kept),
             evidence=links,
             fix=_fix(facts, call, use, effects),
         )
@@ -191,10 +194,12 @@ def _is_asked_later(call: ModuleCall) -> bool:
     return not called <= known_modules.METHODS
 
 
-def _severity(call: ModuleCall, kept: Link | None) -> Severity:
+def _severity(facts: FileFacts, call: ModuleCall, kept: Link | None) -> Severity:
     if runs_once(call.scope) or compares_once(call.scope) or _is_warm_up(call):
         return Severity.ADVICE
-    return Severity.ERROR if kept is not None else Severity.WARNING
+    if kept is not None:
+        return Severity.ERROR
+    return Severity.ADVICE if is_small(facts.program, call) else Severity.WARNING
 
 
 def _is_warm_up(call: ModuleCall) -> bool:

@@ -9,6 +9,7 @@ import libcst as cst
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow import lightning
 from torchmemlint.flow.facts import Detach, FileFacts, HeldCall, ModuleCall, Scope, Use, WeakCall
+from torchmemlint.flow.small_graphs import is_small
 from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
@@ -66,8 +67,10 @@ class ForwardThenDetach(Rule):
     parameters of the others switched off (`optimizer_idx`). For a trainer's reference model: it is frozen, put into
     training mode, or asked for its parameters, by the trainer or by a function that its constructor hands it to; its
     inputs may hang on what the trained model computes; it may be the trained model itself; the trainer makes its own
-    optimizer. An advice for a single pass of a script or constructor, and where the result becomes an array without
-    `.cpu()`, so that it is no accelerator's memory that the graph takes.
+    optimizer. An advice for a single pass of a script or constructor, where the result becomes an array without
+    `.cpu()`, so that it is no accelerator's memory that the graph takes, and where the graph is small for certain: one
+    linear layer, one row of numbers (an environment's state) through linear layers, or a script that defines the
+    network that it runs and never mentions a device.
 
     ## References
     - [torch.no_grad](https://pytorch.org/docs/stable/generated/torch.no_grad.html)
@@ -105,15 +108,15 @@ class ForwardThenDetach(Rule):
                 continue
             functions.add(call.scope.function)
             evidence = call.evidence if isinstance(call, ModuleCall) else [(call.site, "is called with gradients on")]
-            on_host = all(_is_on_the_host(facts, detach) for detach in found)
-            once = on_host or _at_once(call.scope) or runs_once(call.scope) or only_constructor_calls(facts, call.scope)
+            little = all(_is_on_the_host(facts, detach) for detach in found) or _is_little(facts, call)
+            once = _at_once(call.scope) or runs_once(call.scope) or only_constructor_calls(facts, call.scope)
             links: list[Link] = [*evidence, *((d.site, f"is detached here (`{d.how}`)") for d in found[:3])]
             yield report(
                 self,
                 facts,
                 call.site,
                 f"every output of `{call.callee}(...)` is detached: its graph is built for nothing",
-                severity=Severity.ADVICE if once else None,
+                severity=Severity.ADVICE if once or little else None,
                 evidence=links,
                 fix=_fix(facts, call, found),
             )
@@ -135,6 +138,10 @@ class ForwardThenDetach(Rule):
             evidence=[(call.stored, f"`{call.held}` is kept beside the model that is trained")],
             fix=wrap(facts, alone.span, Applicability.UNSAFE) if alone is not None else None,
         )
+
+
+def _is_little(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
+    return isinstance(call, ModuleCall) and is_small(facts.program, call)
 
 
 def _is_on_the_host(facts: FileFacts, detach: Detach) -> bool:
