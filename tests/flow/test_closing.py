@@ -58,12 +58,16 @@ def test_is_the_last_thing_that_the_module_level_does(end: str) -> None:
         GUARDED + "    print(main())\n",
         GUARDED + "    torch.load('a')\n",
         "async def other(): ...\n" + GUARDED + "    other()\n",
-        "@torch.no_grad()\ndef other(): ...\n" + GUARDED + "    other()\n",
         "def other():\n    torch.set_grad_enabled(False)\n" + GUARDED + "    other()\n",
     ],
 )
 def test_is_no_other(end: str) -> None:
     assert called(end) is None
+
+
+@pytest.mark.parametrize("decorator", ["torch.no_grad()", "hydra.main()", "click.command()"])
+def test_may_be_decorated(decorator: str) -> None:
+    assert called(f"@{decorator}\ndef other(): ...\n" + GUARDED + "    other()\n") == "other"
 
 
 def test_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:

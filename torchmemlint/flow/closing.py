@@ -52,6 +52,4 @@ def _last(statements: Sequence[cst.CSTNode]) -> cst.Call | None:
 def _is_plain(function: Function) -> bool:
     """Is its body run by the call, and does it leave the gradient mode as it was?"""
     syntax = function.syntax
-    if not isinstance(syntax, ast.FunctionDef) or syntax.decorator_list:
-        return False
-    return "set_grad_enabled" not in function.outline.names
+    return isinstance(syntax, ast.FunctionDef) and "set_grad_enabled" not in function.outline.names

@@ -693,7 +693,7 @@ class FileFacts:
         if not function.outline.names.isdisjoint(("enable_grad", "set_grad_enabled")):
             return False
         if function.cls is not None and any(
-            name.endswith("set_grad_enabled") for name, _ in function.cls.switched_off()
+            name.endswith("set_grad_enabled") for name, _ in function.cls.switched_off_in_helpers()
         ):
             return True
         return self.callers.mode(function) is not Mode.ON

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 BUILTINS = frozenset(dir(builtins))
 # Frameworks whose training loops are spelled like torch's, with other memory behind them.
 _OTHER_FRAMEWORKS = frozenset("chainer jittor megengine mindspore mxnet oneflow paddle tinygrad".split())
+# Triton's Python backend makes an object of the class of this name and calls the method before any other.
+_CALLED_FIRST = {"TritonPythonModel": "initialize"}
 _TESTS_DEPTH = 6  # how far above a file a folder `tests` still says what it is for
 _MODULE_SELF_METHODS = frozenset(
     {"eval", "parameters", "named_parameters", "modules", "register_buffer", "register_parameter", "named_modules"}
@@ -98,6 +100,13 @@ class Function:
         self.outline = outline
         self.syntax = syntax if isinstance(syntax, ast.FunctionDef | ast.AsyncFunctionDef) else None
         self._node = None
+
+    def switched_off(self) -> Iterator[tuple[str, ast.Expr]]:
+        """Its statements `f(False)`, with the name of what is called."""
+        for node in self.outline.nodes:
+            match node:
+                case ast.Expr(value=ast.Call(func=func, args=[ast.Constant(value=False)])):
+                    yield self.program.qualify(dotted(func)), node
 
     @property
     def is_decorated(self) -> bool:
@@ -191,12 +200,25 @@ class ClassInfo:
     def switched_off(self) -> Iterator[tuple[str, ast.Expr]]:
         """Statements `f(False)` of the constructor, with the name of what is called, for all that the objects do."""
         constructor = self.method("__init__")
-        if constructor is None:
-            return
-        for node in constructor.outline.nodes:
-            match node:
-                case ast.Expr(value=ast.Call(func=func, args=[ast.Constant(value=False)])):
-                    yield constructor.program.qualify(dotted(func)), node
+        if constructor is not None:
+            yield from constructor.switched_off()
+
+    def switched_off_in_helpers(self) -> Iterator[tuple[str, ast.Expr]]:
+        """The same of functions that the constructor calls, or the method that a server calls first of all.
+
+        Looks at other files: to be asked last, of what would be reported.
+        """
+        first = [self.method(name) for name in ("__init__", _CALLED_FIRST.get(self.name, ""))]
+        for function in filter(None, first):
+            yield from function.switched_off()
+            for path in sorted(function.outline.called):
+                owner, _, name = path.rpartition(".")
+                found = self.method(name) if owner == "self" else None
+                if found is None and not owner:
+                    program = function.program
+                    found = program.find_function(name) or _as_function(program.resolve(program.qualify(name)))
+                if found is not None:
+                    yield from found.switched_off()
 
     def fills_with_lists(self, attribute: str) -> bool:
         """Is all that its methods put into `self.attribute[...]` an empty list?"""
@@ -485,6 +507,10 @@ class Program:
         """A dotted source path with its first name replaced by what it was imported as."""
         first, dot, rest = path.partition(".")
         return self.imported.get(first, first) + dot + rest
+
+
+def _as_function(found: Function | ClassInfo | None) -> Function | None:
+    return found if isinstance(found, Function) else None
 
 
 def _shows_layers(cls: ClassInfo, depth: int) -> bool:

@@ -68,10 +68,11 @@ def severity(
 ) -> Severity:
     """How bad it is to keep these graphs in every iteration of a loop, spent by a backward or live (None).
 
-    An advice is what the last step of an inner loop has left: one spent graph for each pass over the data.
+    An advice is what the last step of an inner loop has left: one spent graph for each pass over the data. What is
+    made anew for each batch does not grow beyond one.
     """
     if backward is None:
-        return Severity.ERROR
+        return Severity.WARNING if within_a_step(loop, scope) else Severity.ERROR
     around = [loops for origin in origins for _, loops in facts.spent.get(origin, ()) if loop in loops]
     once_a_pass = bool(around) and all(loops[-1] is not loop and loops[-1] not in scope.loops for loops in around)
     return Severity.ADVICE if once_a_pass else Severity.WARNING

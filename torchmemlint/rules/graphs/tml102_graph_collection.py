@@ -45,9 +45,9 @@ class GraphCollection(Rule):
 
     ## Why it costs memory
     Each element keeps its iteration's graph. Live graphs hold every saved activation: measured, 660,480 bytes per step
-    for a small network (severity `error`). Graphs that backward has run through hold their nodes on the host, and each
-    kept CUDA scalar one 512-byte block on the device (severity `warning`, or `advice` where one loss is kept for each
-    pass over the data).
+    for a small network (severity `error`; `warning` in a list that is made anew for each batch). Graphs that backward
+    has run through hold their nodes on the host, and each kept CUDA scalar one 512-byte block on the device (severity
+    `warning`, or `advice` where one loss is kept for each pass over the data).
 
     ## Example
     ```python
