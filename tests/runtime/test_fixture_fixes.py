@@ -90,7 +90,7 @@ def _unreached(path: Path, reached: frozenset[int]) -> list[str]:
         if isinstance(node, ast.stmt) and not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.For | ast.With)
     ]
     missing = []
-    for line in sorted(written):
+    for line in sorted(line for line in written if not new[line - 1].lstrip().startswith("#")):
         around = min((span for span in spans if line in span), key=len, default=range(line, line + 1))
         if not reached.intersection(around):
             missing.append(new[line - 1].strip())

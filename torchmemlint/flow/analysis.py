@@ -43,6 +43,7 @@ from torchmemlint.flow.values import (
     Instance,
     Mode,
     ModuleValue,
+    Origin,
     Step,
     Tensor,
     Unknown,
@@ -292,14 +293,15 @@ def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
     called_here = function in it.records and function.name != "forward" and not elsewhere
     lightning.leave(it, function, frame)
     values = [*frame.returns, *frame.yields]
+    given = _given(it, function)
     if function.cls is not None and function.cls.is_module and not function.name.startswith("_"):
         for value in values:
-            it.facts.given_back |= it.deep_origins(value)
+            it.facts.given_back |= it.deep_origins(value) - given
     for value in values:
         if isinstance(value, Container) and any(_has_graph(item) for item in value.items or ()):
             it.facts.returns_graphs.add(function)
         if not called_here or _is_closure_result(value):
-            it.use(value, Use.RETURNED)
+            it.use(value, Use.RETURNED, but=given)
         else:
             for origin in it.deep_origins(value):
                 it.facts.returned_here.setdefault(origin, set()).add(function)
@@ -308,6 +310,13 @@ def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
     states = [*frame.return_states, it.state]
     for state in states:
         it.remember(state.heap, everything=function.name == "__init__" or function is it.called_last)
+
+
+def _given(it: Interpreter, function: Function) -> frozenset[Origin]:
+    """The graphs that come with a function's arguments: what becomes of these is seen where it is called."""
+    record = it.records.get(function)
+    values = record.arguments.values() if record is not None else ()
+    return frozenset[Origin]().union(*(it.deep_origins(value) for value in values))
 
 
 def _called_out_of_view(it: Interpreter, function: Function) -> bool:

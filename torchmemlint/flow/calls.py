@@ -141,6 +141,8 @@ def method(it: Interpreter, node: cst.Call, callee: Method, arguments: Arguments
 
 def unknown_call(it: Interpreter, node: cst.Call, callee: Value, arguments: Arguments) -> Value:
     """A call that is not understood: its arguments may be kept, read or differentiated."""
+    if arguments.find("volatile") is not None and isinstance(node.func, cst.Name) and node.func.value == "Variable":
+        return library.variable(it, node, arguments)  # made anew by its users: `Variable = lambda *args, **kwargs: ...`
     origins: frozenset[Origin] = frozenset()
     for value in arguments.values:
         origins |= it.deep_origins(value)

@@ -523,8 +523,8 @@ class Interpreter:
 
     # -- uses and proofs -----------------------------------------------------------------------------------------
 
-    def use(self, value: Value, use: Use) -> None:
-        """Take down what happens to a value, and to all that a container holds."""
+    def use(self, value: Value, use: Use, but: frozenset[Origin] = frozenset()) -> None:
+        """Take down what happens to a value, and to all that a container holds; not for the origins `but`."""
         kind = type(value)
         if kind is Unknown or kind is Tensor:
             if not value.origins:  # type: ignore[attr-defined]
@@ -542,7 +542,7 @@ class Interpreter:
             for part in self.elements(value) if isinstance(value, Container) else (value,):
                 if isinstance(part, Tensor) and part.made is not None:
                     self.facts.leaving.update((o, part.made) for o in part.origins & self.forward_origins)
-        for origin in self.deep_origins(value):
+        for origin in self.deep_origins(value) - but:
             known = uses.get(origin)
             if known is None:
                 uses[origin] = use

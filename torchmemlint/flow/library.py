@@ -335,7 +335,7 @@ BUILTINS = (
 # -- particular library functions ------------------------------------------------------------------------------------
 
 
-def _variable(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
+def variable(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     """`torch.autograd.Variable(x)`: x itself; `volatile` has done nothing since torch 0.4."""
     volatile = arguments.find("volatile")
     if volatile is not None and it.recording and isinstance(volatile.value, Constant):
@@ -439,8 +439,8 @@ def _parameters_to_vector(it: Interpreter, node: cst.Call, arguments: Arguments)
 
 
 _HANDLERS: dict[str, Callable[[Interpreter, cst.Call, Arguments], Value]] = {
-    "torch.autograd.Variable": _variable,
-    "torch.autograd.variable.Variable": _variable,
+    "torch.autograd.Variable": variable,
+    "torch.autograd.variable.Variable": variable,
     "torch.nn.Parameter": _parameter,
     "torch.nn.parameter.Parameter": _parameter,
     "functools.partial": _partial,

@@ -73,6 +73,7 @@ LOWER = frozenset(
         "TML201/bad_sampling",
         "TML201/bad_shared_helper",
         "TML201/bad_torch_not_imported",
+        "TML203/bad_chain",
         "TML203/bad_data",
         "TML203/bad_distillation",
         "TML203/bad_fake_for_critic",
@@ -194,7 +195,8 @@ def _saving(world: World) -> Any:
 
 
 def _export(stage: Stage) -> Any:
-    torch.save(stage.world.seeded("weights", lambda _: nn.Linear(32, 1)).state_dict(), stage.feed("path"))
+    layers = stage.world.seeded("weights", lambda _: nn.Sequential(nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 1)))
+    torch.save(layers.state_dict(), stage.feed("path"))
     stage.call("export_scores")
     return stage.feed("out").read_text()
 
@@ -523,6 +525,20 @@ PLAYS: dict[str, Play] = {
         {"source": model(), "target": model(), "lock": lambda world: __import__("threading").Lock()}
     ),
     "TML203/bad_on_the_host": Play({"features": _normal(BATCH, 8), "targets": _normal(BATCH, 1)}),
+    "TML203/bad_chain": Play(
+        {
+            "actor": model(WIDTH, 2),
+            "critic": model(WIDTH + 2, 1),
+            "batches": batches(
+                lambda world: (
+                    torch.randn(BATCH, WIDTH),
+                    torch.randn(BATCH, 2),
+                    torch.randn(BATCH, 1),
+                    torch.randn(BATCH, WIDTH),
+                )
+            ),
+        }
+    ),
     "TML203/bad_data": Play({"loader": _pairs_of((BATCH, WIDTH), (BATCH, WIDTH))}),
     "TML203/bad_distillation": Play({"images": _normal(BATCH, WIDTH), "labels": _classes()}, act=_distilling),
     "TML203/bad_fake_for_critic": Play(

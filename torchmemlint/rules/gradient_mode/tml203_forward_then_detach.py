@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import libcst as cst
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix, Severity, Span
 from torchmemlint.flow import lightning
 from torchmemlint.flow.facts import Detach, FileFacts, HeldCall, ModuleCall, Scope, Use, WeakCall
 from torchmemlint.flow.small_graphs import is_small
@@ -33,7 +35,8 @@ class ForwardThenDetach(Rule):
 
     ## What it does
     Reports `target_net(x).detach()`, `teacher(x).data`, `critic(s).detach().max(1)` and the like: a module runs with
-    gradients on, and everything that comes out of it is detached before it is used. Also a model that a subclass of
+    gradients on, and everything that comes out of it is detached before it is used. Passes that feed each other
+    (`critic(s, actor(s)).detach()`) are one finding, at the last. Also a model that a subclass of
     transformers' `Trainer` is given beside the one to train (a reference policy, a teacher, a reward model) and that
     its loss runs with gradients on, itself, through a part of it (`get_decoder()`) or in a function of the project: the
     trainer makes an optimizer for `model` only.
@@ -55,9 +58,10 @@ class ForwardThenDetach(Rule):
     ```
 
     ## Fix safety
-    Safe: the statement, whose result has no graph either way, is put under `torch.no_grad()`. No fix is offered where
-    the statement also computes something that keeps its graph. Unsafe for a trainer's reference model, since an
-    optimizer that callers hand to the trainer could hold its parameters.
+    Safe: the statement, whose result has no graph either way, is put under `torch.no_grad()`, together with those of
+    other forward passes that feed nothing else. No fix is offered where the statement also computes something that
+    keeps its graph. Unsafe for a trainer's reference model, since an optimizer that callers hand to the trainer could
+    hold its parameters.
 
     ## When it stays silent
     Any output is differentiated, returned, or handed to code out of view, or the function that returns it is called in
@@ -87,42 +91,29 @@ class ForwardThenDetach(Rule):
         """Yield forward passes whose results are all detached."""
         if is_test(facts):
             return
-        detaches = _by_origin(facts)
         functions: set[object] = set()  # where a forward pass is reported: their callers are not reported again
-        calls: list[ModuleCall | WeakCall] = [*facts.module_calls, *facts.weak_calls]
-        for call in sorted(calls, key=_calls_project):
-            if isinstance(call, ModuleCall) and call.module is None and call.function in functions:
-                continue
-            if _is_demonstration(facts, call):
-                continue
-            found = detaches.get(call.origin)
-            if not found or call.scope.mode is not Mode.ON or not _only_detached(facts, call):
-                continue
-            if isinstance(call, ModuleCall) and (freezes_itself(call) or needs_gradients(facts, call)):
-                continue
-            if lightning.takes_turns(call.scope.function) or _takes_the_mode(call):
-                continue
-            if in_module(call.scope) and evaluates(facts.tests.get(call.site, ())):
-                continue  # whoever evaluates the model turns gradients off around it
-            if facts.enters_without_gradients(call.scope.function) or facts.goes_to_other_files(call.origin):
-                continue
-            functions.add(call.scope.function)
-            evidence = call.evidence if isinstance(call, ModuleCall) else [(call.site, "is called with gradients on")]
-            little = all(_is_on_the_host(facts, detach) for detach in found) or _is_little(facts, call)
-            once = _at_once(call.scope) or runs_once(call.scope) or only_constructor_calls(facts, call.scope)
-            links: list[Link] = [*evidence, *((d.site, f"is detached here (`{d.how}`)") for d in found[:3])]
-            yield report(
-                self,
-                facts,
-                call.site,
-                f"every output of `{call.callee}(...)` is detached: its graph is built for nothing",
-                severity=Severity.ADVICE if once or little else None,
-                evidence=links,
-                fix=_fix(facts, call, found),
-            )
+        for chain in _chains(list(_wasted(facts, functions))):
+            yield self._chain(facts, chain)
         for held in untrained.found(facts):
             if held.scope.function not in functions:
                 yield self._untrained(facts, held)
+
+    def _chain(self, facts: FileFacts, chain: _Chain) -> Finding:
+        """A forward pass whose results are detached, with those that feed nothing else."""
+        call, found = chain.last
+        evidence = call.evidence if isinstance(call, ModuleCall) else [(call.site, "is called with gradients on")]
+        links: list[Link] = [*evidence, *((d.site, f"is detached here (`{d.how}`)") for d in found[:3])]
+        links += [(one.site, f"`{one.callee}(...)`, which feeds it, builds a graph as well") for one, _ in chain.before]
+        passes = [chain.last, *chain.before]
+        return report(
+            self,
+            facts,
+            call.site,
+            f"every output of `{call.callee}(...)` is detached: its graph is built for nothing",
+            severity=Severity.ADVICE if all(_is_minor(facts, *one) for one in passes) else None,
+            evidence=links,
+            fix=_fix(facts, passes),
+        )
 
     def _untrained(self, facts: FileFacts, call: HeldCall) -> Finding:
         """A reference model in a trainer's loss."""
@@ -138,6 +129,76 @@ class ForwardThenDetach(Rule):
             evidence=[(call.stored, f"`{call.held}` is kept beside the model that is trained")],
             fix=wrap(facts, alone.span, Applicability.UNSAFE) if alone is not None else None,
         )
+
+
+_Pass: TypeAlias = "tuple[ModuleCall | WeakCall, list[Detach]]"  # a forward pass, and where its results are detached
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """A wasted forward pass, and those before it whose results go into it."""
+
+    last: _Pass
+    before: list[_Pass]
+
+
+def _wasted(facts: FileFacts, functions: set[object]) -> Iterator[_Pass]:
+    """Forward passes all of whose results are detached, in gradient mode; their functions are put into `functions`."""
+    detaches = _by_origin(facts)
+    told = {mode.scope.function for mode in facts.no_op_modes if mode.form == "volatile"}  # by TML202
+    calls: list[ModuleCall | WeakCall] = [*facts.module_calls, *facts.weak_calls]
+    for call in sorted(calls, key=_calls_project):
+        if isinstance(call, ModuleCall) and call.module is None and call.function in functions:
+            continue
+        if call.scope.function in told or _is_demonstration(facts, call):
+            continue
+        found = detaches.get(call.origin)
+        if not found or call.scope.mode is not Mode.ON or not _only_detached(facts, call):
+            continue
+        if isinstance(call, ModuleCall) and (freezes_itself(call) or needs_gradients(facts, call)):
+            continue
+        if lightning.takes_turns(call.scope.function) or _takes_the_mode(call):
+            continue
+        if in_module(call.scope) and evaluates(facts.tests.get(call.site, ())):
+            continue  # whoever evaluates the model turns gradients off around it
+        if facts.enters_without_gradients(call.scope.function) or facts.goes_to_other_files(call.origin):
+            continue
+        functions.add(call.scope.function)
+        yield call, found
+
+
+def _chains(passes: list[_Pass]) -> Iterator[_Chain]:
+    """Forward passes, each with those of the same function that feed it: `critic(x, actor(x)).detach()`."""
+    fed_into = {id(one): _fed_into(one[0], passes) for one in passes}
+    before: dict[int, list[_Pass]] = {}
+    for one in passes:
+        last = one
+        for _ in passes:  # a pass may feed itself in the next iteration
+            following = fed_into[id(last)]
+            if following is None or following is one:
+                break
+            last = following
+        if last is not one:
+            before.setdefault(id(last), []).append(one)
+    fed = {id(one) for some in before.values() for one in some}
+    for one in passes:
+        if id(one) not in fed:
+            yield _Chain(one, before.get(id(one), []))
+
+
+def _fed_into(call: ModuleCall | WeakCall, passes: list[_Pass]) -> _Pass | None:
+    for one in passes:
+        other = one[0]
+        if other is not call and call.origin in other.input_origins and other.scope.function is call.scope.function:
+            return one
+    return None
+
+
+def _is_minor(facts: FileFacts, call: ModuleCall | WeakCall, found: list[Detach]) -> bool:
+    """Once, in the host's memory, or little."""
+    if _at_once(call.scope) or runs_once(call.scope) or only_constructor_calls(facts, call.scope):
+        return True
+    return all(_is_on_the_host(facts, detach) for detach in found) or _is_little(facts, call)
 
 
 def _is_little(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
@@ -191,7 +252,7 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
         return plain and ("backward" in effects or _is_teacher(facts, call))
     if facts.spent.get(call.origin):
         return False  # differentiated already by the function that returns it
-    if call.frozen or call.differentiable_input or call.input_needs_graph:
+    if call.frozen or call.differentiable_input:
         return False
     if call.module is None and call.evaluating is None and use is not Use.DETACHED:
         return False
@@ -228,17 +289,51 @@ def _by_origin(facts: FileFacts) -> dict[Origin, list[Detach]]:
     return found
 
 
-def _fix(facts: FileFacts, call: ModuleCall | WeakCall, detaches: list[Detach]) -> Fix | None:
-    """`with torch.no_grad():` around the statement, where the whole statement is detached."""
+def _fix(facts: FileFacts, passes: list[_Pass]) -> Fix | None:
+    """`with torch.no_grad():` around the statements, where all that they compute is detached."""
+    spans = [_statement(*one) for one in passes]
+    if spans[0] is None:
+        return None
+    whole = sorted({span for span in spans if span is not None}) if None not in spans else [spans[0]]
+    fixes = [wrap(facts, span, Applicability.SAFE) for span in _adjoining(facts, whole)]
+    found = [fix for fix in fixes if fix is not None]
+    if len(found) < len(fixes):
+        return None
+    return replace(found[0], edits=tuple(dict.fromkeys(edit for fix in found for edit in fix.edits)))
+
+
+def _adjoining(facts: FileFacts, spans: list[Span]) -> list[Span]:
+    """Statements in the order of the file, those that follow each other in one suite as one."""
+    joined: list[Span] = []
+    for span in spans:
+        above = joined[-1] if joined else None
+        if above is not None and above.start.column == span.start.column:
+            between = facts.source.rows[above.end.row : span.start.row - 1]
+            if not any(line.strip() and not line.lstrip().startswith("#") for line in between):
+                joined[-1] = Span(above.start, span.end)
+                continue
+        joined.append(span)
+    return joined
+
+
+def _statement(call: ModuleCall | WeakCall, detaches: list[Detach]) -> Span | None:
+    """The statement of a forward pass, where the whole of it is detached."""
     statement = call.statement
     if not isinstance(statement.node, cst.Assign | cst.AnnAssign) or statement.node.value is None:
         return None
     if statement.node.value is call.site.node:
-        return wrap(facts, statement.span, Applicability.SAFE)  # all that is made of its targets is detached
+        return statement.span  # all that is made of its targets is detached
     inside = [d for d in detaches if contains(statement.node.value, d.site.node)]
-    if not inside or not _whole(statement.node.value, inside[0].site.node):
-        return None
-    return wrap(facts, statement.span, Applicability.SAFE)
+    if not inside:
+        return statement.span if _binds_one_name(statement.node) else None  # of which it is a part
+    return statement.span if _whole(statement.node.value, inside[0].site.node) else None
+
+
+def _binds_one_name(statement: cst.Assign | cst.AnnAssign) -> bool:
+    match statement:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name())]) | cst.AnnAssign(target=cst.Name()):
+            return True
+    return False
 
 
 def _whole(value: cst.BaseExpression, detach: cst.CSTNode) -> bool:
