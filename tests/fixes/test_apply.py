@@ -4,10 +4,11 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
+from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
 from torchmemlint.fixes.apply import fix_text
 from torchmemlint.fixes.edits import TextIndex
 from torchmemlint.fixes.eligibility import eligible
@@ -196,3 +197,44 @@ def test_any_mixture_ends_and_does_not_depend_on_order(lines: list[str], newline
     shuffled = check(text)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     assert fix_text(text, shuffled, check, unsafe=False).text == expected[0]
+
+
+def uncovering(fixed: Severity, *, brought: Severity, about: str) -> Callable[[str], list[Finding]]:
+    """A linter whose fix of the word `one` shows another finding at `first`, with the place of `about` as evidence."""
+
+    def check(text: str) -> list[Finding]:
+        index = TextIndex.of(text)
+
+        def span(word: str) -> Span:
+            start = text.index(word)
+            return Span(index.position(start), index.position(start + len(word)))
+
+        if "one" in text:
+            place = span("one")
+            fix = Fix("write two", Applicability.SAFE, (Edit(place, "two"),))
+            return [Finding("TML101", "tml101", fixed, "found one", Path("f.py"), place, place, (), fix)]
+        place = span("first")
+        evidence = (Evidence("is detached here", span(about)),)
+        return [Finding("TML203", "tml203", brought, "found", Path("f.py"), place, place, evidence, None)]
+
+    return check
+
+
+def test_a_fix_may_uncover_a_finding_that_is_less_severe_and_about_what_it_wrote() -> None:
+    check = uncovering(Severity.ERROR, brought=Severity.WARNING, about="= two(x)")
+    text, applied, reasons = run("first\na = one(x)\n", check)
+    assert (text, applied, reasons) == ("first\na = two(x)\n", 1, [])
+
+
+@pytest.mark.parametrize(
+    ("fixed", "brought", "about"),
+    [
+        (Severity.WARNING, Severity.WARNING, "= two(x)"),
+        (Severity.WARNING, Severity.ERROR, "= two(x)"),
+        (Severity.ERROR, Severity.WARNING, "first"),
+    ],
+)
+def test_a_fix_may_not_bring_one_as_bad_or_elsewhere(fixed: Severity, brought: Severity, about: str) -> None:
+    text, applied, reasons = run("first\na = one(x)\n", uncovering(fixed, brought=brought, about=about))
+    assert (text, applied) == ("first\na = one(x)\n", 0)
+    assert reasons[0].startswith("it would bring TML203")

@@ -46,9 +46,10 @@ def fix_text(
     """Apply the eligible fixes of the `wanted` ones of `findings` to `text`, in rounds, until no further one is kept.
 
     `recheck(text)` gives the findings of a changed text; `findings` must be what it gives for `text`.
-    A fix is kept only if the file still parses, its finding is gone and no other finding has appeared.
-    Every round that changes the text lowers the number of findings, so the rounds come to an end, and
-    the last one leaves the text alone: applying the result again changes nothing.
+    A fix is kept only if the file still parses, its finding is gone and no other finding has appeared, unless that one
+    is less severe and is about what the fix wrote: a loss that is detached where it was added up may show a graph that
+    is built for nothing. Every round that changes the text puts fewer or less severe findings in the place of others,
+    so the rounds come to an end, and the last one leaves the text alone: applying the result again changes nothing.
     """
     applied: list[Finding] = []
     while True:
@@ -124,13 +125,16 @@ class _Trial:
             return f"the file would not parse: {problem}"
         after = self.recheck(text)
         fixed = [candidate.finding for candidate in candidates]
-        result = compare(Change(self.text, text, replacements), self.findings, after, fixed)
+        change = Change(self.text, text, replacements)
+        result = compare(change, self.findings, after, fixed)
         fixed_ids = {id(finding) for finding in fixed}
         for finding in result.kept:
             if id(finding) in fixed_ids:
                 return f"{finding.code} would still be reported"
-        if result.new:
-            new = min(result.new, key=lambda finding: finding.span)
+        index = TextIndex.of(text)
+        worse = [new for new in result.new if not any(_uncovers(one, new, change, index) for one in candidates)]
+        if worse:
+            new = min(worse, key=lambda finding: finding.span)
             return f"it would bring {new.code} ({new.name}) at row {new.span.start.row}: {new.message}"
         self._last = (candidates, (text, after))
         return None
@@ -140,6 +144,18 @@ class _Trial:
         if self._last[0] != candidates and self.problem(candidates) is not None:
             raise AssertionError("changes that were judged harmless no longer are")  # recheck is not a function
         return self._last[1]
+
+
+def _uncovers(candidate: _Candidate, new: Finding, change: Change, index: TextIndex) -> bool:
+    """Does a fix bring a finding about what it wrote, less severe than the one that it removes?"""
+    if new.severity.rank >= candidate.finding.severity.rank:
+        return False
+    shown = [evidence.span for evidence in new.evidence if evidence.filename is None]
+    for replaced in candidate.replacements:
+        low, high = change.image(replaced.start)
+        if any(index.offset(span.start) <= low and high <= index.offset(span.end) for span in shown):
+            return True
+    return False
 
 
 def _parse_problem(text: str) -> str | None:
