@@ -35,12 +35,28 @@ from torchmemlint.config.resolver import Resolver
         ),
         ("environment.yml", "dependencies:\n  - pytorch\n  - python>=3.9\n", None),
         ("requirements.txt", "torch!=1.5\n", None),
+        ("requirements.txt", "torch>=2\n", "2.0"),
+        ("requirements.txt", "torch<2\n", "1.13"),
+        ("requirements.txt", "torch<1\n", None),
+        ("pip_requirements.txt", "torch==1.13.1\n", "1.13"),
+        ("conda_env.yml", "dependencies:\n- pytorch=1.2\n", "1.2"),
+        ("saint_environment.yml", "dependencies:\n  - pytorch=1.8.1=py3.8_cuda11.1\n", "1.8"),
+        ("environment_gpu.yaml", "dependencies:\n- pytorch=1.6\n", "1.6"),
+        ("mkdocs.yml", "dependencies:\n- pytorch=1.6\n", None),
     ],
 )
 def test_what_a_project_requires(tmp_path: Path, name: str, text: str, oldest: str | None) -> None:
     (tmp_path / name).write_text(text)
     found = required_torch(tmp_path)
     assert (found.release if found is not None else None) == oldest
+
+
+def test_the_usual_names_come_first(tmp_path: Path) -> None:
+    (tmp_path / "a_requirements.txt").write_text("torch==1.4\n")
+    (tmp_path / "requirements.txt").write_text("torch==2.1\n")
+    found = required_torch(tmp_path)
+    assert found is not None
+    assert (found.release, found.file.name) == ("2.1", "requirements.txt")
 
 
 def test_the_configuration_wins(tmp_path: Path) -> None:

@@ -260,7 +260,8 @@ OPTIONS = (
         "torch version",
         "what the project requires of torch, else the newest release",
         "The oldest torch release that the code supports; where it is not given, the oldest that `pyproject.toml`, "
-        "`setup.py`, `setup.cfg`, `requirements.txt` or conda's `environment.yml` (or `.yaml`) asks for, in the "
+        "`setup.py`, `setup.cfg`, `requirements.txt` or conda's `environment.yml` (or `.yaml`, or another file with "
+        "`requirements` or `env` in its name) asks for, in the "
         "nearest folder above the checked file (up to the configuration's, or the project's root) where one of them "
         "names a release. Advice names only what that release has: "
         "`torch.backends.cuda.sdp_kernel`, say, is reported from 2.3 on, when its successor came.",

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from torchmemlint.regular import text_of
@@ -16,12 +17,15 @@ else:
     import tomli as tomllib
 
 FILE_NAMES = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "environment.yml", "environment.yaml")
+# Asked after those, in the order of the alphabet: `requirements-gpu.txt`, `conda_env.yml`, `saint_environment.yml`.
+PATTERNS = ("*requirements*.txt", "*env*.yml", "*env*.yaml", "conda*.yml", "conda*.yaml")
 
 _QUOTED = re.compile(r"""["']\s*(torch\s*[<>=~!(][^"';]*)["';]""")
 _LINE = re.compile(r"^[ \t]*(torch[ \t]*[<>=~!(][^;#\n]*)", re.MULTILINE)
 # An entry of conda's, `pytorch=1.7.1` or `pytorch::pytorch>=1.7`, or of pip's in the same file.
 _OF_CONDA = re.compile(r"^[ \t]*-[ \t]*[\"']?(?:[\w-]+::)?(?:py)?(torch[ \t]*[<>=~!][^;#\n\"']*)", re.MULTILINE)
-_BOUND = re.compile(r"(>=|<=|==|~=|<|>|\^|(?<!!)=)\s*(\d+)\.(\d+)")
+_BOUND = re.compile(r"(>=|<=|==|~=|<|>|\^|(?<!!)=)\s*(\d+)(?:\.(\d+))?")
+_LAST_OF_1 = 13  # torch 1.13 came before 2.0
 _AT_LEAST = frozenset({">=", ">", "==", "~=", "^", "="})
 
 
@@ -38,7 +42,7 @@ def required_torch(folder: Path) -> Required | None:
 
     None where its files name no release, or no torch.
     """
-    for name in FILE_NAMES:
+    for name in (*FILE_NAMES, *_others(folder)):
         file = folder / name
         release = _oldest(_requirements(file))
         if release is not None:
@@ -46,11 +50,28 @@ def required_torch(folder: Path) -> Required | None:
     return None
 
 
+def is_asked(name: str) -> bool:
+    """May a file of this name say what a project requires?"""
+    return name in FILE_NAMES or _matches(name)
+
+
+def _others(folder: Path) -> list[str]:
+    try:
+        return sorted(one.name for one in folder.iterdir() if _matches(one.name) and one.name not in FILE_NAMES)
+    except OSError:
+        return []
+
+
+def _matches(name: str) -> bool:
+    return name.endswith((".txt", ".yml", ".yaml")) and any(fnmatchcase(name.lower(), one) for one in PATTERNS)
+
+
 def _oldest(requirements: Iterator[str]) -> str | None:
     for requirement in requirements:
-        bounds = [(sign, int(major), int(minor)) for sign, major, minor in _BOUND.findall(requirement)]
+        bounds = [(sign, int(major), int(minor or 0)) for sign, major, minor in _BOUND.findall(requirement)]
         least = [(major, minor) for sign, major, minor in bounds if sign in _AT_LEAST]
         below = [(major, minor - 1) for sign, major, minor in bounds if sign == "<" and minor > 0]
+        below += [(1, _LAST_OF_1) for sign, major, minor in bounds if (sign, major, minor) == ("<", 2, 0)]
         below += [(major, minor) for sign, major, minor in bounds if sign == "<="]
         if least or below:
             return "{}.{}".format(*(max(least) if least else min(below)))
@@ -63,10 +84,10 @@ def _requirements(file: Path) -> Iterator[str]:
     if file.name == "pyproject.toml":
         yield from _of_pyproject(text)
         return
-    if file.name.startswith("environment."):
+    if file.suffix in (".yml", ".yaml"):
         yield from _OF_CONDA.findall(text)
         return
-    if file.name != "requirements.txt":
+    if file.suffix != ".txt":
         yield from _QUOTED.findall(text)
     yield from _LINE.findall(text)
 

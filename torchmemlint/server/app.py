@@ -36,7 +36,8 @@ log = logging.getLogger("torchmemlint.server")
 DELAY = 0.05  # seconds of quiet before what was typed is looked at
 DELAY_OTHERS = 0.4  # before the other open documents that depend on it are
 _MANY = 100  # futures of the library's
-_WATCHED = (*resolver.FILE_NAMES, *requirement.FILE_NAMES[1:], ".gitignore", "torchmemlint-measured.json", BASELINE)
+_SETTINGS = (*resolver.FILE_NAMES, ".gitignore", "torchmemlint-measured.json", BASELINE)
+_WATCHED = (*_SETTINGS, *requirement.FILE_NAMES[1:], *requirement.PATTERNS)
 _NOTEBOOKS = lsp.NotebookDocumentSyncOptions(
     notebook_selector=[
         lsp.NotebookDocumentFilterWithCells(
@@ -229,7 +230,7 @@ class Server(LanguageServer):
             path = path_of(change.uri)
             if path is None:
                 continue
-            if path.name in _WATCHED:
+            if path.name in _SETTINGS or requirement.is_asked(path.name):
                 configuration = True
             elif path not in opened or change.type is not lsp.FileChangeType.Changed:
                 sources = True

@@ -18,7 +18,7 @@ from torchmemlint.source.discovery import SUFFIXES
 MAX_BYTES = 2_000_000_000  # unpacked from one archive
 MAX_FILES = 200_000
 CLONING = 600.0  # seconds
-_READ = frozenset((*resolver.FILE_NAMES, *requirement.FILE_NAMES, ".gitignore"))
+_READ = frozenset((*resolver.FILE_NAMES, ".gitignore"))
 # Git asks nobody for a password, and leaves large files alone.
 _QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes"}
 
@@ -84,7 +84,8 @@ def _only_folder(folder: Path) -> Path:
 
 
 def _is_read(name: str) -> bool:
-    return name.endswith(SUFFIXES) or PurePosixPath(name).name in _READ
+    last = PurePosixPath(name).name
+    return name.endswith(SUFFIXES) or last in _READ or requirement.is_asked(last)
 
 
 def _unpack(archive: Path, folder: Path) -> None:
