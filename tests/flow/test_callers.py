@@ -9,8 +9,10 @@ import pytest
 from torchmemlint.engine.checking import check_text
 from torchmemlint.findings import Finding, Lead
 from torchmemlint.flow import callers
+from torchmemlint.flow.program import Program
 from torchmemlint.flow.project import Project
 from torchmemlint.rules.registry import by_code
+from torchmemlint.syntax.source_module import SourceModule
 
 CODES = frozenset(code for code, rule in by_code().items() if rule.on and not code.startswith("TML0"))
 
@@ -609,3 +611,14 @@ def test_a_class_that_derives_from_it_may_run_it_with_gradients(tmp_path: Path) 
     )
     write(tmp_path, {"agents/weighted.py": derived})
     assert codes(tmp_path, "agents/doubled.py") == ["TML203"]
+
+
+def test_the_cells_of_a_notebook_are_all_its_callers(tmp_path: Path) -> None:
+    cells = VALIDATE + "\n\nclass Run:\n    def all(self, model):\n        print(validate(model, [1]))\n"
+    write(tmp_path, {"validate.py": VALIDATE, "run.ipynb": "{}"})
+    program = Program(SourceModule(cells, tmp_path / "run.ipynb"), Project(tmp_path))
+    function = program.find_function("validate")
+    assert function is not None
+    (site,) = callers.Callers(program).calls(function)
+    assert site.function is not None
+    assert site.function.qualname == "Run.all"

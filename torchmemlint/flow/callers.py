@@ -18,6 +18,7 @@ from torchmemlint.flow.call_sites import CallSite
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.project import Project
 from torchmemlint.flow.values import Mode
+from torchmemlint.source.loading import NOTEBOOK
 from torchmemlint.syntax.outline import dotted
 
 MAX_FILES = 12  # parsed for the callers of one function
@@ -159,7 +160,7 @@ class Callers:
         """The files that mention a function (or its class, by name and keyword), parsed; None where too many do."""
         own = function.program
         project = self._main.project
-        if project is None:
+        if project is None or own.source.path.suffix == NOTEBOOK:  # which nobody imports
             return [own]
         mentioning = project.mentioning(name, self._main.source.path)
         if mentioning is None or not project.holds(own.source.path):

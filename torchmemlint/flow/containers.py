@@ -293,9 +293,14 @@ def proved_tensor(it: Interpreter, made: Origin, source: Value) -> Tensor:
 
 
 def entry(it: Interpreter, owner: Container, key: str) -> Value | None:
-    """What lies under a key in each of the containers that the owner may be; None where one does not show it."""
+    """What lies under a key in each of the containers that the owner may be; None where one does not show it.
+
+    One that nothing is ever put into is not the one that is asked.
+    """
     found: Value | None = None
     for one in (owner, *owner.others):
+        if not it.element_keys.get(one.oid):
+            continue
         value = it.state.heap.get((one.oid, key))
         if value is None:
             return None

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchmemlint.flow.bindings import expression_of, module_level, of_attribute
-from torchmemlint.flow.facts import ModuleCall
+from torchmemlint.flow.call_sites import CallSite
+from torchmemlint.flow.facts import FileFacts, ModuleCall
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.values import ModuleValue
 from torchmemlint.syntax.outline import Outline, dotted
@@ -49,20 +50,20 @@ _MOVING_FRAMEWORKS = frozenset(
 )
 
 
-def is_small(program: Program, call: ModuleCall) -> bool:
+def is_small(facts: FileFacts, call: ModuleCall) -> bool:
     """Is the graph of a forward pass, dropped before the next one, a few kilobytes or in the host's memory for certain?
 
     A layer that saves nothing but its input; one row of numbers (the state of an environment, in most cases) through a
     network of linear layers; or a network that the same script defines, runs, and never moves to a device.
     """
-    module = call.module
+    program, module = facts.program, call.module
     if module is not None and module.qualified in _SINGLE and not call.method:
         return True
     cls = _class_of(call)
     if cls is not None and _stays_on_host(program, cls):
         return True
     linear = _Layers().of_class(cls) if cls is not None else _is_of_linear_layers(module)
-    return linear and _takes_one_row(program, call)
+    return linear and _takes_one_row(facts, call)
 
 
 def _class_of(call: ModuleCall) -> ClassInfo | None:
@@ -175,12 +176,12 @@ def _is_activation(name: str) -> bool:
     return name.startswith(("act", "nonlinear", "non_linear"))
 
 
-def _takes_one_row(program: Program, call: ModuleCall) -> bool:
+def _takes_one_row(facts: FileFacts, call: ModuleCall) -> bool:
     expression = expression_of(call.site.node) if isinstance(call.site.node, cst.Call) else None
     if not isinstance(expression, ast.Call):
         return False
     given = [*expression.args, *(keyword.value for keyword in expression.keywords)]
-    rows = _Rows(program, call)
+    rows = _Rows(facts, call)
     tensors = [one for one in given if not isinstance(one, ast.Constant)]
     return bool(tensors) and all(rows.is_one(one) for one in tensors)
 
@@ -195,11 +196,12 @@ class _Assignment:
 class _Rows:
     """What the assignments before a place tell of a value: is it one row of numbers?"""
 
-    def __init__(self, program: Program, call: ModuleCall) -> None:
-        self._program = program
+    def __init__(self, facts: FileFacts, call: ModuleCall) -> None:
+        self._program = facts.program
+        self._callers = facts.callers
         self._line = call.site.span.start.row
-        function = call.scope.function
-        roots = [function.own_syntax] if function is not None else module_level(program)
+        self._function = function = call.scope.function
+        roots = [function.own_syntax] if function is not None else module_level(facts.program)
         self._assigned = [found for root in roots if root is not None for found in _assignments(root)]
 
     def is_one(self, expression: ast.expr) -> bool:
@@ -213,8 +215,8 @@ class _Rows:
             case ast.Name(id=name):
                 last = self._last(name, line)
                 if last is not None and isinstance(last.target, ast.Name):
-                    return self._is_one(last.value, last.line, depth - 1) or self._is_state(name, frozenset())
-                return self._is_state(name, frozenset())
+                    return self._is_one(last.value, last.line, depth - 1) or self._is_state(name)
+                return self._is_state(name)
             case ast.Call(func=ast.Attribute(attr="reshape" | "view"), args=[ast.Constant(value=1), _]):
                 return True
             case ast.Call(func=ast.Attribute(value=inner, attr="unsqueeze"), args=[ast.Constant(value=0)]):
@@ -243,7 +245,7 @@ class _Rows:
             case ast.Name(id=name):
                 last = self._last(name, line)
                 if last is None or not isinstance(last.target, ast.Name):
-                    return self._is_state(name, frozenset())
+                    return self._is_state(name)
                 return self._is_of_host(last.value, last.line, depth - 1)
             case ast.Call(func=func, args=[first, *_]):
                 qualified = self._program.qualify(dotted(func))
@@ -254,21 +256,52 @@ class _Rows:
         held = _unwrapped(expression)
         return held is not None and self._is_of_host(held, line, depth - 1)
 
-    def _is_state(self, name: str, seen: frozenset[str]) -> bool:
-        """Is all that a name is assigned what `reset()` or `step(action)` of an environment gives?"""
-        found = [one for one in self._assigned if name in _bound(one.target)]
-        steps = [one for one in found if _is_step(one)]
-        rest = [one for one in found if one not in steps and not _is_call_of(one.value, "reset")]
-        copies = [one.value.id for one in rest if isinstance(one.value, ast.Name) and isinstance(one.target, ast.Name)]
-        if len(copies) < len(rest) or not found:
+    def _is_state(self, name: str) -> bool:
+        """Is all that a name is assigned, here or by the callers, the state of an environment?"""
+        if _is_state(name, self._assigned, frozenset()):
+            return True
+        function = self._function
+        syntax = function.own_syntax if function is not None else None
+        if function is None or syntax is None or self._callers is None:
             return False
-        others = [copy for copy in copies if copy not in seen]
-        states = [self._is_state(copy, seen | {name}) for copy in others]
-        return all(states) and (bool(steps) or any(states))
+        names = [one.arg for one in (*syntax.args.posonlyargs, *syntax.args.args)]
+        if name not in names:
+            return False
+        place = names.index(name) - (function.cls is not None)
+        sites = self._callers.calls(function)
+        return bool(sites) and all(_is_given_a_state(site, place, name) for site in sites)
 
     def _last(self, name: str, line: int) -> _Assignment | None:
         before = [one for one in self._assigned if one.line < line and name in _bound(one.target)]
         return max(before, key=lambda one: one.line, default=None)
+
+
+def _is_state(name: str, assigned: list[_Assignment], seen: frozenset[str]) -> bool:
+    """Is all that a name is assigned what `reset()` or `step(action)` of an environment gives?"""
+    found = [one for one in assigned if name in _bound(one.target)]
+    steps = [one for one in found if _is_step(one)]
+    rest = [one for one in found if one not in steps and not _is_call_of(one.value, "reset")]
+    copies = [one.value.id for one in rest if isinstance(one.value, ast.Name) and isinstance(one.target, ast.Name)]
+    if len(copies) < len(rest) or not found:
+        return False
+    states = [_is_state(copy, assigned, seen | {name}) for copy in copies if copy not in seen]
+    return all(states) and (bool(steps) or any(states))
+
+
+def _is_given_a_state(site: CallSite, place: int, name: str) -> bool:
+    """Does a caller hand an environment's state on?"""
+    roots: list[ast.stmt] = [site.syntax] if site.syntax is not None else module_level(site.program)
+    call = next(
+        (node for root in roots for node in ast.walk(root) if isinstance(node, ast.Call) and node.func is site.node),
+        None,
+    )
+    if call is None or not site.called:
+        return False
+    keyword = next((one.value for one in call.keywords if one.arg == name), None)
+    given = call.args[place] if place < len(call.args) else keyword
+    if not isinstance(given, ast.Name):
+        return False
+    return _is_state(given.id, [found for root in roots for found in _assignments(root)], frozenset())
 
 
 def _unwrapped(expression: ast.expr) -> ast.expr | None:
@@ -298,8 +331,8 @@ def _bound(target: ast.expr) -> set[str]:
 
 
 def _is_step(one: _Assignment) -> bool:
-    """`state, reward, done, info = env.step(action)`: four values, or five since gymnasium (Env.step)."""
-    several = isinstance(one.target, ast.Tuple) and len(one.target.elts) in (4, 5)
+    """`state, reward, done, info = env.step(action)`: four values, five since gymnasium, three of a wrapper."""
+    several = isinstance(one.target, ast.Tuple) and len(one.target.elts) in (3, 4, 5)
     return several and _is_call_of(one.value, "step")
 
 

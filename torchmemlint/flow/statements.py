@@ -169,6 +169,16 @@ def _unpack(it: Interpreter, target: cst.Tuple | cst.List, value: Value, node: c
         assign(it, element.value, part, part_node)
 
 
+def _one_of(it: Interpreter, container: Container) -> Value:
+    """What a name gets of a container that is taken apart, where it is not known which element that is."""
+    value = it.element(container)
+    if isinstance(value, Tensor) and value.carries_graph:
+        mixed = any(isinstance(one, Tensor) and one.graph <= Graph.CUT for one in it.elements(container))
+        if mixed:
+            return Unknown(it.deep_origins(container))
+    return value
+
+
 def _part(it: Interpreter, value: Value, index: int, node: cst.BaseExpression) -> Value:
     match value:
         case Tensor():
@@ -192,7 +202,7 @@ def _part(it: Interpreter, value: Value, index: int, node: cst.BaseExpression) -
                 it.callees[made] = it.callees[value.made]
             return Unknown(value.origins | {made}, made, part_of=value.part_of)
         case Container():
-            return containers.entry(it, value, f"[{index}]") or it.element(value)
+            return containers.entry(it, value, f"[{index}]") or _one_of(it, value)
         case Known(role="batch"):
             return iteration.part(value)
         case Known(element=element) if element is not None:

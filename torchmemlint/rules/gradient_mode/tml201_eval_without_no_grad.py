@@ -199,7 +199,7 @@ def _severity(facts: FileFacts, call: ModuleCall, kept: Link | None) -> Severity
         return Severity.ADVICE
     if kept is not None:
         return Severity.ERROR
-    return Severity.ADVICE if is_small(facts.program, call) else Severity.WARNING
+    return Severity.ADVICE if is_small(facts, call) else Severity.WARNING
 
 
 def _is_warm_up(call: ModuleCall) -> bool:

@@ -202,7 +202,7 @@ def _is_minor(facts: FileFacts, call: ModuleCall | WeakCall, found: list[Detach]
 
 
 def _is_little(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
-    return isinstance(call, ModuleCall) and is_small(facts.program, call)
+    return isinstance(call, ModuleCall) and is_small(facts, call)
 
 
 def _is_on_the_host(facts: FileFacts, detach: Detach) -> bool:

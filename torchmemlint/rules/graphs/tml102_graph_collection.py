@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Severity
 from torchmemlint.flow.facts import Collection, FileFacts, OddEntry, Use
+from torchmemlint.flow.values import Origin
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, is_test, report
 from torchmemlint.rules.graphs.lifetime import (
@@ -45,9 +46,9 @@ class GraphCollection(Rule):
 
     ## Why it costs memory
     Each element keeps its iteration's graph. Live graphs hold every saved activation: measured, 660,480 bytes per step
-    for a small network (severity `error`; `warning` in a list that is made anew for each batch). Graphs that backward
-    has run through hold their nodes on the host, and each kept CUDA scalar one 512-byte block on the device (severity
-    `warning`, or `advice` where one loss is kept for each pass over the data).
+    for a small network (severity `error`; `warning` in a list that is made anew for each batch, or emptied after a
+    rollout). Graphs that backward has run through hold their nodes on the host, and each kept CUDA scalar one 512-byte
+    block on the device (severity `warning`, or `advice` where one loss is kept for each pass over the data).
 
     ## Example
     ```python
@@ -148,8 +149,14 @@ class GraphCollection(Rule):
             links.append((collection.inside, "which puts it into a container"))
         if backward is not None:
             links.append(spent_link(facts, backward))
+        emptied = _emptied(collection)
         if collection.made is not None:
-            links.append((collection.made, f"`{collection.container}` is made here and keeps all that is put in"))
+            until = " until an empty one takes its place" if emptied is not None else ""
+            links.append(
+                (collection.made, f"`{collection.container}` is made here and keeps all that is put in{until}")
+            )
+        if emptied is not None:
+            links.append((emptied, "which happens here"))
         links += loop_link(collection.loop, "once for each iteration of this loop")
         value = collection.value
         is_only_kept = only_kept(collection.site, collection.element, backward)
@@ -161,10 +168,23 @@ class GraphCollection(Rule):
             collection.element,
             f"`{collection.container}` collects `{text}` with its autograd graph in every {repeats(collection.loop)}"
             + (" (spent by backward)" if backward is not None else " (live: no backward frees it)"),
-            severity=severity(facts, origins, collection.loop, collection.scope, backward),
+            severity=_severity(facts, collection, origins, backward, emptied),
             evidence=links,
             fix=fix,
         )
+
+
+def _emptied(collection: Collection) -> Site | None:
+    """Where an empty list or dict takes the place of the one that is filled: `self.values = []` after a rollout."""
+    others = collection.store.others if collection.store is not None else ()
+    return next((other.made for other in others if other.items == () and other.made != collection.made), None)
+
+
+def _severity(
+    facts: FileFacts, collection: Collection, origins: frozenset[Origin], backward: Site | None, emptied: Site | None
+) -> Severity:
+    found = severity(facts, origins, collection.loop, collection.scope, backward)
+    return Severity.WARNING if found is Severity.ERROR and emptied is not None else found
 
 
 def is_cache(collection: Collection) -> bool:
