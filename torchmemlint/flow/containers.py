@@ -257,7 +257,8 @@ def subscript(it: Interpreter, node: cst.Subscript, owner: Value, keys: Sequence
         case Known(role="iterator", element=ModuleValue() as layer):
             return owner if key is None else layer  # list(model.children())[:-1]
         case Known(role="batch"):
-            return replace(owner, qualified="part" if owner.qualified != "computed" else "computed")
+            computed = owner.qualified == "computed" or _picks(node)
+            return replace(owner, qualified="computed" if computed else "part")
         case Unknown():
             path = path_with_key(node, key)
             if path and path in it.state.vars:
@@ -306,6 +307,19 @@ def entry(it: Interpreter, owner: Container, key: str) -> Value | None:
             return None
         found = value if found is None else join(found, value)
     return found
+
+
+def _picks(node: cst.Subscript) -> bool:
+    """`rows[:, columns]`: a list of places, of which torch makes a new tensor where slices and numbers give a view."""
+    if len(node.slice) == 1:
+        return isinstance(node.slice[0].slice, cst.Index) and isinstance(node.slice[0].slice.value, cst.List)
+    viewing = cst.Integer | cst.UnaryOperation | cst.Ellipsis
+    indices = [one.slice.value for one in node.slice if isinstance(one.slice, cst.Index)]
+    return any(not isinstance(index, viewing) and not _is_none(index) for index in indices)
+
+
+def _is_none(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Name) and node.value == "None"
 
 
 def _item(it: Interpreter, node: cst.Subscript, owner: Container, key: Value | None) -> Value:
