@@ -26,7 +26,8 @@ class StateDictCopyOnDevice(Rule):
     ## Why it costs memory
     A copy of a tensor lies where the tensor lies. The weights are on the device a second time while the model goes on
     training, and for a moment, while a new copy replaces the old one, a third time. Nothing computes with them there:
-    `load_state_dict` takes tensors from the host just as well.
+    `load_state_dict` takes tensors from the host just as well. An advice: weights, gradients and the two averages that
+    Adam keeps are four times as much already, and activations come on top.
 
     ## Example
     ```python
@@ -59,7 +60,7 @@ class StateDictCopyOnDevice(Rule):
 
     code = "TML505"
     name = "state-dict-copy-on-device"
-    severity = Severity.WARNING
+    severity = Severity.ADVICE
     fix = Applicability.UNSAFE
     why = "the copied weights lie on the device, where nothing computes with them, until the training ends"
 
