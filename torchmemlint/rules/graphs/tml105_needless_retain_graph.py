@@ -138,8 +138,9 @@ def is_last(facts: FileFacts, backward: Backward) -> bool:
 
 
 def _others(facts: FileFacts, backward: Backward) -> bool:
-    """Another, later differentiation of a part of the same graph."""
+    """Another, later differentiation of a part of the same graph, or of what may be one."""
     shared = backward.origins & (facts.makers | facts.weak_makers)
+    shared |= {origin for origin in backward.origins if _is_made_in_the_loop(backward, origin)}
     return any(
         other.site is not backward.site
         and other.origins & shared
@@ -147,6 +148,14 @@ def _others(facts: FileFacts, backward: Backward) -> bool:
         for other in facts.backwards
         if other.scope.function is backward.scope.function or other.origins & shared
     )
+
+
+def _is_made_in_the_loop(backward: Backward, origin: Origin) -> bool:
+    """Is it what a call gives in the same iteration: `self.model.base(x)`, of which nothing else is known?"""
+    loops = [mark.site for mark in backward.scope.loops if mark.node is not None and mark.site is not None]
+    if not isinstance(origin.site.node, cst.Call) or not _same_function(backward, origin):
+        return False
+    return not loops or loops[-1].span.contains(origin.site.span)
 
 
 def _handed_on(facts: FileFacts, backward: Backward, made: frozenset[Origin]) -> bool:
