@@ -11,6 +11,7 @@ from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow import inner_gradients
 from torchmemlint.flow.facts import FileFacts, ModuleCall, Use
 from torchmemlint.flow.gradient_modes import runs_inference
+from torchmemlint.flow.made_elsewhere import has_no_parameters
 from torchmemlint.flow.program import Function
 from torchmemlint.flow.small_graphs import is_small
 from torchmemlint.flow.values import Mode, Origin
@@ -71,7 +72,8 @@ class EvalWithoutNoGrad(Rule):
     Gradients are off by any route (context, decorator, `set_grad_enabled`, `ExitStack`, the project's own context
     managers and decorators, hooks that Lightning runs without gradients, library calls that guard themselves); every
     caller in the project turns them off (sought in the files that mention the function, where these are at most 12);
-    all parameters are frozen; inputs require gradients (saliency, attacks); what is called differentiates something
+    all parameters are frozen, or the module has none, as far as all that the project puts into an attribute of its name
+    tells; inputs require gradients (saliency, attacks); what is called differentiates something
     itself, or may, as a model of the project does (forces from an energy); the pass stands in a function that another
     makes and hands out, or in a `forward` whose objects nothing in view runs with gradients on; a method of the
     model's own goes on with what the pass left in it (`actor(x)`, then `actor.log_prob(a)`); in tests. An advice in a
@@ -105,6 +107,8 @@ class EvalWithoutNoGrad(Rule):
             if facts.enters_without_gradients(call.scope.function) or needs_gradients(facts, call):
                 continue
             if facts.callers is not None and call.scope.function and facts.callers.decide(call.scope.function):
+                continue
+            if has_no_parameters(facts, call):
                 continue
             functions.add(call.scope.function)
             origins.add(call.origin)

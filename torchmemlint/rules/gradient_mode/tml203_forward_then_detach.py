@@ -11,6 +11,7 @@ import libcst as cst
 from torchmemlint.findings import Applicability, Finding, Fix, Severity, Span
 from torchmemlint.flow import lightning
 from torchmemlint.flow.facts import Detach, FileFacts, HeldCall, ModuleCall, Scope, Use, WeakCall
+from torchmemlint.flow.made_elsewhere import has_no_parameters
 from torchmemlint.flow.small_graphs import is_small
 from torchmemlint.flow.values import Mode, Origin
 from torchmemlint.rules.base import Rule
@@ -65,7 +66,8 @@ class ForwardThenDetach(Rule):
 
     ## When it stays silent
     Any output is differentiated, returned, or handed to code out of view, or the function that returns it is called in
-    other files too; the module is frozen and its inputs need no gradient (then there is no graph); gradients are off,
+    other files too; the module is frozen (or has no parameters) and its inputs need no gradient (then there is no
+    graph); gradients are off,
     here or in every caller in the project, or the function that is called turns them off where it is asked to
     (`set_grad_enabled(training)`); Lightning before version 2 runs the step for each optimizer with the
     parameters of the others switched off (`optimizer_idx`). For a trainer's reference model: it is frozen, put into
@@ -162,6 +164,8 @@ def _wasted(facts: FileFacts, functions: set[object]) -> Iterator[_Pass]:
         if in_module(call.scope) and evaluates(facts.tests.get(call.site, ())):
             continue  # whoever evaluates the model turns gradients off around it
         if facts.enters_without_gradients(call.scope.function) or facts.goes_to_other_files(call.origin):
+            continue
+        if isinstance(call, ModuleCall) and has_no_parameters(facts, call):
             continue
         functions.add(call.scope.function)
         yield call, found
