@@ -12,6 +12,7 @@ from torchmemlint.flow.facts import FileFacts, HostCreation
 from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
+from torchmemlint.rules.graphs.lifetime import counts
 from torchmemlint.rules.steps import in_a_script, now_and_then
 from torchmemlint.syntax.text import code_of, shortened
 
@@ -55,8 +56,8 @@ class HostThenDevice(Rule):
     axis of another tensor); a module of layers tries itself out, once, under `if __name__ == "__main__"`; random
     numbers are what a parameter starts from, so that a seed means the same on every machine; something else happens
     before the move; data comes from Python or numpy (`torch.tensor`, `from_numpy`), which starts on the host anyway;
-    tests. An advice where it happens once, as in a constructor, or every so many steps, and where the tensor is not
-    seen to be large (65,536 numbers, or two axes of the data).
+    tests. An advice where it happens once, as in a constructor, or every so many steps, where a script makes up random
+    data for each of its steps, and where the tensor is not seen to be large (65,536 numbers, or two axes of the data).
 
     ## References
     - [Performance tuning guide: create tensors directly on the target device](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
@@ -123,9 +124,12 @@ def _is_repeated(facts: FileFacts, creation: HostCreation) -> bool:
     function = creation.scope.function
     if function is not None and function.name == "__init__":
         return False
+    loops = [mark for mark in creation.scope.loops if mark.node is not None]
+    if function is None and creation.factory in _RANDOM and all(map(counts, loops)):
+        return False  # a script that makes its data up, step for step, tries something out
     if now_and_then(facts.tests.get(creation.site, ()), creation.scope.loops):
         return False
-    return creation.per_batch or any(mark.node is not None for mark in creation.scope.loops)
+    return creation.per_batch or bool(loops)
 
 
 def _fix(facts: FileFacts, creation: HostCreation) -> Fix:

@@ -57,7 +57,7 @@ def within_a_step(loop: LoopMark, scope: Scope) -> bool:
 
     What a backward has spent, and the next batch replaces, is too little to speak of there.
     """
-    if loop not in scope.loops or not _counts(loop):
+    if loop not in scope.loops or not counts(loop):
         return False
     outer = scope.loops[: scope.loops.index(loop)]
     return bool(outer) and isinstance(outer[-1].node, cst.For) and _is_over_data(outer[-1].node.iter)
@@ -78,7 +78,7 @@ def severity(
     return Severity.ADVICE if once_a_pass else Severity.WARNING
 
 
-def _counts(loop: LoopMark) -> bool:
+def counts(loop: LoopMark) -> bool:
     """`for i in range(n)`."""
     return isinstance(loop.node, cst.For) and not _is_over_data(loop.node.iter)
 
