@@ -55,3 +55,15 @@ def test_it_is_made_when_unsafe_fixes_are_asked_for(name: str) -> None:
     assert len(result.applied) == len(WRITTEN[name])
     assert all(part in result.text and part not in text for part in WRITTEN[name])
     assert check(result.text) == []
+
+
+def test_what_may_be_none_is_not_given_as_device() -> None:
+    path = FIXTURES / "TML501-host-then-device" / "bad_perhaps_no_gpu.py"
+
+    def check(text: str) -> list[Finding]:
+        return check_text(text, path, frozenset({"TML501"}))
+
+    text = path.read_text()
+    fixed = fix_text(text, check(text), check, unsafe=True).text
+    assert "torch.zeros(rows, columns).cuda(self.gpu)" in fixed
+    assert "torch.ones(rows, columns, device=0)" in fixed

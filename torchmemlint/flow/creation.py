@@ -50,13 +50,14 @@ def moved(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments: 
             _is_one_per_item(owner.producer, created, sizes),
             any(isinstance(item.node, cst.Float) for item in created.items),
             function is not None and called_per_batch(function),
+            name != "cuda" or not _given(arguments) or _names_one(_given(arguments)[0]),
         )
     )
 
 
 def _place(name: str, arguments: Arguments, device: Device) -> str | None:
     """Source text of the device that the tensor goes to; None where the call may do something else."""
-    given = [item for item in arguments.items if item.name not in ("non_blocking", "async")]
+    given = _given(arguments)
     if name == "cuda" and not given:
         return '"cuda"'
     if len(given) != 1 or given[0].name not in ("0", "device") or name not in ("cuda", "to"):
@@ -64,6 +65,17 @@ def _place(name: str, arguments: Arguments, device: Device) -> str | None:
     if device is Device.HOST or not (device is Device.ACCELERATOR or name == "cuda" or _is_device(given[0])):
         return None
     return text_of(given[0].node)
+
+
+def _given(arguments: Arguments) -> list[Argument]:
+    return [item for item in arguments.items if item.name not in ("non_blocking", "async")]
+
+
+def _names_one(given: Argument) -> bool:
+    """Is it known to be an accelerator, and not None, which `cuda()` takes for the current one?"""
+    from torchmemlint.flow.tensors import device_of_value
+
+    return device_of_value(given.value) is Device.ACCELERATOR
 
 
 def _is_device(given: Argument) -> bool:

@@ -472,6 +472,7 @@ class HostCreation:
     per_item: bool  # one number for each item of a batch
     fractional: bool  # a float is among the factory's arguments
     per_batch: bool  # a framework or module calls the function for every batch
+    same_place: bool = True  # does `device=` put it there as well? `.cuda(None)` is a GPU, `device=None` is not
 
 
 @dataclass(frozen=True, slots=True)

@@ -596,7 +596,7 @@ class Interpreter:
             result = value if result is None else join(result, value)
             if isinstance(value, Container):
                 nested.append(value)
-        if isinstance(result, Tensor) and nested:  # a tensor, or a list of some: what becomes of it becomes of these
+        if isinstance(result, Tensor | Unknown) and nested:  # what becomes of it becomes of these
             origins = result.origins.union(*(self.deep_origins(value) for value in nested))
             result = replace(result, origins=cap(origins))
         return result if result is not None else Unknown()

@@ -47,7 +47,7 @@ class HostThenDevice(Rule):
     ## Fix safety
     Safe for factories that fill a tensor with one value or with whole numbers: the same numbers come out. Unsafe for
     random ones, for which another generator draws, and for fractional steps and windows, which a device may round
-    differently.
+    differently. None for `cuda(gpu)` where `gpu` may be None: the current GPU there, the host as `device=`.
 
     ## When it stays silent
     The factory is given a device, an `out` or pinned memory; a default device is set in the file; where the tensor goes
@@ -136,7 +136,7 @@ def _fix(facts: FileFacts, creation: HostCreation) -> Fix:
     exact = creation.factory in _ALIKE or (creation.factory == "arange" and not creation.fractional)
     rest = code_of(creation.site.node)[len(code_of(creation.created.node)) :]
     edits: tuple[Edit, ...] = ()
-    if "#" not in rest:
+    if "#" not in rest and creation.same_place:
         after = Span(creation.created.span.end, creation.site.span.end)
         edits = (*adding(facts, creation.created, f"device={creation.device}"), Edit(after, ""))
     applicability = Applicability.SAFE if exact else Applicability.UNSAFE

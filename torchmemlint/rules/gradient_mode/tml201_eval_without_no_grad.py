@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow import inner_gradients
-from torchmemlint.flow.facts import FileFacts, ModuleCall, Use
+from torchmemlint.flow.facts import FileFacts, ModuleCall, Use, WeakCall
 from torchmemlint.flow.gradient_modes import runs_inference
 from torchmemlint.flow.made_elsewhere import has_no_parameters
 from torchmemlint.flow.program import Function
@@ -311,9 +311,10 @@ def _fix(facts: FileFacts, call: ModuleCall, use: Use, effects: set[str]) -> Fix
     applicability = Applicability.UNSAFE if leaves else Applicability.SAFE
     function = call.scope.function
     program = facts.program
-    if inner_gradients.may_take(function, program) or inner_gradients.hands_out(function, program, call.callee):
-        alone = [one for one in facts.module_calls if contains(call.statement.node, one.site.node)] == [call]
-        return wrap(facts, call.statement.span, applicability) if alone else None
+    alone = inner_gradients.may_take(function, program) or inner_gradients.hands_out(function, program, call.callee)
+    if alone or _gives_another_graph(facts, call):
+        single = [one for one in facts.module_calls if contains(call.statement.node, one.site.node)] == [call]
+        return wrap(facts, call.statement.span, applicability) if single else None
     trains = bool(effects & _GRADIENT_EFFECTS)
     if function is not None and not trains:
         return decorate(facts, function, applicability)
@@ -321,3 +322,18 @@ def _fix(facts: FileFacts, call: ModuleCall, use: Use, effects: set[str]) -> Fix
     if loop is not None and not any(mark.site is loop for backward in facts.backwards for mark in backward.scope.loops):
         return wrap(facts, loop.span, applicability)
     return None
+
+
+def _gives_another_graph(facts: FileFacts, call: ModuleCall) -> bool:
+    """Does the function return or keep what a module that trains has made: a loss of it and of this one's output?"""
+    function = call.scope.function
+    given = Use.RETURNED | Use.STORED
+    calls: list[ModuleCall | WeakCall] = [*facts.module_calls, *facts.weak_calls]
+    return function is not None and any(
+        other.scope.function is function
+        and other.origin != call.origin
+        and other.scope.mode is not Mode.OFF
+        and (isinstance(other, WeakCall) or (other.evaluating is None and not other.frozen))
+        and facts.uses.get(other.origin, Use.NOTHING) & given
+        for other in calls
+    )
