@@ -144,6 +144,7 @@ _LATER = (
     "sets-o-p-q-rules",
     "sets-r-s-t-rules",
     "sets-u-v-rules",
+    "sets-w-x-rules",
 )
 
 

@@ -57,13 +57,26 @@ def test_it_is_made_when_unsafe_fixes_are_asked_for(name: str) -> None:
     assert check(result.text) == []
 
 
-def test_what_may_be_none_is_not_given_as_device() -> None:
-    path = FIXTURES / "TML501-host-then-device" / "bad_perhaps_no_gpu.py"
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        # `cuda(None)` is a GPU, `device=None` the host.
+        ("bad_perhaps_no_gpu", ("torch.zeros(rows, columns).cuda(self.gpu)", "torch.ones(rows, columns, device=0)")),
+        (
+            "bad_shape_is_a_tuple",
+            (
+                "torch.zeros((self.rows, self.columns), device=self.device)",
+                "torch.ones((x.shape[0], x.shape[1]), dtype=torch.bool, device=self.device)",
+            ),
+        ),
+    ],
+)
+def test_where_a_tensor_is_made(name: str, written: tuple[str, ...]) -> None:
+    path = FIXTURES / "TML501-host-then-device" / f"{name}.py"
 
     def check(text: str) -> list[Finding]:
         return check_text(text, path, frozenset({"TML501"}))
 
     text = path.read_text()
-    fixed = fix_text(text, check(text), check, unsafe=True).text
-    assert "torch.zeros(rows, columns).cuda(self.gpu)" in fixed
-    assert "torch.ones(rows, columns, device=0)" in fixed
+    fixed = fix_text(text, check(text), check, unsafe=False).text
+    assert [line for line in written if line not in fixed] == []

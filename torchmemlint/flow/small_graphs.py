@@ -88,11 +88,12 @@ def _names(program: Program) -> Iterator[set[str]]:
 
 
 def _runs_itself(program: Program) -> bool:
-    """Does it define something and go on to use it, as scripts and notebooks do?"""
-    level = Outline()
-    for statement in module_level(program):
-        level.names |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-    return "__name__" in level.names or any(program.defines(name) for name in level.names)
+    """Does it define something and go on to call it, as scripts and notebooks do?"""
+    nodes = [node for statement in module_level(program) for node in ast.walk(statement)]
+    if any(isinstance(node, ast.Name) and node.id == "__name__" for node in nodes):
+        return True
+    called = (node.func for node in nodes if isinstance(node, ast.Call))
+    return any(isinstance(func, ast.Name) and program.defines(func.id) for func in called)
 
 
 def _is_of_linear_layers(module: ModuleValue | None) -> bool:

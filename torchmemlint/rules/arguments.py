@@ -45,12 +45,10 @@ def adding(facts: FileFacts, site: Site, text: str) -> tuple[Edit, ...]:
         end = site.span.end
         inside = Position(end.row, end.column - 1)
         return (Edit(Span(inside, inside), text),)
-    last = call.args[-1]
-    end = site.piece.span(last.value).end
-    start = site.piece.span(last).start
-    before = facts.source.rows[start.row - 1][: start.column - 1]
+    last = site.piece.span(call.args[-1])  # not that of its value, which leaves the parentheses of a tuple out
+    before = facts.source.rows[last.start.row - 1][: last.start.column - 1]
     joint = f",\n{before}" if not before.strip() else ", "
-    return (Edit(Span(end, end), joint + text),)
+    return (Edit(Span(last.end, last.end), joint + text),)
 
 
 def replacing(site: Site, node: cst.CSTNode, text: str) -> tuple[Edit, ...]:

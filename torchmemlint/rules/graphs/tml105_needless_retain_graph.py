@@ -219,4 +219,4 @@ def _runs(marks: Sequence[bool]) -> Iterator[tuple[int, int]]:
 
 
 def _value_end(site: Site, argument: cst.Arg) -> Position:
-    return site.piece.span(argument.value).end
+    return site.piece.span(argument).end
