@@ -46,7 +46,7 @@ def moved(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments: 
             text_of(receiver.func),
             place,
             _numbers(owner.producer, created, sizes),
-            sum(sizes.axes_of_data(size.node) for size in _shape(owner.producer, created)),
+            sizes.axes_of_data(size.node for size in _shape(owner.producer, created)),
             _is_one_per_item(owner.producer, created, sizes),
             any(isinstance(item.node, cst.Float) for item in created.items),
             function is not None and called_per_batch(function),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -35,6 +35,14 @@ class _Definition:
     among: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """One axis of a tensor, where that is known, or the length of a collection."""
+
+    tensor: str | None = None  # dump of the expression
+    index: int = 0
+
+
 class Sizes:
     """Asked about the expressions of one function, or of the module level."""
 
@@ -57,38 +65,57 @@ class Sizes:
         found = self._definitions(expression.id)
         return bool(found) and all(self._is_batch(one, expression.id) for one in found)
 
-    def axes_of_data(self, size: cst.BaseExpression) -> int:
-        """How many axes of tensors (or lengths of collections) an expression multiplies; a whole shape counts as two.
+    def axes_of_data(self, shape: Iterable[cst.BaseExpression]) -> int:
+        """How many axes of tensors (or lengths of collections) a shape multiplies; all of one tensor count as two.
 
-        Such a size grows with the data, where one that is made of settings mostly does not.
+        Such a shape grows with the data, where one that is made of settings mostly does not. Axes of a tensor
+        without its last one count as one: a flag for each token is little beside the tokens' features.
         """
-        expression = expression_of(size)
-        return self._axes(expression, 0) if expression is not None else 0
+        found: list[_Axis] = []
+        for size in shape:
+            expression = expression_of(size)
+            found += self._axes(expression, 0) if expression is not None else []
+        return min(len(found), 1) if self._leave_out_features(found) else len(found)
 
-    def _axes(self, expression: ast.expr, depth: int) -> int:
+    def _leave_out_features(self, axes: list[_Axis]) -> bool:
+        """Are they different axes of one tensor that has another axis behind them?"""
+        tensors = {axis.tensor for axis in axes}
+        tensor = tensors.pop() if len(tensors) == 1 else None
+        places = {axis.index for axis in axes}
+        return (
+            tensor is not None
+            and len(places) == len(axes)
+            and min(places) >= 0
+            and self._has_more_axes(tensor, max(places))
+        )
+
+    def _axes(self, expression: ast.expr, depth: int) -> list[_Axis]:
         if depth > _DEPTH:
-            return 0
+            return []
         match expression:
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
-                return sum(self._axes(one, depth + 1) for one in elements)
+                return [axis for one in elements for axis in self._axes(one, depth + 1)]
             case ast.Starred(value=inner):
                 return self._axes(inner, depth + 1)
             case ast.BinOp(left=left, right=right):
                 return self._axes(left, depth + 1) + self._axes(right, depth + 1)
             case ast.Name(id=name):
-                return max((self._axes_of(one, depth + 1) for one in self._definitions(name)), default=0)
+                return max((self._axes_of(one, depth + 1) for one in self._definitions(name)), default=[], key=len)
             case ast.Call(func=ast.Name(id="len")):
-                return 1
+                return [_Axis()]
+            case ast.Subscript(value=inner, slice=ast.Slice(lower=None, upper=ast.expr())):
+                return self._axes(inner, depth + 1)[:1]  # without the features
             case ast.Subscript(value=inner, slice=ast.Slice()):
                 return self._axes(inner, depth + 1)
-            case ast.Subscript(value=inner):
-                return 1 if _whole_shape(inner) is not None else 0
-        if _axis(expression) is not None:
-            return 1
+            case ast.Subscript(value=inner) if _axis(expression) is None:
+                return [_Axis()] if _whole_shape(inner) is not None else []
+        axis = _axis(expression)
+        if axis is not None:
+            return [_Axis(ast.dump(axis[0]), axis[1])]
         tensor = _whole_shape(expression)
         if tensor is None:
-            return 0
-        return 1 if self._is_one_number_per_item(tensor, depth + 1) else 2
+            return []
+        return [_Axis()] * (1 if self._is_one_number_per_item(tensor, depth + 1) else 2)
 
     def _is_one_number_per_item(self, tensor: ast.expr, depth: int) -> bool:
         """Was a tensor made along one axis of the data, or reduced along the others: `x.abs().max(dim=1)[0]`?"""
@@ -106,15 +133,16 @@ class Sizes:
                 along = _argument(tensor, 1 if dotted(owner) == "torch" else 0, "dim")
                 return isinstance(along, ast.Constant | ast.UnaryOp | ast.Tuple | ast.List)
             case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=name), args=[shape]) if name in _FILLING:
-                return self._axes(shape, depth + 1) < 2
+                return len(self._axes(shape, depth + 1)) < 2
             case ast.Call(func=ast.Attribute(value=inner)):
                 return self._is_one_number_per_item(inner, depth + 1)
         return False
 
-    def _axes_of(self, one: _Definition, depth: int) -> int:
+    def _axes_of(self, one: _Definition, depth: int) -> list[_Axis]:
         if one.index is None:
             return self._axes(one.value, depth)
-        return 1 if _whole_shape(one.value) is not None else 0
+        tensor = _whole_shape(one.value)
+        return [_Axis(ast.dump(tensor), one.index)] if tensor is not None else []
 
     def _is_batch(self, one: _Definition, name: str) -> bool:
         if one.index is None:
@@ -125,21 +153,22 @@ class Sizes:
         axis = _axis(expression)
         if axis is None or axis[1] != _FIRST:
             return False
-        return _says_batch(called) or self._has_more_axes(ast.dump(axis[0]))
+        return _says_batch(called) or self._has_more_axes(ast.dump(axis[0]), _FIRST)
 
-    def _has_more_axes(self, tensor: str) -> bool:
-        """Does the function ask for another axis of a tensor, unpack its shape, or index two of its axes at once?"""
+    def _has_more_axes(self, tensor: str, last: int) -> bool:
+        """Does the function ask for a later axis of a tensor, unpack its shape to more, or index more of its axes?"""
         for node in self._nodes():
             match node:
-                case ast.Subscript(value=value, slice=ast.Tuple(elts=[_, _, *_])) if ast.dump(value) == tensor:
-                    return True
-                case ast.Assign(targets=[ast.Tuple(elts=[_, _, *_])], value=value):
+                case ast.Subscript(value=value, slice=ast.Tuple(elts=elements)) if ast.dump(value) == tensor:
+                    if len(elements) > last + 1:
+                        return True
+                case ast.Assign(targets=[ast.Tuple(elts=elements)], value=value) if len(elements) > last + 1:
                     whole = _whole_shape(value)
                     if whole is not None and ast.dump(whole) == tensor:
                         return True
                 case ast.Subscript() | ast.Call():
                     axis = _axis(node)
-                    if axis is not None and axis[1] > _FIRST and ast.dump(axis[0]) == tensor:
+                    if axis is not None and axis[1] > last and ast.dump(axis[0]) == tensor:
                         return True
         return False
 

@@ -57,7 +57,8 @@ class HostThenDevice(Rule):
     numbers are what a parameter starts from, so that a seed means the same on every machine; something else happens
     before the move; data comes from Python or numpy (`torch.tensor`, `from_numpy`), which starts on the host anyway;
     tests. An advice where it happens once, as in a constructor, or every so many steps, where a script makes up random
-    data for each of its steps, and where the tensor is not seen to be large (65,536 numbers, or two axes of the data).
+    data for each of its steps, and where the tensor is not seen to be large (65,536 numbers, or two axes of the data;
+    axes of a tensor without its last one make a flag for each token, which is little beside the tokens' features).
 
     ## References
     - [Performance tuning guide: create tensors directly on the target device](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
