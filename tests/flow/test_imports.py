@@ -98,6 +98,13 @@ FORMS: dict[str, tuple[str, str, str, str, dict[str, str]]] = {
         "Meter()",
         {"pkg/__init__.py": "from .meters import Meter\n__all__ = ['Meter']\n"},
     ),
+    "exported again by a package with a module of that name": (
+        "pkg/Meter.py",
+        "train.py",
+        "from pkg import Meter",
+        "Meter()",
+        {"pkg/__init__.py": "from pkg.Meter import Meter\n"},
+    ),
     "exported again under another name": (
         "pkg/meters.py",
         "train.py",

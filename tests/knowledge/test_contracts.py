@@ -29,7 +29,7 @@ TOLD = ("TML1", "TML2", "TML502", "TML7")  # rules that ask the contracts of fra
 CODES = frozenset(code for code, rule in by_code().items() if rule.on and code.startswith(TOLD))
 PROGRAMS = sorted((Path(__file__).parent.parent.parent / "fixtures" / "frameworks").glob("*.py"))
 LIBRARIES = frozenset({"python", "libraries", "pyro", "gpytorch", "fairseq", "apex"})  # lists of names only
-AROUND = LIBRARIES | {"sentence_transformers", "tensorboardX", "trl", "peft"}
+AROUND = LIBRARIES | {"tensorboardX", "trl", "peft"}
 
 
 # -- names -----------------------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def _named(it: Interpreter, parameter: cst.Param, qualified: str) -> Value | Non
         loss = qualified.rpartition(".")[2] in known_modules.LOSSES
         return ModuleValue(
             it.oid("annotation", site.node),
-            qualified if loss else "",
+            qualified if loss or qualified in it.contracts.owners else "",
             parameters=False if loss else None,
             why=Step(site, f"`{name}` is annotated as an nn.Module"),
             made=site,

@@ -86,7 +86,7 @@ class Project:
 
     def _leads_to(self, qualified: str, path: Path, file: Path, name: str) -> bool:
         for _ in range(MAX_HOPS):
-            place = self._place(qualified, path)
+            place = self._in_package(self._place(qualified, path))
             if place is None or not place[1]:
                 return False
             if place[0] == file:
@@ -149,6 +149,17 @@ class Project:
         self._ledger.sought(sought)
         return place
 
+    def _in_package(self, place: Place | None) -> Place | None:
+        """Where a name that leads to a module is looked for first: `package.Model`, in `package/Model.py`, is what
+        the package imports under that name, a class as a rule."""
+        if place is None or place[1] or place[0].name == "__init__.py":
+            return place
+        file, name = place[0].parent / "__init__.py", place[0].stem
+        self._ledger.sought(frozenset({file}))
+        if not self._finder.is_package(file.parent) or not self._may_export(file, name):
+            return place
+        return file, name
+
     def _program(self, path: Path, lead: Lead, name: str, by: Path) -> Program | None:
         self._ledger.read(path)
         if path in self._programs:
@@ -187,7 +198,7 @@ class Project:
     def _definition(
         self, qualified: str, path: Path, lead: Lead, hops: int, looked_at: Iterator[int]
     ) -> Function | ClassInfo | None:
-        place = self._place(qualified, path)
+        place = self._in_package(self._place(qualified, path))
         if place is None or hops > MAX_HOPS:
             return None
         file, name = place
