@@ -97,6 +97,10 @@ def find(facts: FileFacts, load: CheckpointLoad) -> Leftover | None:
     begin = span(bound).end
     names = {target.value, *_copied_from(tree, begin)}
     names |= _selected_from(tree, names)
+    filled = _filled_with(tree, names)
+    if not all(any(_is_bound(tree, node) for node in tree.names[name]) for name in filled):
+        return None  # whoever called has them too
+    names |= filled
     uses: list[cst.Name] = []
     bindings: list[cst.Name] = []
     for name in names:
@@ -141,6 +145,18 @@ def _selected_from(tree: _Tree, names: set[str]) -> set[str]:
             statement = tree.above.get(id(tree.above.get(id(node)))) if _is_bound(tree, node) else None
             if isinstance(statement, cst.Assign) and _selects(statement.value, names):
                 found.add(name)
+    return found
+
+
+def _filled_with(tree: _Tree, names: set[str]) -> set[str]:
+    """Names of dictionaries that take the contents of these: `own.update(state)`."""
+    found: set[str] = set()
+    for name in names:
+        for node in tree.names.get(name, ()):
+            argument = tree.above.get(id(node))
+            match tree.above.get(id(argument)):
+                case cst.Call(func=cst.Attribute(value=cst.Name(value=filled), attr=cst.Name(value="update"))):
+                    found.add(filled)
     return found
 
 

@@ -416,6 +416,7 @@ def _continuing(stage: Stage) -> Any:
     results.append({key: value.clone() for key, value in network.state_dict().items()})
     torch.save(state, path)
     stage.call("score")
+    stage.call("compared")
     torch.save({"model": state, "epoch": 3}, path)
     stage.call("continued")
     results.append({key: value.clone() for key, value in network.state_dict().items()})
