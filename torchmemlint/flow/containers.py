@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -33,6 +34,9 @@ from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 
+if TYPE_CHECKING:
+    from torchmemlint.flow.program import ClassInfo
+
 CONSTRUCTORS = {
     "list": "list",
     "dict": "dict",
@@ -44,6 +48,7 @@ CONSTRUCTORS = {
     "collections.Counter": "dict",
     "queue.Queue": "list",
 }
+_MAPPINGS = frozenset({"dict", "collections.OrderedDict", "collections.UserDict", "collections.defaultdict"})
 TAKING_OUT = frozenset({"pop", "popleft", "popitem", "get_nowait"})  # methods that a bounded container is used with
 
 
@@ -259,6 +264,8 @@ def subscript(it: Interpreter, node: cst.Subscript, owner: Value, keys: Sequence
         case Known(role="batch"):
             computed = owner.qualified == "computed" or _picks(node)
             return replace(owner, qualified="computed" if computed else "part")
+        case Instance(cls=cls, made=Site() as place) if _is_mapping(cls):
+            return subscript(it, node, Unknown(made=Origin(place, -1)), keys)
         case Unknown():
             path = path_with_key(node, key)
             if path and path in it.state.vars:
@@ -269,6 +276,11 @@ def subscript(it: Interpreter, node: cst.Subscript, owner: Value, keys: Sequence
             return entry_of(it, owner, origin, path)
         case _:
             return Unknown()
+
+
+def _is_mapping(cls: ClassInfo) -> bool:
+    """Is it one of Python's dictionaries, with their way of looking up?"""
+    return cls.method("__getitem__") is None and not _MAPPINGS.isdisjoint(cls.external_bases())
 
 
 def entry_of(it: Interpreter, owner: Unknown, origin: Origin, path: str) -> Unknown:
