@@ -70,3 +70,90 @@ def test_a_network_frozen_by_its_constructor_needs_no_guard(
     main.write_text(_METRIC)
     found = list(check_text(_METRIC, main, frozenset({"TML201"}), Project(tmp_path)))
     assert len(found) == expected, found
+
+
+_PARTS = """\
+from itertools import chain
+
+from torch import nn
+from torchvision import models
+
+
+class Trunk(nn.Module):
+    def set_requires_grad(self, state):
+        for parameter in chain(self.parameters(), self.buffers()):
+            parameter.requires_grad = state
+
+    def forward(self, x):
+        return [layer(x) for layer in self.layers]
+
+
+class Small(Trunk):
+    def __init__(self):
+        super().__init__()
+        self.layers = models.alexnet().features
+        self.set_requires_grad(False)
+
+
+class Large(Trunk):
+    def __init__(self):
+        super().__init__()
+        self.layers = models.vgg16().features
+        self.set_requires_grad(False)
+
+
+class Weights(nn.ModuleList):
+    def __init__(self, channels):
+        super().__init__([nn.Conv2d(width, 1, 1) for width in channels])
+        self.requires_grad_(False)
+
+
+def choose(kind):
+    if kind == "small":
+        return Small()
+    return Large()
+"""
+_WHOLE = """\
+import torch
+from torch import nn
+from parts import Weights, choose
+
+
+class Perceptual(nn.Module):
+    def __init__(self, kind="small"):
+        super().__init__()
+        self.net = choose(kind).to("cuda")
+        self.weights = Weights([64, 192]).to("cuda")
+
+    def forward(self, x, y):
+        differences = [(a - b) ** 2 for a, b in zip(self.net(x), self.net(y))]
+        parts = [weigh(one).mean((2, 3), True) for one, weigh in zip(differences, self.weights)]
+        return torch.sum(torch.cat(parts, 0)) / x.shape[0]
+"""
+_SCORES = """\
+from torch.utils.data import DataLoader
+from whole import Perceptual
+
+
+def scores(pairs, kind):
+    loader = DataLoader(pairs)
+    distance = Perceptual(kind)
+    distance.cuda()
+    found = []
+    for made, wanted in loader:
+        found.append(float(distance(made.cuda(), wanted.cuda())))
+    return found
+"""
+
+
+@pytest.mark.parametrize(("frozen", "expected"), [(True, 0), (False, 1)])
+def test_a_network_made_of_frozen_ones_that_a_function_chooses_needs_no_guard(
+    tmp_path: Path, frozen: bool, expected: int
+) -> None:
+    parts = _PARTS if frozen else _PARTS.replace("self.set_requires_grad(False)", "print(self)")
+    (tmp_path / "parts.py").write_text(parts)
+    (tmp_path / "whole.py").write_text(_WHOLE)
+    main = tmp_path / "scores.py"
+    main.write_text(_SCORES)
+    found = list(check_text(_SCORES, main, frozenset({"TML201"}), Project(tmp_path)))
+    assert len(found) == expected, found

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from torchmemlint.flow import containers
 from torchmemlint.flow.interpreter import Interpreter
-from torchmemlint.flow.program import ClassInfo, Function
+from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import Container, Graph, Tensor, Value
 from torchmemlint.knowledge import modules
@@ -45,12 +46,34 @@ def _is_made_of_frozen(constructor: Function, depth: int) -> bool:
     frozen: dict[str, bool] = {}
     for node in constructor.outline.nodes:
         match node:
-            case ast.Assign(targets=[target], value=ast.Call(func=func)):
-                cls = program.resolve_class(dotted(func))
-                if cls is not None and cls.is_module:
+            case ast.Assign(targets=[target], value=ast.Call() as made):
+                built = [cls for cls in _built(program, made) if cls.is_module]
+                if built:
                     path = dotted(target)
-                    frozen[path] = frozen.get(path, False) or freezes_itself(cls, depth + 1)
+                    frozen[path] = frozen.get(path, False) or any(freezes_itself(cls, depth + 1) for cls in built)
     return bool(frozen) and all(frozen.values())
+
+
+def _built(program: Program, call: ast.Call) -> Iterator[ClassInfo]:
+    """The project's classes of which a call makes an object, or may: a function of the project chooses among them."""
+    match call.func:
+        case ast.Attribute(value=ast.Call() as inner, attr="to" | "cuda" | "cpu" | "eval" | "train" | "requires_grad_"):
+            yield from _built(program, inner)
+            return
+    path = dotted(call.func)
+    cls = program.resolve_class(path)
+    if cls is not None:
+        yield cls
+        return
+    maker = program.find_function(path) or program.resolve(program.qualify(path))
+    if not isinstance(maker, Function):
+        return
+    for node in maker.outline.nodes:
+        match node:
+            case ast.Return(value=ast.Call(func=func)):
+                made = maker.program.resolve_class(dotted(func))
+                if made is not None:
+                    yield made
 
 
 def _freezes_all(method: Function) -> bool:
