@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -34,9 +33,6 @@ from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 
-if TYPE_CHECKING:
-    from torchmemlint.flow.program import ClassInfo
-
 CONSTRUCTORS = {
     "list": "list",
     "dict": "dict",
@@ -48,7 +44,6 @@ CONSTRUCTORS = {
     "collections.Counter": "dict",
     "queue.Queue": "list",
 }
-_MAPPINGS = frozenset({"dict", "collections.OrderedDict", "collections.UserDict", "collections.defaultdict"})
 TAKING_OUT = frozenset({"pop", "popleft", "popitem", "get_nowait"})  # methods that a bounded container is used with
 
 
@@ -264,8 +259,6 @@ def subscript(it: Interpreter, node: cst.Subscript, owner: Value, keys: Sequence
         case Known(role="batch"):
             computed = owner.qualified == "computed" or _picks(node)
             return replace(owner, qualified="computed" if computed else "part")
-        case Instance(cls=cls, made=Site() as place) if _is_mapping(cls):
-            return subscript(it, node, Unknown(made=Origin(place, -1)), keys)
         case Unknown():
             path = path_with_key(node, key)
             if path and path in it.state.vars:
@@ -276,11 +269,6 @@ def subscript(it: Interpreter, node: cst.Subscript, owner: Value, keys: Sequence
             return entry_of(it, owner, origin, path)
         case _:
             return Unknown()
-
-
-def _is_mapping(cls: ClassInfo) -> bool:
-    """Is it one of Python's dictionaries, with their way of looking up?"""
-    return cls.method("__getitem__") is None and not _MAPPINGS.isdisjoint(cls.external_bases())
 
 
 def entry_of(it: Interpreter, owner: Unknown, origin: Origin, path: str) -> Unknown:
