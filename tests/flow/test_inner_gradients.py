@@ -137,3 +137,48 @@ def test_a_wrapped_model_that_differentiates_behind_three_files_needs_gradients(
 @pytest.mark.parametrize("outputs", [PLAIN, PENALTY, ATTACK])
 def test_one_that_does_not_is_evaluated_for_nothing(tmp_path: Path, outputs: str) -> None:
     assert evaluations(tmp_path, outputs) == [24]
+
+
+NETWORK = """
+import torch
+
+
+class Field(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 1)
+
+    def outputs(self, x):
+        x.requires_grad_(True)
+        distance = self.layer(x)
+        return distance, torch.autograd.grad(distance.sum(), x, create_graph=True)[0]
+
+    def forward(self, x):
+        return self.outputs(x)
+"""
+EVALUATION = """
+import torch
+import utils
+
+
+def evaluate(options, loader):
+    model = utils.class_of(options["model"])()
+    model.cuda()
+    model.eval()
+    images = []
+    for positions in loader:
+        images.append(model(positions.cuda())[0].detach().cpu())
+    return images
+"""
+
+
+@pytest.mark.parametrize(("network", "expected"), [(NETWORK, []), (NETWORK.replace("autograd.grad", "add"), [12])])
+def test_a_class_named_in_a_configuration_may_be_of_the_folder_beside(
+    tmp_path: Path, network: str, expected: list[int]
+) -> None:
+    for name, text in {"model/network.py": network, "evaluation/run.py": EVALUATION}.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    path = tmp_path / "evaluation" / "run.py"
+    found = check_text(EVALUATION, path, frozenset({"TML201"}), Project(tmp_path))
+    assert [finding.span.start.row for finding in found] == expected

@@ -99,9 +99,11 @@ def _is_out_of_view(path: str, program: Program) -> bool:
     return path.isidentifier() and path not in BUILTINS and _named(program, path) is None
 
 
-def of_some_model(program: Program) -> bool:
+def of_some_model(program: Program, model: str = "") -> bool:
     """Has the file's package a module of which a forward pass differentiates? One of unknown class may be of this.
 
+    A file of no package has for one the folder above its own, which scripts put on the path, where the class of the
+    model (as the text names it) is looked up by a name that stands elsewhere: `class_of(options["model"])(...)`.
     Told by names alone, through any number of functions and classes, also those within functions; and where results
     are read that physicists take from an energy by differentiating it.
     """
@@ -110,10 +112,25 @@ def of_some_model(program: Program) -> bool:
     if "autograd" in program.source.text and _reaches_forward([*_definitions(program)]):
         return True
     project, path = program.project, program.source.path
-    package = project.package(path, path) if project is not None else None
-    if project is None or package is None:
+    if project is None:
+        return False
+    package = project.package(path, path)
+    if package is None and _is_looked_up(program, model):
+        package = path.parent if path.parent == project.root else path.parent.parent
+    if package is None:
         return False
     return project.once(f"a model that differentiates in {package}", path, lambda: _is_found_in(package, project, path))
+
+
+def _is_looked_up(program: Program, model: str) -> bool:
+    """Is what a call returned called once more to make the model?"""
+    outlines = [program.outline_of(piece) for piece in program.source.pieces]
+    return any(
+        any(dotted(target) == model for target in node.targets) and isinstance(node.value.func, ast.Call)
+        for one in outlines
+        for node in one.nodes
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+    )
 
 
 def holds_given(cls: ClassInfo) -> bool:

@@ -357,7 +357,9 @@ class Program:
     def is_test(self) -> bool:
         """A module of tests: what it computes is small, and whether it has a graph may be its subject."""
         path = self.source.path
-        if path.name.startswith("test_") or path.name == "conftest.py" or "tests" in path.parts[-_TESTS_DEPTH:-1]:
+        if path.name.startswith("test_") or path.name.endswith("_test.py") or path.name == "conftest.py":
+            return True  # as pytest finds them
+        if "tests" in path.parts[-_TESTS_DEPTH:-1]:
             return True
         return any(imported.split(".")[0] in ("pytest", "unittest") for imported in self.imported.values())
 

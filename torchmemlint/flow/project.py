@@ -150,8 +150,8 @@ class Project:
         return place
 
     def _in_package(self, place: Place | None) -> Place | None:
-        """Where a name that leads to a module is looked for first: `package.Model`, in `package/Model.py`, is what
-        the package imports under that name, a class as a rule."""
+        """Where a name that leads to a module is looked for first: `package.Model`, in `package/Model.py`, is the
+        class that the package imports under that name."""
         if place is None or place[1] or place[0].name == "__init__.py":
             return place
         file, name = place[0].parent / "__init__.py", place[0].stem
@@ -198,12 +198,19 @@ class Project:
     def _definition(
         self, qualified: str, path: Path, lead: Lead, hops: int, looked_at: Iterator[int]
     ) -> Function | ClassInfo | None:
-        place = self._in_package(self._place(qualified, path))
+        module = self._place(qualified, path)
+        place = self._in_package(module)
         if place is None or hops > MAX_HOPS:
             return None
         file, name = place
         if not name or file == path:
             return None
+        found = self._found(name, file, lead, qualified, path, hops, looked_at)
+        return found if place == module or isinstance(found, ClassInfo) else None
+
+    def _found(
+        self, name: str, file: Path, lead: Lead, qualified: str, path: Path, hops: int, looked_at: Iterator[int]
+    ) -> Function | ClassInfo | None:
         key = (name, file)
         if key in self._definitions:
             self._ledger.asked(key)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import libcst as cst
@@ -41,6 +41,7 @@ class _Axis:
 
     tensor: str | None = None  # dump of the expression
     index: int = 0
+    cut: bool = False  # of a shape of which the last axes are cut off
 
 
 class Sizes:
@@ -69,16 +70,29 @@ class Sizes:
         """How many axes of tensors (or lengths of collections) a shape multiplies; all of one tensor count as two.
 
         Such a shape grows with the data, where one that is made of settings mostly does not. Axes of a tensor
-        without its last one count as one: a flag for each token is little beside the tokens' features.
+        without its last one, and nothing in its place, count as one: a flag for each token is little beside the
+        tokens' features.
         """
-        found: list[_Axis] = []
-        for size in shape:
-            expression = expression_of(size)
-            found += self._axes(expression, 0) if expression is not None else []
-        return min(len(found), 1) if self._leave_out_features(found) else len(found)
+        expressions = [expression for size in shape if (expression := expression_of(size)) is not None]
+        found = [axis for expression in expressions for axis in self._axes(expression, 0)]
+        little = self._leave_out_features(found) and not any(map(self._has_another, expressions))
+        return min(len(found), 1) if little else len(found)
+
+    def _has_another(self, expression: ast.expr) -> bool:
+        """Is there an axis of which it is neither known how long it is nor that it is the data's?"""
+        match expression:
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                return any(map(self._has_another, parts))
+            case ast.Starred(value=inner):
+                return self._has_another(inner)
+            case ast.BinOp(left=left, right=right):
+                return self._has_another(left) or self._has_another(right)
+        return not self._axes(expression, 0) and self._number(expression, 0) is None
 
     def _leave_out_features(self, axes: list[_Axis]) -> bool:
         """Are they different axes of one tensor that has another axis behind them?"""
+        if axes and all(axis.cut for axis in axes) and len(axes) <= 2:
+            return True
         tensors = {axis.tensor for axis in axes}
         tensor = tensors.pop() if len(tensors) == 1 else None
         places = {axis.index for axis in axes}
@@ -104,7 +118,7 @@ class Sizes:
             case ast.Call(func=ast.Name(id="len")):
                 return [_Axis()]
             case ast.Subscript(value=inner, slice=ast.Slice(lower=None, upper=ast.expr())):
-                return self._axes(inner, depth + 1)[:1]  # without the features
+                return [replace(axis, cut=True) for axis in self._axes(inner, depth + 1)]
             case ast.Subscript(value=inner, slice=ast.Slice()):
                 return self._axes(inner, depth + 1)
             case ast.Subscript(value=inner) if _axis(expression) is None:

@@ -62,7 +62,7 @@ def needs_gradients(facts: FileFacts, call: ModuleCall) -> bool:
         if given and inner_gradients.of_some_model(facts.program):
             return True
     elif module is not None:
-        return not module.qualified and inner_gradients.of_some_model(facts.program)
+        return not module.qualified and inner_gradients.of_some_model(facts.program, call.callee)
     elif called is not None and (
         inner_gradients.differentiates(called) or inner_gradients.of_some_model(facts.program)
     ):

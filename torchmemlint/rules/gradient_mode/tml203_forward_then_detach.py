@@ -161,6 +161,8 @@ def _wasted(facts: FileFacts, functions: set[object]) -> Iterator[_Pass]:
             continue
         if lightning.takes_turns(call.scope.function) or _takes_the_mode(call):
             continue
+        if call.origin in facts.given_back:
+            continue  # a public method of a module: who else calls it may want the gradient
         if in_module(call.scope) and evaluates(facts.tests.get(call.site, ())):
             continue  # whoever evaluates the model turns gradients off around it
         if facts.enters_without_gradients(call.scope.function) or facts.goes_to_other_files(call.origin):
