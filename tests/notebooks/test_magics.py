@@ -186,6 +186,10 @@ def test_ipython_reads_the_same_of_any_rows(rows: list[str]) -> None:
     # What is left open makes one row of itself and a question further down, of which IPython does the question alone.
     questions = any(row.endswith("?") for row in rows)
     assume(not questions or not any(row.startswith("!echo") or row.endswith(OPEN) for row in rows))
+    # Below a comment, the magic of another language is one for Google's Colab only: tests/source/test_cells.py.
+    told = [row for row in rows if row.strip()]
+    below = next((row for row in told if not row.lstrip().startswith("#")), "")
+    assume(not below.lstrip().startswith("%%") or told[0] is below)
     agree("\n".join(rows))
 
 

@@ -279,7 +279,7 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
         checkpoints.run(it, value, shown)
         value = shown
     if isinstance(owner, Container) and owner.attributes:
-        containers._store(it, owner, f"[{name}]", value, it.site(target))
+        containers.store(it, owner, f"[{name}]", value, it.site(target))
     slot = it.slot(owner, name)
     if slot is not None and _intercepts(owner):
         it.use(value, Use.STORED)
@@ -329,7 +329,7 @@ def _kept(
                     target.attr.value,
                     class_of(owner),
                     tensor,
-                    site.node,
+                    site,
                     it.origin(target, KEPT),
                 )
             )

@@ -373,7 +373,7 @@ def _join_returns(it: Interpreter, a: Value, b: Value) -> Value:
         return replace(a, items=tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True)))
     if isinstance(a, Container) and isinstance(b, Container) and a.kind == b.kind == "dict":
         for key, value, site in list(containers.entries(it, b)):
-            containers._store(it, a, key, value, site)
+            containers.store(it, a, key, value, site)
         return a
     joined = join(a, b)
     if isinstance(joined, Unknown):
@@ -431,9 +431,9 @@ def bind(it: Interpreter, callee: FunctionValue, arguments: Arguments) -> dict[s
     if params.star_kwarg is not None:
         kwargs = containers.fresh(it, params.star_kwarg, "dict")
         for name, value in keywords:
-            containers._store(it, kwargs, "[]" if name == "**" else f"[{name}]", value, None)
+            containers.store(it, kwargs, "[]" if name == "**" else f"[{name}]", value, None)
         if arguments.unknown_keywords:
-            containers._store(it, kwargs, "[]", Unknown(), None)
+            containers.store(it, kwargs, "[]", Unknown(), None)
         bound[params.star_kwarg.name.value] = kwargs
     return bound
 

@@ -65,7 +65,7 @@ def literal(
     """A tuple, list or set display."""
     container = fresh(it, node, kind)
     for index, (element_node, value) in enumerate(values):
-        _store(it, container, "[]" if starred else f"[{index}]", value, it.site(element_node))
+        store(it, container, "[]" if starred else f"[{index}]", value, it.site(element_node))
     if starred or kind == "set":
         return container
     return replace(container, items=tuple(value for _, value in values))
@@ -83,11 +83,11 @@ def dictionary(
     for value in merged:
         if isinstance(value, Container):
             for key, element, site in entries(it, value):
-                _store(it, container, key, element, site)
+                store(it, container, key, element, site)
         elif unknown:
-            _store(it, container, "[]", Unknown(it.deep_origins(value)), it.site(node))
+            store(it, container, "[]", Unknown(it.deep_origins(value)), it.site(node))
     for name, element_node, value in pairs:
-        _store(it, container, "[]" if name == "*" else f"[{name}]", value, it.site(element_node))
+        store(it, container, "[]" if name == "*" else f"[{name}]", value, it.site(element_node))
     if it.recording and it.state.mode is Mode.ON and len(pairs) > MANY_DETACHED:
         _odd_one_out(it, pairs)
     return container
@@ -114,7 +114,8 @@ def entries(it: Interpreter, container: Container) -> Iterator[tuple[str, Value,
             yield key, value, it.entry_sites.get((container.oid, key))
 
 
-def _store(it: Interpreter, container: Container, key: str, value: Value, site: Site | None) -> None:
+def store(it: Interpreter, container: Container, key: str, value: Value, site: Site | None) -> None:
+    """Fill a slot: `[]`, that of all whose key is not known, may hold what was put in earlier as well."""
     slot = (container.oid, key)
     it.element_keys.setdefault(container.oid, set()).add(key)
     known = it.state.heap.get(slot)
@@ -128,9 +129,13 @@ def _store(it: Interpreter, container: Container, key: str, value: Value, site: 
 def graph_parts(
     it: Interpreter, value: Value, site: Site, depth: int = 0, key: str = ""
 ) -> Iterator[tuple[Tensor, Site]]:
-    """The graph-carrying tensors in a value, each with the expression that put it there."""
+    """The graph-carrying tensors in a value, each with the expression that put it there.
+
+    One that was taken out of what another function filled stands where it was taken out.
+    """
     if isinstance(value, Tensor) and value.carries_graph:
-        yield value, value.entry or site
+        near = value.entry is not None and (depth > 0 or value.entry.piece is site.piece)
+        yield value, value.entry if near and value.entry is not None else site
     elif isinstance(value, Container) and depth < MAX_ELEMENT_DEPTH:
         for slot, element, place in entries(it, value):
             yield from graph_parts(it, element, place or site, depth + 1, slot)
@@ -196,9 +201,9 @@ def put(
             it.outliving |= it.identities(value)
         value = marked(it, value, mark)
     if fixed and key is not None:
-        _store(it, container, f"[{key.value}]", value, place)
+        store(it, container, f"[{key.value}]", value, place)
     else:
-        _store(it, container, "[]", value, place)
+        store(it, container, "[]", value, place)
 
 
 def _is_emptied(it: Interpreter, path: str) -> bool:
@@ -229,7 +234,7 @@ def concatenated(it: Interpreter, node: cst.CSTNode, left: Container, right: Con
     result = fresh(it, node, left.kind)
     for part in (left, right):
         for key, value, site in list(entries(it, part)):
-            _store(it, result, key if left.kind == right.kind == "dict" else "[]", value, site)
+            store(it, result, key if left.kind == right.kind == "dict" else "[]", value, site)
     return result
 
 
@@ -389,6 +394,8 @@ def assign_item(it: Interpreter, target: cst.Subscript, value: Value, node: cst.
     if len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index):
         key = it.evaluate(target.slice[0].slice.value)
     constant = key if isinstance(key, Constant) else None
+    if target in it.written_each:
+        it.written_each[target] = value
     match owner:
         case Container():
             put(
@@ -506,7 +513,7 @@ def _setdefault(it: Interpreter, node: cst.Call, owner: Container, text: str, ar
     known = it.state.heap.get((owner.oid, "[]"))
     if isinstance(known, Container):
         return known
-    _store(it, owner, "[]", value, it.site(value_node))
+    store(it, owner, "[]", value, it.site(value_node))
     return value
 
 

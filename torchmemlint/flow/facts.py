@@ -123,7 +123,7 @@ class AttributeStore:
     attribute: str
     cls: ClassInfo | None
     value: Tensor
-    value_node: cst.BaseExpression
+    value_site: Site  # what was stored, or put into what was: it may stand in another function
     kept: Origin  # in the past of whatever is read from the attribute again
 
 

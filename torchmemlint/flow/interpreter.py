@@ -150,6 +150,7 @@ class Interpreter:
         self.effects: dict[Function | None, set[str]] = {}  # "backward", "step", ... by function
         self.element_keys: dict[int, set[str]] = {}  # container -> its slots, ever
         self.entry_sites: dict[tuple[int, str], Site] = {}  # slot -> the expression that fills it
+        self.written_each: dict[cst.Subscript, Value | None] = {}  # see flow.entrywise
         self.writes: dict[Function | None, set[tuple[int, str]]] = {}  # heap slots that functions assign
         self.hooked: dict[
             Function, list[tuple[tuple[tuple[str, Value], ...], Site, str, Mode]]

@@ -174,10 +174,10 @@ def _container(it: Interpreter, node: cst.Call, qualified: str, arguments: Argum
         return container
     if isinstance(first, Container):
         for key, value, site in list(containers.entries(it, first)):
-            containers._store(it, container, key if kind == "dict" else "[]", value, site)
+            containers.store(it, container, key if kind == "dict" else "[]", value, site)
     elif first is not None and not isinstance(first, Constant):
         element = iteration.element_of(it, first, arguments.items[0].node)
-        containers._store(it, container, "[]", element, it.site(arguments.items[0].node))
+        containers.store(it, container, "[]", element, it.site(arguments.items[0].node))
     return container
 
 

@@ -11,6 +11,7 @@ from torchmemlint.flow import (
     calls,
     checkpoints,
     containers,
+    entrywise,
     expressions,
     failures,
     gathered,
@@ -116,7 +117,7 @@ def _kept_globally(
     kept = it.origin(target, KEPT)
     if it.recording and it.frame.function is not None:
         it.facts.attribute_stores.append(
-            AttributeStore(it.site(target), it.scope, name, name, name, None, value, node, kept)
+            AttributeStore(it.site(target), it.scope, name, name, name, None, value, it.site(node), kept)
         )
     return containers.marked(it, value, kept)
 
@@ -758,7 +759,12 @@ def for_statement(it: Interpreter, node: cst.For) -> None:
             it.facts.renewed.setdefault(it.frame.loops[-1], set()).update(it.deep_origins(element) & it.yielded_anew)
         assign(it, node.target, element, node.iter)
 
+    each = entrywise.target_of(node)
+    if each is not None:
+        it.written_each[each] = None
     _loop(it, node, head, node.body, node.orelse)
+    if each is not None:
+        entrywise.replaced(it, each)
 
 
 def while_statement(it: Interpreter, node: cst.While) -> None:

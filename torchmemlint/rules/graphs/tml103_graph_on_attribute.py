@@ -134,12 +134,13 @@ class GraphOnAttribute(Rule):
             return
         if _is_state_of_a_module(facts, store) or facts.enters_without_gradients(store.scope.function):
             return
-        fix = detach_fix(Site(store.site.piece, store.value_node)) if store.value.certain else None
+        here = store.value_site.piece is store.site.piece  # and not where others may differentiate it
+        fix = detach_fix(store.value_site) if store.value.certain and here else None
         yield report(
             self,
             facts,
             store.site,
-            f"`{store.target}` keeps `{shortened(text_of(store.value_node), 40)}` with its autograd graph"
+            f"`{store.target}` keeps `{shortened(text_of(store.value_site.node), 40)}` with its autograd graph"
             " although it is only read as numbers",
             severity=Severity.WARNING,
             evidence=history(store.value.history),

@@ -88,8 +88,7 @@ class HookKeepsGraph(Rule):
         for store in facts.attribute_stores:
             hook = hooks.get(store.scope.function) if store.scope.function else None
             if hook is not None:
-                place = Site(store.site.piece, store.value_node)
-                yield from self._stored(facts, hook, place, store.value, store.target, store.kept, False)
+                yield from self._stored(facts, hook, store.value_site, store.value, store.target, store.kept, False)
 
     def _stored(
         self,
