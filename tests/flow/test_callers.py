@@ -622,3 +622,13 @@ def test_the_cells_of_a_notebook_are_all_its_callers(tmp_path: Path) -> None:
     (site,) = callers.Callers(program).calls(function)
     assert site.function is not None
     assert site.function.qualname == "Run.all"
+
+
+def test_a_function_named_forward_has_callers_like_any_other(tmp_path: Path) -> None:
+    sampling = VALIDATE.replace("def validate(", "def forward(")
+    plan = "import torch\nfrom sampling import forward\n\n@torch.no_grad()\ndef plan(model, data):\n"
+    plan += "    return forward(model, data)\n"
+    write(tmp_path, {"sampling.py": sampling, "plan.py": plan})
+    assert codes(tmp_path, "sampling.py") == []
+    write(tmp_path, {"plan.py": plan.replace("@torch.no_grad()\n", "")})
+    assert codes(tmp_path, "sampling.py") == ["TML201"]

@@ -254,6 +254,18 @@ def test_a_package_before_a_namespace_package(tmp_path: Path) -> None:
     assert codes(tmp_path, "train.py") == []
 
 
+def test_a_folder_around_the_file_has_the_name_of_the_package(tmp_path: Path) -> None:
+    """A package deep in a repository, some of whose folders have no `__init__.py`, imports from itself."""
+    script = train("from codec.meters import Meter")
+    write(
+        tmp_path,
+        {"models/codec/__init__.py": "", "models/codec/meters.py": KEEPS, "models/codec/runs/a/train.py": script},
+    )
+    assert codes(tmp_path, "models/codec/runs/a/train.py") == ["TML102"]
+    write(tmp_path, {"codec/__init__.py": "", "codec/meters.py": COUNTS})  # what Python would find comes first
+    assert codes(tmp_path, "models/codec/runs/a/train.py") == []
+
+
 def test_a_star_import_of_many_files_parses_only_those_that_mention_the_name(tmp_path: Path) -> None:
     stars = "".join(f"from .m{n} import *\n" for n in range(MAX_STARS - 10))
     write(tmp_path, {f"pkg/m{n}.py": "class Other:\n    pass\n" for n in range(MAX_STARS - 10)})

@@ -272,8 +272,8 @@ def _by_another_name(site: CallSite) -> list[CallSite]:
 
 
 def _is_implicit(function: Function) -> bool:
-    """Is it run by calling an object: the `forward` of what may be an nn.Module? That of a plain class is not."""
-    return function.name in _IMPLICIT and not (function.cls is not None and not function.cls.bases)
+    """Is it run by calling an object: the `forward` of what may be an nn.Module? Not of a plain class, or of none."""
+    return function.name in _IMPLICIT and function.cls is not None and bool(function.cls.bases)
 
 
 def _is_called_by_name(function: Function) -> bool:

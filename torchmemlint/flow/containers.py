@@ -397,6 +397,8 @@ def assign_item(it: Interpreter, target: cst.Subscript, value: Value, node: cst.
     if target in it.written_each:
         it.written_each[target] = value
     match owner:
+        case Container(kind="list") if constant is not None and constant.value == -1 and not _has_graph(value):
+            _replace_last(it, owner, value, it.site(node))
         case Container():
             put(
                 it,
@@ -422,6 +424,20 @@ def assign_item(it: Interpreter, target: cst.Subscript, value: Value, node: cst.
             it.use(value, Use.STORED)
         case _:
             it.use(value, Use.STORED)
+
+
+def _has_graph(value: Value) -> bool:
+    return not isinstance(value, Constant) and not (isinstance(value, Tensor) and not value.carries_graph)
+
+
+def _replace_last(it: Interpreter, owner: Container, value: Value, site: Site) -> None:
+    """`losses.append(loss); losses[-1] = losses[-1].item()`: what was put in last is not kept."""
+    collections = it.facts.collections
+    last = next((one for one in reversed(collections) if one.store is not None and one.store.oid == owner.oid), None)
+    if last is not None:
+        collections[:] = [one for one in collections if one.site is not last.site]
+    it.state.heap[(owner.oid, "[]")] = value
+    it.entry_sites[(owner.oid, "[]")] = site
 
 
 def in_place_item(it: Interpreter, target: cst.Subscript, owner: Tensor, value: Value) -> None:

@@ -1,8 +1,9 @@
 """Where a dotted name leads, by the file system alone: no file is opened.
 
 A name is looked up as Python does: relative imports from the importing file's own package, absolute ones from the
-folders that Python would have on its path: the one above the file's top package, the project's root and its `src/`, and
-the file's own folder. Packages come before modules, and folders without `__init__.py` (namespace packages) last.
+folders that Python would have on its path: the one above the file's top package, the project's root and its `src/`, the
+file's own folder, and the one above a folder around it that has the name of the package. Packages come before modules,
+and folders without `__init__.py` (namespace packages) last.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Finder:
                 folder = folder.parent
             return self._module(folder, parts, inside=True)
         within_namespace: Place | None = None
-        for folder in self._search_path(path) if parts else ():
+        for folder in self._search_path(path, parts[0]) if parts else ():
             found = self._module(folder, parts)
             if found is None:
                 continue
@@ -84,11 +85,12 @@ class Finder:
         """Is it a module or a package with an `__init__.py`?"""
         return self._has(folder, f"{name}.py") or self.is_package(folder / name)
 
-    def _search_path(self, path: Path) -> Iterator[Path]:
+    def _search_path(self, path: Path, package: str) -> Iterator[Path]:
         above = path.parent
         while self.is_package(above) and above != above.parent:
             above = above.parent
-        yield from dict.fromkeys((above, self.root, self.root / "src", path.parent))
+        around = (one.parent for one in path.parents if one.name == package and self.root in one.parents)
+        yield from dict.fromkeys((above, self.root, self.root / "src", path.parent, *around))
 
     def _has(self, folder: Path, name: str) -> bool:
         """Is there such a name in a folder?"""

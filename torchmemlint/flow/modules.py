@@ -67,6 +67,7 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
     oid = it.oid(node, it.frame.path)
     made = it.site(node)
     if cls.is_module:
+        it.state.heap.pop((oid, "training"), None)  # whatever mode the one that was made here before was left in
         value: Value = ModuleValue(
             oid,
             cls=cls,

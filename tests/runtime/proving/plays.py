@@ -461,6 +461,7 @@ PLAYS: dict[str, Play] = {
     "TML102/bad_defaultdict": Play({"model": _heads(4, CLASSES), "loader": _triples(_normal(BATCH, 4), _classes())}),
     "TML102/bad_one_of_many_entries": Play({"policy": model(), "batch": _rollout}),
     "TML102/bad_setdefault": Play({"loader": batches(lambda world: ("depth", *world.pair()))}),
+    "TML102/bad_some_entries_numbers": Play({"loader": _pairs_of((BATCH, 4), (BATCH, 4))}),
     "TML102/bad_stats_of_step": Play(
         {
             "net": _calling(_heads(CLASSES, 1), lambda parts: (parts[0], parts[1].squeeze(1))),
@@ -470,6 +471,7 @@ PLAYS: dict[str, Play] = {
     "TML103/bad_class_attribute": Play({"loader": _pairs_of((BATCH, 32), (BATCH, 1))}),
     "TML103/bad_gate_statistics": Play({"loader": _pairs_of((BATCH, WIDTH), (BATCH, WIDTH))}),
     "TML103/bad_last_output": Play({"loader": _pairs_of((2, 5, 64), (2, 5, 64))}),
+    "TML103/bad_put_in_by_another_method": Play({"loader": _pairs_of((BATCH, 4), (BATCH, 4))}),
     "TML103/bad_temperature": Play(
         {
             "actor": _calling(_heads(2, 1), lambda parts: (parts[0].tanh(), parts[1])),
