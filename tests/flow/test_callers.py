@@ -632,3 +632,11 @@ def test_a_function_named_forward_has_callers_like_any_other(tmp_path: Path) -> 
     assert codes(tmp_path, "sampling.py") == []
     write(tmp_path, {"plan.py": plan.replace("@torch.no_grad()\n", "")})
     assert codes(tmp_path, "sampling.py") == ["TML201"]
+
+
+def test_whoever_gets_a_method_back_decides(tmp_path: Path) -> None:
+    text = "class Trainer:\n    def policy(self):\n        return self.alg.runner.score"
+    write(tmp_path, {"runner.py": RUNNER, "trainer.py": text})
+    assert codes(tmp_path, "runner.py") == []
+    write(tmp_path, {"trainer.py": text.replace("return ", "print(") + ")\n"})  # nobody is known to call it
+    assert codes(tmp_path, "runner.py") == ["TML201"]

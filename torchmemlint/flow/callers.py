@@ -9,6 +9,7 @@ with gradients on.
 from __future__ import annotations
 
 import ast
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -144,6 +145,7 @@ class Callers:
             return []
         certain: list[CallSite] = []
         possible: list[CallSite] = []
+        handed_back: list[CallSite] = []
         for program in programs:
             for site in _mentions(program, function):
                 match self._is_call(site, function):
@@ -151,9 +153,11 @@ class Callers:
                         certain += _by_another_name(site) or [site]
                     case None if site.called:
                         possible.append(site)
+                    case None if _is_returned(site):
+                        handed_back.append(dataclasses.replace(site, mode=Mode.UNKNOWN))
         if function.cls is not None and self._is_only_definition(function):
             certain += possible
-        found = certain or possible
+        found = certain or possible or handed_back
         return [site for site in found if not _is_self_check(site.function)] or found
 
     def _programs(self, function: Function, name: str, keyword: str = "def") -> list[Program] | None:
@@ -269,6 +273,12 @@ def _by_another_name(site: CallSite) -> list[CallSite]:
     ]
     others = [other for name in names for other in call_sites.find(site.program, name)]
     return [other for other in others if other.called and dotted(other.node).startswith("self.")]
+
+
+def _is_returned(site: CallSite) -> bool:
+    """`return self.policy.act`: whoever gets the method calls it, and decides."""
+    nodes = ast.walk(site.syntax) if site.syntax is not None else ()
+    return any(isinstance(node, ast.Return) and node.value is site.node for node in nodes)
 
 
 def _is_implicit(function: Function) -> bool:

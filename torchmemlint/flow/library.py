@@ -306,6 +306,13 @@ def _abs(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     return first if isinstance(first, Tensor | Unknown) else NUMBER
 
 
+def _locals(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
+    """`locals()`: what becomes of any of the variables is out of view."""
+    value = Unknown(frozenset().union(*(it.deep_origins(one) for one in it.state.vars.values())))
+    it.use(value, Use.PASSED)
+    return value
+
+
 _BUILTIN_HANDLERS: dict[str, Callable[[Interpreter, cst.Call, Arguments], Value]] = {
     "enumerate": _enumerate,
     "zip": _zip,
@@ -324,6 +331,7 @@ _BUILTIN_HANDLERS: dict[str, Callable[[Interpreter, cst.Call, Arguments], Value]
     "iter": _iter,
     "tqdm": lambda it, node, arguments: arguments.items[0].value if arguments.items else Known("context"),
     "vars": configurations.parsed,
+    "locals": _locals,
 }
 BUILTINS = (
     frozenset(_BUILTIN_HANDLERS)

@@ -93,7 +93,9 @@ def _feeds_a_step(facts: FileFacts, backward: Backward) -> bool:
     if backward.create is None or not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
         return False
     if call.func.attr.value != "backward":
-        return False  # what `autograd.grad` returns is in view
+        statement = backward.statement.node
+        thrown_away = isinstance(statement, cst.Expr) and statement.value is call
+        return thrown_away  # hooks get the gradients then; what `autograd.grad` returns is in view
     steps = {path for path, names in facts.methods.items() if "step" in names}
     known = {
         text_of(event.site.node.func.value)
