@@ -138,8 +138,11 @@ def _copied_from(tree: _Tree, begin: Position) -> set[str]:
 
 
 def _selected_from(tree: _Tree, names: set[str]) -> set[str]:
-    """Names of dictionaries made of the items of these: `{k: v for k, v in state.items() if k in own}`."""
+    """Names of dictionaries made of the items of these, by a loop or `{k: v for k, v in state.items() if k in own}`."""
     found: set[str] = set()
+    for name in names:
+        for node in tree.names.get(name, ()):
+            found |= {filled for loop in tree.ancestors(node) for filled in _filled_by(loop, node)}
     for name, nodes in tree.names.items():
         for node in nodes:
             statement = tree.above.get(id(tree.above.get(id(node)))) if _is_bound(tree, node) else None
@@ -158,6 +161,20 @@ def _filled_with(tree: _Tree, names: set[str]) -> set[str]:
                 case cst.Call(func=cst.Attribute(value=cst.Name(value=filled), attr=cst.Name(value="update"))):
                     found.add(filled)
     return found
+
+
+def _filled_by(loop: cst.CSTNode, node: cst.Name) -> Iterator[str]:
+    """`for k, v in state.items(): renamed[k[7:]] = v`, where `node` is `state`."""
+    if not isinstance(loop, cst.For) or not any(one is node for one in inside(loop.iter)):
+        return
+    taken = names_in(loop.target)
+    for one in inside(loop.body):
+        match one:
+            case cst.Assign(
+                targets=[cst.AssignTarget(target=cst.Subscript(value=cst.Name(value=filled)))],
+                value=cst.Name(value=value),
+            ) if value in taken:
+                yield filled
 
 
 def _selects(value: cst.BaseExpression, names: set[str]) -> bool:

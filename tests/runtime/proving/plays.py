@@ -423,6 +423,8 @@ def _continuing(stage: Stage) -> Any:
     torch.save({f"module.{key}": value for key, value in state.items()}, path)
     stage.call("evaluate")
     results.append({key: value.clone() for key, value in network.state_dict().items()})
+    stage.call("without_a_prefix")
+    results.append({key: value.clone() for key, value in network.state_dict().items()})
     return results
 
 
