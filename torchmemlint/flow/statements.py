@@ -790,9 +790,19 @@ def _loop(
     frame.loops = (*loops, mark)
     endless = isinstance(node, cst.While) and isinstance(node.test, cst.Name) and node.test.value == "True"
     try:
-        end, breaks = _round(it, entry.copy(), head, body)
-        if len(frame.loops) <= _MAX_ROUNDS_DEPTH + 2:
+        # Of an outer loop's first round only what it carries over counts: loops within it are walked once there, and
+        # twice in its second, so that the work grows with their depth, and not with two to its power.
+        repeated = len(frame.loops) <= _MAX_ROUNDS_DEPTH + 2 and not it.skimming
+        it.skimming += repeated
+        try:
+            end, breaks = _round(it, entry.copy(), head, body)
+        finally:
+            it.skimming -= repeated
+        if repeated:
             again = _carry(entry, end, mark)
+            if again is None and it.skimmed:
+                again = entry.copy()  # nothing is carried over here, but perhaps in a loop within
+            it.skimmed = False
             if again is not None:
                 known = len(it.facts.folds)
                 second, more = _round(it, again, head, body)
@@ -801,6 +811,8 @@ def _loop(
                 end = join_states(end, second)
     finally:
         frame.loops = loops
+    if it.skimming:
+        it.skimmed = True
     exit_state = State({}, Heap(), entry.mode, dead=True) if endless else join_states(entry, end)
     for state in breaks:
         exit_state = join_states(exit_state, state)
