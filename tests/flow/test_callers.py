@@ -301,8 +301,12 @@ def test_tests_do_not_count_as_callers(tmp_path: Path) -> None:
     write(tmp_path, {"pkg/__init__.py": "", "pkg/evaluate.py": VALIDATE})
     write(tmp_path, {"tests/checks.py": CALLERS["from"].format(context=OFF)})
     assert codes(tmp_path, "pkg/evaluate.py") == ["TML201"]
-    write(tmp_path, {"a.py": CALLERS["from"].format(context=OFF), "test_a.py": CALLERS["from"].format(context=ON)})
+    script = CALLERS["from"].format(context=ON)
+    test = script + "\n\ndef test_a():\n    pass\n"
+    write(tmp_path, {"a.py": CALLERS["from"].format(context=OFF), "test_a.py": test})
     assert codes(tmp_path, "pkg/evaluate.py") == []
+    write(tmp_path, {"test_a.py": script})  # which runs a model on a test set
+    assert codes(tmp_path, "pkg/evaluate.py") == ["TML201"]
 
 
 @pytest.mark.parametrize(("signature", "found"), [("test()", False), ("test(model, loader)", True), ("tried()", True)])

@@ -397,7 +397,7 @@ def assign_item(it: Interpreter, target: cst.Subscript, value: Value, node: cst.
     if target in it.written_each:
         it.written_each[target] = value
     match owner:
-        case Container(kind="list") if constant is not None and constant.value == -1 and not _has_graph(value):
+        case Container(kind="list") if constant is not None and constant.value == -1 and is_cut(value):
             _replace_last(it, owner, value, it.site(node))
         case Container():
             put(
@@ -426,8 +426,9 @@ def assign_item(it: Interpreter, target: cst.Subscript, value: Value, node: cst.
             it.use(value, Use.STORED)
 
 
-def _has_graph(value: Value) -> bool:
-    return not isinstance(value, Constant) and not (isinstance(value, Tensor) and not value.carries_graph)
+def is_cut(value: Value) -> bool:
+    """Is it a number, or a tensor on which no graph hangs?"""
+    return isinstance(value, Constant) or (isinstance(value, Tensor) and not value.carries_graph)
 
 
 def _replace_last(it: Interpreter, owner: Container, value: Value, site: Site) -> None:

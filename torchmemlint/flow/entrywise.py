@@ -47,8 +47,8 @@ def replaced(it: Interpreter, target: cst.Subscript) -> None:
     """The loop has ended: nothing is left in the dictionary of what it held before."""
     value = it.written_each.pop(target, None)
     owner = it.evaluate(target.value)
-    if value is None or not isinstance(owner, Container):
-        return
+    if value is None or not isinstance(owner, Container) or not containers.is_cut(value):
+        return  # what is known of the old entries may be true of the new ones: `models[key] = prepare(models[key])`
     for key in it.element_keys.get(owner.oid, ()):
         it.state.heap.pop((owner.oid, key), None)
     containers.store(it, owner, "[]", value, it.site(target))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchmemlint.findings import Lead
+from torchmemlint.flow import texts
 from torchmemlint.knowledge import modules
 from torchmemlint.knowledge.contracts import Contracts, contracts
 from torchmemlint.syntax.outline import Outline, dotted, imports, outline
@@ -26,7 +27,8 @@ BUILTINS = frozenset(dir(builtins))
 _OTHER_FRAMEWORKS = frozenset("chainer jittor megengine mindspore mxnet oneflow paddle tinygrad".split())
 # Triton's Python backend makes an object of the class of this name and calls the method before any other.
 _CALLED_FIRST = {"TritonPythonModel": "initialize"}
-_TESTS_DEPTH = 6  # how far above a file a folder `tests` still says what it is for
+_TESTS = frozenset({"tests", "test_utils"})
+_TESTS_DEPTH = 6  # how far above a file such a folder still says what it is for
 _MODULE_SELF_METHODS = frozenset(
     {"eval", "parameters", "named_parameters", "modules", "register_buffer", "register_parameter", "named_modules"}
 )
@@ -357,9 +359,9 @@ class Program:
     def is_test(self) -> bool:
         """A module of tests: what it computes is small, and whether it has a graph may be its subject."""
         path = self.source.path
-        if path.name.startswith("test_") or path.name.endswith("_test.py") or path.name == "conftest.py":
-            return True  # as pytest finds them
-        if "tests" in path.parts[-_TESTS_DEPTH:-1]:
+        if texts.is_test(path.name, self.source.text):
+            return True
+        if not _TESTS.isdisjoint(path.parts[-_TESTS_DEPTH:-1]):
             return True
         return any(imported.split(".")[0] in ("pytest", "unittest") for imported in self.imported.values())
 

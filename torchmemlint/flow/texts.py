@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -14,6 +15,17 @@ MAX_FILES = 20_000  # a project with more files, or folders, is not searched
 MAX_BYTES = 64_000_000  # of text that is kept in memory
 MAX_FILE = 1_000_000  # bytes; longer files are tables or generated
 _TESTS = frozenset({"test", "tests", "testing"})
+_DEFINES_TESTS = r"^(?:\s*(?:async\s+)?def test_|class Test)"
+_IN_TEXT = re.compile(_DEFINES_TESTS, re.MULTILINE)
+_IN_BYTES = re.compile(_DEFINES_TESTS.encode(), re.MULTILINE)
+
+
+def is_test(name: str, text: str | bytes) -> bool:
+    """Is a file of this name, and with this text, one of tests? A script `test_net.py` runs a model on a test set."""
+    if name == "conftest.py":
+        return True
+    named = name.startswith("test_") or name.endswith("_test.py")  # as pytest finds them
+    return named and (_IN_TEXT.search(text) if isinstance(text, str) else _IN_BYTES.search(text)) is not None
 
 
 class Texts:
@@ -82,7 +94,7 @@ class Texts:
         names = self.names()
         for name in names or ():
             data = self.data(name)
-            if data is None or len(data) > MAX_FILE:
+            if data is None or len(data) > MAX_FILE or is_test(name.rpartition(os.sep)[2], data):
                 continue
             total += len(data) + 1
             if total > MAX_BYTES:
@@ -111,7 +123,7 @@ def _is_word(byte: int) -> bool:
 
 
 def python_files(root: str) -> list[str] | None:
-    """All Python files in a fixed order, without those that no run would check; None where there are too many."""
+    """All Python files but those in folders of tests or that no run checks, in order; None where there are too many."""
     found: list[str] = []
     folders = [root]
     for folder in folders:  # grows as it goes
@@ -128,7 +140,7 @@ def python_files(root: str) -> list[str] | None:
             if name.startswith(".") or name in DEFAULT_EXCLUDED_NAMES or name in _TESTS:
                 continue
             if name.endswith(".py"):
-                if not name.startswith("test_") and _is_file(entry, root):
+                if _is_file(entry, root):
                     found.append(entry.path)
             elif entry.is_dir(follow_symlinks=False):
                 folders.append(entry.path)

@@ -15,7 +15,6 @@ from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
 from torchmemlint.syntax.walking import contains
 
-_TESTS_DEPTH = 5  # how far above a file a folder `tests` still says what it is for
 _DEBUGGING = ("debug", "dev_run", "overfit", "sanity", "dry_run", "smoke", "profile", "win32", "windows")
 
 
@@ -73,8 +72,7 @@ def in_tests(facts: FileFacts, loader: Loader) -> bool:
     function = loader.scope.function
     if function is not None and function.name.startswith("test_") and not _is_hook(function):
         return True
-    above = {parent.name for parent in list(facts.path.parents)[:_TESTS_DEPTH]}
-    return facts.path.name.startswith("test_") or "tests" in above or tests_live_here(facts.path)
+    return facts.program.is_test or tests_live_here(facts.path)
 
 
 def _is_hook(function: Function) -> bool:
