@@ -319,6 +319,8 @@ def _kept(
     if it.repeating(loops) is None:
         return
     for tensor, site in containers.graph_parts(it, value, it.site(node)):
+        if isinstance(value, Tensor) and site.piece is not it.frame.piece:
+            site = it.site(node)  # another function put it where it was taken from
         if isinstance(site.node, cst.BaseExpression):
             it.facts.attribute_stores.append(
                 AttributeStore(

@@ -129,13 +129,9 @@ def store(it: Interpreter, container: Container, key: str, value: Value, site: S
 def graph_parts(
     it: Interpreter, value: Value, site: Site, depth: int = 0, key: str = ""
 ) -> Iterator[tuple[Tensor, Site]]:
-    """The graph-carrying tensors in a value, each with the expression that put it there.
-
-    One that was taken out of what another function filled stands where it was taken out.
-    """
+    """The graph-carrying tensors in a value, each with the expression that put it there."""
     if isinstance(value, Tensor) and value.carries_graph:
-        near = value.entry is not None and (depth > 0 or value.entry.piece is site.piece)
-        yield value, value.entry if near and value.entry is not None else site
+        yield value, value.entry or site
     elif isinstance(value, Container) and depth < MAX_ELEMENT_DEPTH:
         for slot, element, place in entries(it, value):
             yield from graph_parts(it, element, place or site, depth + 1, slot)

@@ -463,7 +463,6 @@ PLAYS: dict[str, Play] = {
     "TML102/bad_defaultdict": Play({"model": _heads(4, CLASSES), "loader": _triples(_normal(BATCH, 4), _classes())}),
     "TML102/bad_one_of_many_entries": Play({"policy": model(), "batch": _rollout}),
     "TML102/bad_setdefault": Play({"loader": batches(lambda world: ("depth", *world.pair()))}),
-    "TML102/bad_some_entries_numbers": Play({"loader": _pairs_of((BATCH, 4), (BATCH, 4))}),
     "TML102/bad_stats_of_step": Play(
         {
             "net": _calling(_heads(CLASSES, 1), lambda parts: (parts[0], parts[1].squeeze(1))),
