@@ -305,7 +305,7 @@ def _given(path: str, root: ast.AST) -> Iterator[ast.expr]:
     for node in ast.walk(root):
         match node:
             case ast.Assign(targets=targets, value=value) if any(dotted(target) == path for target in targets):
-                value = _itself(value)
+                value = itself(value)
                 if dotted(value) != path:  # `model = model.cuda()`
                     yield from _unfolded(value, root)
             case ast.AnnAssign(target=target, annotation=annotation) if dotted(target) == path:
@@ -316,10 +316,10 @@ def _given(path: str, root: ast.AST) -> Iterator[ast.expr]:
                 yield value
 
 
-def _itself(value: ast.expr) -> ast.expr:
+def itself(value: ast.expr) -> ast.expr:
     """The object of which methods that give it back are called: `Net()` of `Net().to(device).eval()`."""
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        if value.func.attr not in behaviour.RETURNS_ITSELF | {"train", "eval"}:
+        if value.func.attr not in behaviour.RETURNS_ITSELF | {"train", "eval", "requires_grad_"}:
             break
         value = value.func.value
     return value

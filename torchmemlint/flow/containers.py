@@ -50,9 +50,14 @@ TAKING_OUT = frozenset({"pop", "popleft", "popitem", "get_nowait"})  # methods t
 def fresh(it: Interpreter, node: cst.CSTNode, kind: str, *, bounded: bool = False) -> Container:
     """A new, empty container made at `node`."""
     oid = it.oid(node, it.frame.path)
+    empty(it, oid)
+    return Container(oid, kind, it.frame.loops, bounded=bounded, made=it.site(node))
+
+
+def empty(it: Interpreter, oid: int) -> None:
+    """Forget what a container holds."""
     for key in it.element_keys.get(oid, ()):
         it.state.heap.pop((oid, key), None)
-    return Container(oid, kind, it.frame.loops, bounded=bounded, made=it.site(node))
 
 
 def literal(
@@ -433,8 +438,8 @@ def _replace_last(it: Interpreter, owner: Container, value: Value, site: Site) -
     last = next((one for one in reversed(collections) if one.store is not None and one.store.oid == owner.oid), None)
     if last is not None:
         collections[:] = [one for one in collections if one.site is not last.site]
-    it.state.heap[(owner.oid, "[]")] = value
-    it.entry_sites[(owner.oid, "[]")] = site
+    it.state.heap.pop((owner.oid, "[]"), None)
+    store(it, owner, "[]", value, site)
 
 
 def in_place_item(it: Interpreter, target: cst.Subscript, owner: Tensor, value: Value) -> None:
@@ -532,8 +537,7 @@ def _setdefault(it: Interpreter, node: cst.Call, owner: Container, text: str, ar
 
 def _clear(it: Interpreter, node: cst.Call, owner: Container, text: str, arguments: Arguments) -> Value:
     if it.repeating(owner.loops) is None:
-        for key in it.element_keys.get(owner.oid, ()):
-            it.state.heap.pop((owner.oid, key), None)
+        empty(it, owner.oid)
     return Constant(None, True)  # what outlives the call may be filled again before it is read
 
 

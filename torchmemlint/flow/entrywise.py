@@ -49,8 +49,7 @@ def replaced(it: Interpreter, target: cst.Subscript) -> None:
     owner = it.evaluate(target.value)
     if value is None or not isinstance(owner, Container) or not containers.is_cut(value):
         return  # what is known of the old entries may be true of the new ones: `models[key] = prepare(models[key])`
-    for key in it.element_keys.get(owner.oid, ()):
-        it.state.heap.pop((owner.oid, key), None)
+    containers.empty(it, owner.oid)
     containers.store(it, owner, "[]", value, it.site(target))
 
 

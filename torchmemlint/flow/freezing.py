@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchmemlint.flow import containers
+from torchmemlint.flow import call_sites, containers
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.replacing import replace
@@ -56,11 +56,8 @@ def _is_made_of_frozen(constructor: Function, depth: int) -> bool:
 
 def _built(program: Program, call: ast.Call) -> Iterator[ClassInfo]:
     """The project's classes of which a call makes an object, or may: a function of the project chooses among them."""
-    match call.func:
-        case ast.Attribute(value=ast.Call() as inner, attr="to" | "cuda" | "cpu" | "eval" | "train" | "requires_grad_"):
-            yield from _built(program, inner)
-            return
-    path = dotted(call.func)
+    made = call_sites.itself(call)
+    path = dotted(made.func) if isinstance(made, ast.Call) else ""
     cls = program.resolve_class(path)
     if cls is not None:
         yield cls
@@ -71,9 +68,9 @@ def _built(program: Program, call: ast.Call) -> Iterator[ClassInfo]:
     for node in maker.outline.nodes:
         match node:
             case ast.Return(value=ast.Call(func=func)):
-                made = maker.program.resolve_class(dotted(func))
-                if made is not None:
-                    yield made
+                returned = maker.program.resolve_class(dotted(func))
+                if returned is not None:
+                    yield returned
 
 
 def _freezes_all(method: Function) -> bool:

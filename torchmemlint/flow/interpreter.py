@@ -192,7 +192,7 @@ class Interpreter:
         self.active: list[Function] = []
         self.body_executor: Callable[[Interpreter, cst.BaseSuite], None] = lambda it, body: None
         self.marked_storages: set[int] = set()  # see flow.overwriting
-        self.skimming = 0  # is an outer loop walked for the first time? Loops within it are walked once, then
+        self.skimming = False  # is an outer loop walked for the first time? Loops within it are walked once, then
         self.skimmed = False  # was one of these met?
         self.overwrites: dict[Site, InPlace] = {}
         self.looked_at: set[cst.CSTNode] = set()

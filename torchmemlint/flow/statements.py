@@ -793,11 +793,11 @@ def _loop(
         # Of an outer loop's first round only what it carries over counts: loops within it are walked once there, and
         # twice in its second, so that the work grows with their depth, and not with two to its power.
         repeated = len(frame.loops) <= _MAX_ROUNDS_DEPTH + 2 and not it.skimming
-        it.skimming += repeated
+        it.skimming |= repeated
         try:
             end, breaks = _round(it, entry.copy(), head, body)
         finally:
-            it.skimming -= repeated
+            it.skimming &= not repeated
         if repeated:
             again = _carry(entry, end, mark)
             if again is None and it.skimmed:

@@ -15,17 +15,17 @@ MAX_FILES = 20_000  # a project with more files, or folders, is not searched
 MAX_BYTES = 64_000_000  # of text that is kept in memory
 MAX_FILE = 1_000_000  # bytes; longer files are tables or generated
 _TESTS = frozenset({"test", "tests", "testing"})
-_DEFINES_TESTS = r"^(?:\s*(?:async\s+)?def test_|class Test)"
-_IN_TEXT = re.compile(_DEFINES_TESTS, re.MULTILINE)
-_IN_BYTES = re.compile(_DEFINES_TESTS.encode(), re.MULTILINE)
+_DEFINES_TESTS = re.compile(rb"^(?:\s*(?:async\s+)?def test_|class Test)", re.MULTILINE)
 
 
 def is_test(name: str, text: str | bytes) -> bool:
     """Is a file of this name, and with this text, one of tests? A script `test_net.py` runs a model on a test set."""
     if name == "conftest.py":
         return True
-    named = name.startswith("test_") or name.endswith("_test.py")  # as pytest finds them
-    return named and (_IN_TEXT.search(text) if isinstance(text, str) else _IN_BYTES.search(text)) is not None
+    if not (name.startswith("test_") or name.endswith("_test.py")):  # as pytest finds them
+        return False
+    data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    return _DEFINES_TESTS.search(data) is not None
 
 
 class Texts:

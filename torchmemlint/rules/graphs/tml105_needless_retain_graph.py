@@ -67,7 +67,9 @@ class NeedlessRetainGraph(Rule):
             return
         for backward in facts.backwards:
             given = [argument for argument in (backward.create, backward.retain) if argument is not None]
-            if not given or not is_last(facts, backward) or _feeds_a_step(facts, backward):
+            if not given or not is_last(facts, backward):
+                continue
+            if backward.create is not None and (_feeds_a_step(facts, backward) or _feeds_hooks(backward)):
                 continue
             option = "retain_graph" if backward.create is None else "create_graph"  # which retains, too
             yield report(
@@ -89,13 +91,8 @@ def _feeds_a_step(facts: FileFacts, backward: Backward) -> bool:
 
     Torch's own do not.
     """
-    call = backward.site.node
-    if backward.create is None or not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
-        return False
-    if call.func.attr.value != "backward":
-        statement = backward.statement.node
-        thrown_away = isinstance(statement, cst.Expr) and statement.value is call
-        return thrown_away  # hooks get the gradients then; what `autograd.grad` returns is in view
+    if _method(backward) != "backward":
+        return False  # what `autograd.grad` returns is in view
     steps = {path for path, names in facts.methods.items() if "step" in names}
     known = {
         text_of(event.site.node.func.value)
@@ -104,6 +101,21 @@ def _feeds_a_step(facts: FileFacts, backward: Backward) -> bool:
         if isinstance(event.site.node, cst.Call) and isinstance(event.site.node.func, cst.Attribute)
     }
     return not known or not steps <= known
+
+
+def _feeds_hooks(backward: Backward) -> bool:
+    """Does nobody take what `torch.autograd.grad(loss, x, create_graph=True)` returns? Then hooks have it."""
+    statement = backward.statement.node
+    thrown_away = isinstance(statement, cst.Expr) and statement.value is backward.site.node
+    return thrown_away and _method(backward) == "grad"
+
+
+def _method(backward: Backward) -> str:
+    """The last name of what differentiates: "backward", "grad", ..."""
+    match backward.site.node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value=name))):
+            return name
+    return ""
 
 
 def is_last(facts: FileFacts, backward: Backward) -> bool:
