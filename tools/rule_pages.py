@@ -52,7 +52,7 @@ class Family:
 
 FAMILIES = (
     Family("0", "The run itself", "suppressions", "Files that cannot be read, and comments that silence nothing."),
-    Family("1", "Graphs", "graphs", "Autograd graphs that outlive the step that made them."),
+    Family("1", "Graphs", "graphs", "Autograd graphs, and samples, that outlive the step they were made for."),
     Family("2", "Gradient mode", "gradient-mode", "Graphs that are made and never differentiated."),
     Family("3", "Activations", "activations", "Tensors that are written out and kept, and need not be."),
     Family("4", "Data loading", "loading", "Loaders, their workers, and the way to the device."),

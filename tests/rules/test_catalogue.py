@@ -14,7 +14,8 @@ from torchmemlint.rules.registry import by_code, by_name
 FAMILIES = {
     "0": "unreadable-file unused-ignore unknown-code",
     "1": "graph-accumulation graph-collection graph-on-attribute carried-hidden-state needless-retain-graph "
-    "hook-keeps-graph undetached-generator deferred-microbatch-backward exception-keeps-graph",
+    "hook-keeps-graph undetached-generator deferred-microbatch-backward exception-keeps-graph "
+    "memoised-samples",
     "2": "eval-without-no-grad no-op-grad-mode forward-then-detach no-grad-instead-of-inference-mode "
     "tensor-data-attribute",
     "3": "out-of-place-activation inplace-hazard ineffective-inplace materialised-attention concat-in-loop "

@@ -79,7 +79,7 @@ PRESETS = (
         "than it has to be.",
         only=(
             _RUN,
-            *("TML101", "TML102", "TML103", "TML106", "TML109"),
+            *("TML101", "TML102", "TML103", "TML106", "TML109", "TML110"),
             *("TML201", "TML202", "TML203", "TML204"),
             *("TML304", "TML307"),
             "TML4",

@@ -1,1 +1,1 @@
-"""1xx: graphs that outlive their step."""
+"""1xx: graphs, and samples, that outlive their step."""

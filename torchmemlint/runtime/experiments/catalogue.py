@@ -18,6 +18,7 @@ from torchmemlint.runtime.experiments.outcome import Effect
 _SEQUENCES = Size(width=128, depth=4, batch=32, steps=4)
 _LOADING = Size(width=128, depth=2, batch=32, steps=8)
 _LISTING = Size(batch=10_000, steps=16)
+_SAMPLES = Size(width=4096, batch=256, steps=16)
 _SHORT_LISTING = Size(batch=100, steps=32)
 _PASS = Size(steps=200)
 _PAIRS = Size(width=128, batch=256, steps=4)
@@ -46,6 +47,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment("TML107", "a generator in the discriminator's step", Effect.PEAK, graphs.undetached_generator, Size()),
     Experiment("TML108", "one backward for four micro-batches", Effect.PEAK, graphs.deferred_backward, Size()),
     Experiment("TML109", "exceptions kept for a report", Effect.GROWTH, graphs.kept_exception, Size()),
+    Experiment("TML110", "samples kept in workers", Effect.WORKERS, loading.remembered_samples, _SAMPLES),
     Experiment("TML201", "evaluation with gradients on", Effect.PEAK, gradient_mode.evaluation, Size()),
     Experiment("TML202", "no_grad() as a statement", Effect.PEAK, gradient_mode.statement_without_effect, Size()),
     Experiment("TML203", "a teacher's graph, dropped", Effect.PEAK, gradient_mode.detached_teacher, Size()),

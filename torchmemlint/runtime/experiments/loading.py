@@ -1,4 +1,4 @@
-"""Data loading: TML401 to TML404, whose subject is time (for two of them only a GPU shows it), TML405 to TML407."""
+"""Data loading: TML401 to TML404, about time (two of them show on a GPU only), TML405 to TML407, and TML110."""
 
 from __future__ import annotations
 
@@ -69,6 +69,27 @@ class Listed(Dataset[tuple[int, int]]):
             return len(str(sample["path"])), int(sample["offset"])
         path = self.text[index * self.width : (index + 1) * self.width]
         return len(path), int(self.numbers[index, 0])
+
+
+class Remembered(Dataset[tuple[int, int]]):
+    """Examples that a dict keeps from the first time on, or that are made each time."""
+
+    def __init__(self, bench: Bench, count: int) -> None:
+        self.count = count
+        self.width = bench.size.width
+        self.keeps = not bench.good
+        self.kept: dict[int, torch.Tensor] = {}
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> tuple[int, int]:
+        features = self.kept.get(index)
+        if features is None:
+            features = torch.full((self.width,), float(index))
+        if self.keeps:
+            self.kept[index] = features
+        return int(features[0]), len(features)
 
 
 def _with_worker(samples: list[tuple[int, int]]) -> tuple[torch.Tensor, int, int | None]:
@@ -144,12 +165,17 @@ def python_objects(bench: Bench) -> object:
     return _epoch_in_workers(bench, Listed(bench, bench.size.batch * bench.size.steps), WORKERS)
 
 
+def remembered_samples(bench: Bench) -> object:
+    """An epoch in workers that keep all samples they have made, or none."""
+    return _epoch_in_workers(bench, Remembered(bench, bench.size.batch * bench.size.steps), WORKERS)
+
+
 def many_workers(bench: Bench) -> object:
     """An epoch over few examples, in few workers or in many."""
     return _epoch_in_workers(bench, Listed(bench, bench.size.batch * bench.size.steps), WORKERS if bench.good else MANY)
 
 
-def _epoch_in_workers(bench: Bench, data: Listed, workers: int) -> object:
+def _epoch_in_workers(bench: Bench, data: Dataset[tuple[int, int]], workers: int) -> object:
     """An epoch, with the memory that the workers have to themselves in the end."""
     loader = DataLoader(
         data,
