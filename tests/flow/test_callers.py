@@ -638,6 +638,71 @@ def test_a_function_named_forward_has_callers_like_any_other(tmp_path: Path) -> 
     assert codes(tmp_path, "sampling.py") == ["TML201"]
 
 
+INNER = """import torch
+from evaluate import validate
+
+def main(run, model, data):
+    def epoch(step):
+        print(step, validate(model, data))
+
+    with torch.no_grad():
+        {mention}
+"""
+
+
+@pytest.mark.parametrize(
+    ("mention", "context", "found"),
+    [
+        ("run(epoch)", "with torch.no_grad():", False),
+        ("run(steps=epoch)", "with torch.no_grad():", False),
+        ("epoch(1)", "with torch.no_grad():", False),
+        ("run(epoch)", "with torch.enable_grad():", True),
+        ("run(epoch)", "if True:", True),
+        ("return epoch", "with torch.no_grad():", True),  # and is called when gradients are on again
+    ],
+)
+def test_a_function_within_the_caller(mention: str, context: str, found: bool, tmp_path: Path) -> None:
+    main = INNER.format(mention=mention).replace("with torch.no_grad():", context)
+    write(tmp_path, {"evaluate.py": VALIDATE, "main.py": main})
+    assert codes(tmp_path, "evaluate.py") == ["TML201"] * found
+
+
+def test_a_function_within_the_caller_that_is_called_in_two_modes(tmp_path: Path) -> None:
+    main = INNER.format(mention="run(epoch)") + "    run(epoch)\n"
+    write(tmp_path, {"evaluate.py": VALIDATE, "main.py": main})
+    assert codes(tmp_path, "evaluate.py") == ["TML201"]
+
+
+NETWORK = """import torch
+
+class Torch:
+    def __init__(self, network, dropout):
+        self.network = network
+        if dropout:
+            self.network.eval()
+
+    def predict(self, x):
+        values = self.network(x)
+        return values
+
+class Numpy(Torch):
+    def predict(self, x):
+        return super().predict(x).detach().cpu().numpy()
+"""
+
+
+@pytest.mark.parametrize("files", [1, callers.MAX_FILES + 1])
+def test_a_method_that_other_files_call_is_theirs(files: int, tmp_path: Path) -> None:
+    """However many these are: those that differentiate what it gives back may be among them."""
+    line = NETWORK.split("\n").index("        values = self.network(x)") + 1
+    write(tmp_path, {"network.py": NETWORK})
+    assert line in [finding.span.start.row for finding in check(tmp_path, "network.py")]
+    actor = "from network import Torch\n\nclass Actor:\n    def update(self, network: Torch, state):\n"
+    actor += "        network.predict(state).backward()\n"
+    write(tmp_path, {"network.py": NETWORK, **{f"actor_{number}.py": actor for number in range(files)}})
+    assert line not in [finding.span.start.row for finding in check(tmp_path, "network.py")]
+
+
 def test_whoever_gets_a_method_back_decides(tmp_path: Path) -> None:
     text = "class Trainer:\n    def policy(self):\n        return self.alg.runner.score"
     write(tmp_path, {"runner.py": RUNNER, "trainer.py": text})

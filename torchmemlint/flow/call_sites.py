@@ -77,6 +77,7 @@ class _Place:
 class _Scan:
     program: Program
     name: str
+    within: bool = False  # one function, for the mentions of another that this defines
     found: list[CallSite] = field(default_factory=list)
     module: _Frame = field(default_factory=lambda: _Frame(Mode.ON))
 
@@ -125,6 +126,8 @@ class _Scan:
             self.visit(decorator, place)
         frame = _Frame(_decorated(self.program, node))
         if place.function is not None or place.hidden:  # defined within a function: entered as that is
+            if frame.mode is None and not self.within:
+                frame.mode = self._run_in(node, place)
             inner = _Place(frame, place.function, place.syntax, hidden=place.hidden)
         else:
             function = place.cls.methods.get(node.name) if place.cls else self.program.find_function(node.name)
@@ -135,6 +138,19 @@ class _Scan:
             inner = _Place(frame, function, node, hidden=function is None)
         for statement in node.body:
             self.visit(statement, inner)
+
+    def _run_in(self, node: ast.FunctionDef | ast.AsyncFunctionDef, place: _Place) -> Mode | None:
+        """The mode in which a function calls another that it defines, or gives it to a call, if always the same one."""
+        if place.syntax is None or not any(_name(inner) == self.name for inner in ast.walk(node)):
+            return None
+        scan = _Scan(self.program, node.name, within=True)
+        outer = _Place(_Frame(None), place.function, place.syntax)
+        for statement in place.syntax.body:
+            scan.visit(statement, outer)
+        calls = [inner for inner in ast.walk(place.syntax) if isinstance(inner, ast.Call)]
+        given = {id(one) for call in calls for one in (call.func, *call.args, *(word.value for word in call.keywords))}
+        modes = {site.mode if id(site.node) in given else None for site in scan.found}
+        return modes.pop() if len(modes) == 1 else None
 
     def _class(self, node: ast.ClassDef, place: _Place) -> None:
         listed = place.function is None and place.cls is None and not place.hidden
@@ -157,6 +173,11 @@ class _Scan:
 
     def _sets_mode(self, func: ast.expr) -> bool:
         return self.program.qualify(dotted(func)) in self.program.contracts.setters
+
+
+def _name(node: ast.AST) -> str:
+    """The name, or the attribute's, that a node is."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _flag(call: ast.Call) -> Mode:

@@ -82,7 +82,10 @@ class Callers:
             by = self._main.source.path
             mentioning = project.mentioning(function.name, by) or {}
             return any(path != own for path in _importing(project, own, by) if path in mentioning)
-        others = (program for program in self._programs(function, function.name) or () if program.source.path != own)
+        programs = self._programs(function, function.name)
+        if programs is None:
+            return project.holds(own)  # too many files call a method of this name
+        others = (program for program in programs if program.source.path != own)
         return any(self._is_call(site, function) for program in others for site in _mentions(program, function))
 
     def _mode(

@@ -187,7 +187,9 @@ def lambda_value(it: Interpreter, node: cst.Lambda) -> Value:
     finally:
         it.frame.recording = recording
         it.state.adopt(before)
-    return Unknown(it.deep_origins(value))
+    origins = it.deep_origins(value)
+    it.facts.given_by_lambdas |= origins
+    return Unknown(origins)
 
 
 def _super(it: Interpreter) -> Value:

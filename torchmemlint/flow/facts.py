@@ -608,6 +608,7 @@ class FileFacts:
     leaving: set[tuple[Origin, Site]] = field(default_factory=set)  # results of forward passes kept or given away
     returned_here: dict[Origin, set[Function]] = field(default_factory=dict)  # by functions that this file calls
     given_back: set[Origin] = field(default_factory=set)  # by public methods of modules, to whoever calls them
+    given_by_lambdas: set[Origin] = field(default_factory=set)  # to whoever is handed the lambda
     micro_batches: dict[LoopMark, MicroBatches] = field(default_factory=dict)  # loops over batches
     on_device: dict[LoopMark, Site] = field(default_factory=dict)  # loops over batches -> what puts these on a device
     pieces: set[Site] = field(default_factory=set)  # where batches are cut, and what runs over the pieces

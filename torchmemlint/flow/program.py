@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torchmemlint.flow.project import Project
 
 BUILTINS = frozenset(dir(builtins))
+_LOADING = ("torch.utils.data", "torchvision.")  # what is of use without torch's tensors
 # Frameworks whose training loops are spelled like torch's, with other memory behind them.
 _OTHER_FRAMEWORKS = frozenset("chainer jittor megengine mindspore mxnet oneflow paddle tinygrad".split())
 # Triton's Python backend makes an object of the class of this name and calls the method before any other.
@@ -352,8 +353,20 @@ class Program:
         """Does the file train with another framework, and never import torch? Its `backward` is no business of ours."""
         roots = {imported.split(".")[0] for imported in self.imported.values()}
         if roots.isdisjoint(_OTHER_FRAMEWORKS):
-            return False
+            return self._differentiates_by_itself
         return not any(words in self.source.text for words in ("import torch", "from torch"))
+
+    @property
+    def _differentiates_by_itself(self) -> bool:
+        """Does it import a package of the project that has a `Tensor` of its own, and of torch no more than loaders?"""
+        imports = {path for path in self.imported.values() if not path.startswith(_LOADING)}
+        if self.project is None or any(path.split(".")[0] == "torch" for path in imports):
+            return False
+        if not self.project.mentioning("class Tensor", self.source.path):
+            return False
+        packages = {"." * (len(path) - len(path.lstrip("."))) + path.lstrip(".").split(".")[0] for path in imports}
+        found = (self.resolve(f"{package}.Tensor") for package in sorted(packages))
+        return any(isinstance(one, ClassInfo) and "backward" in one.methods and not one.bases for one in found)
 
     @cached_property
     def is_test(self) -> bool:

@@ -638,6 +638,10 @@ def continue_statement(it: Interpreter, node: cst.Continue) -> None:
 
 def if_statement(it: Interpreter, node: cst.If) -> None:
     """`if`: both ways, joined."""
+    if _is_switched_off(node.test):
+        if node.orelse is not None:
+            _orelse(it, node.orelse)
+        return
     test = it.evaluate(node.test)
     it.use(test, Use.READ)
     decided = isinstance(test, Constant) and test.known and not it.recording
@@ -662,6 +666,16 @@ def if_statement(it: Interpreter, node: cst.If) -> None:
         _orelse(it, node.orelse)
     it.frame.tests = tests
     it.state = join_states(after, it.state)
+
+
+def _is_switched_off(test: cst.BaseExpression) -> bool:
+    """`if False:`, `if os.path.isfile(path) and False:`: nothing runs what stands below."""
+    match test:
+        case cst.Name(value="False"):
+            return True
+        case cst.BooleanOperation(operator=cst.And(), left=left, right=right):
+            return _is_switched_off(left) or _is_switched_off(right)
+    return False
 
 
 def _orelse(it: Interpreter, node: cst.If | cst.Else) -> None:

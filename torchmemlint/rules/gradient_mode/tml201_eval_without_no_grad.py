@@ -110,6 +110,8 @@ class EvalWithoutNoGrad(Rule):
                 continue
             if has_no_parameters(facts, call):
                 continue
+            if not _within(call) and facts.goes_to_other_files(call.origin):
+                continue
             functions.add(call.scope.function)
             origins.add(call.origin)
             yield found
@@ -148,7 +150,7 @@ class EvalWithoutNoGrad(Rule):
                 return None
             if not use & (Use.READ | Use.DETACHED | Use.PASSED):
                 return None
-            if use & Use.PASSED and is_part(call):
+            if use & Use.PASSED and (is_part(call) or call.origin in facts.given_by_lambdas):
                 return None
         elif not self._only_read(facts, call, use, effects) or _is_asked_later(call):
             return None

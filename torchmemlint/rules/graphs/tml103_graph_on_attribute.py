@@ -70,7 +70,8 @@ class GraphOnAttribute(Rule):
 
     ## When it stays silent
     A later backward goes through the attribute (auxiliary losses), it cannot be told who reads it (the state of a
-    module that is called afterwards), or gradients are off.
+    module that is called afterwards, an attribute that only the module's method that sets it looks at), or gradients
+    are off.
 
     ## References
     - [Autograd mechanics: saved tensors](https://pytorch.org/docs/stable/notes/autograd.html#saved-tensors)
@@ -132,7 +133,11 @@ class GraphOnAttribute(Rule):
             return  # a part of a tensor, a leaf: no graph hangs on these
         if use & (LEAVES_VIEW | Use.DIFFERENTIATED | Use.COLLECTED | Use.ARRAY) or not use & (Use.READ | Use.DETACHED):
             return
-        if _is_state_of_a_module(facts, store) or facts.enters_without_gradients(store.scope.function):
+        if (
+            _is_state_of_a_module(facts, store)
+            or _is_for_others(facts, store)
+            or facts.enters_without_gradients(store.scope.function)
+        ):
             return
         here = store.value_site.piece is store.site.piece  # and not where others may differentiate it
         fix = detach_fix(store.value_site) if store.value.certain and here else None
@@ -196,6 +201,18 @@ def _is_state_of_a_module(facts: FileFacts, store: AttributeStore) -> bool:
     owner = store.target.rpartition(".")[0]
     calls: list[ModuleCall | WeakCall] = [*facts.module_calls, *facts.weak_calls]
     return owner not in ("", "self") and any(call.callee == owner for call in calls)
+
+
+def _is_for_others(facts: FileFacts, store: AttributeStore) -> bool:
+    """An attribute that only the module's method that sets it looks at: it is there for who trains the module."""
+    if not in_module(store.scope):
+        return False
+    readers = (
+        function
+        for function, uses in facts.uses_in.items()
+        if function is not store.scope.function and uses.get(store.kept, Use.NOTHING) & (Use.READ | Use.DETACHED)
+    )
+    return all(reader is not None and store.attribute not in reader.outline.names for reader in readers)
 
 
 def _detach_result(cached: CachedResult) -> Fix | None:
