@@ -145,7 +145,7 @@ _LATER = (
     "sets-r-s-t-rules",
     "sets-u-v-rules",
     "sets-w-x-rules",
-    "sets-y-cc-rules",
+    "sets-y-ee-rules",
 )
 
 
