@@ -54,8 +54,8 @@ class Check:
         nesting: int = MAX_NESTING,
     ) -> None:
         self._rules = known(extend)
-        self._stop: Exception | None = None  # what `pulse` has raised
-        pulse = None if pulse is None else self._watched(pulse)
+        self._stops: list[Exception] = []  # what `pulse` has raised
+        pulse = None if pulse is None else _watched(pulse, self._stops)
         with _depth():
             promised = None if around is not None else contracts(additions)
             trees = Trees() if around is None else around.files.trees
@@ -80,27 +80,16 @@ class Check:
         try:
             return guarded(rule, plugin, facts)
         except RuleFailure as failure:
-            if self._stop is not None and failure.__cause__ is self._stop:
-                raise self._stop from None
+            for stop in self._stops:
+                if failure.__cause__ is stop:
+                    raise stop from None
             raise
-
-    def _watched(self, pulse: Callable[[], None]) -> Callable[[], None]:
-        """The same, but what it raises is known again."""
-
-        def watched() -> None:
-            try:
-                pulse()
-            except Exception as stop:
-                self._stop = stop
-                raise
-
-        return watched
 
     def revise(self, text: str, pulse: Callable[[], None]) -> None:
         """Look at what an edit has changed. Raises what `flow.revising.revise` raises."""
         with _depth():
             try:
-                revising.revise(self._analysis, text, self._watched(pulse))
+                revising.revise(self._analysis, text, _watched(pulse, self._stops))
             except RecursionError:
                 raise TooMuch from None
 
@@ -129,6 +118,22 @@ def check_text(
         return check.findings(codes)
     finally:
         check.release()
+
+
+def _watched(pulse: Callable[[], None], stops: list[Exception]) -> Callable[[], None]:
+    """The same, but what it raises is known again.
+
+    The analysis keeps it: it must not lead to the `Check`, or only the garbage collector could take both away.
+    """
+
+    def watched() -> None:
+        try:
+            pulse()
+        except Exception as stop:
+            stops.append(stop)
+            raise
+
+    return watched
 
 
 @contextmanager
