@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +14,8 @@ import pytest
 
 from tests.cache.conftest import Project
 from torchmemlint.engine.cache import results, snapshot, store
-from torchmemlint.engine.one_file import Fixing
+from torchmemlint.engine.one_file import Fixing, Profile, check_file
+from torchmemlint.flow.needs import Needs
 
 METER = "class Meter:\n    def __init__(self):\n        self.values = []\n\n    def update(self, value):\n"
 KEEPS = METER + "        self.values.append(value)\n"
@@ -334,3 +337,21 @@ def test_version_control_leaves_the_folder_alone(project: Project) -> None:
     project.check()
     assert (project.folder / ".gitignore").read_text() == "*\n"
     assert (project.folder / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55")
+
+
+def test_what_results_rest_on_is_taken_down_only_where_they_are_kept(project: Project) -> None:
+    project.write("tools/meters.py", KEEPS)
+    project.write("train.py", TRAIN)
+    profile = Profile(frozenset({"TML102"}), root=project.root)
+    assert check_file(project.root / "train.py", profile).needs is None
+    needs = check_file(project.root / "train.py", replace(profile, kept=True)).needs
+    assert needs is not None
+    assert str(project.root / "tools" / "meters.py") in needs.files
+
+
+def test_what_thousands_of_results_rest_on_is_in_memory_once(project: Project) -> None:
+    needs = Needs.of(["/p/" + "a.py"], ["/p/" + "b.py"], ["class A"])
+    again = pickle.loads(pickle.dumps(needs))  # as it comes from a worker
+    assert again == needs
+    assert again.files[0] is needs.files[0]
+    assert again.sought[0] is needs.sought[0]

@@ -56,6 +56,7 @@ class Profile:
     noqa: bool = True  # do comments in this language silence findings?
     extend: tuple[str, ...] = ()  # what brings rules besides the linter's own and those of installed plugins
     limits: Limits = DEFAULT
+    kept: bool = False  # are results kept for later runs, and what they rest on taken down with them?
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,8 @@ def check_file(path: Path, profile: Profile, data: bytes | None = None) -> FileR
             from torchmemlint.engine import context
 
             context.forget()  # what is half worked out serves no other file
+            return result
+        if not profile.kept:
             return result
         return replace(result, digest=digest_of(data), needs=_needs(path, profile) if not result.skipped else None)
     except MemoryError:

@@ -191,7 +191,8 @@ def _plan(request: Request) -> _Plan:
 
 def _profile(path: Path, request: Request) -> Profile:
     settings = request.resolver.settings_for(path.parent)
-    return replace(profile_for(settings, path, request.fixing, request.unsafe), ignoring=request.ignoring)
+    profile = profile_for(settings, path, request.fixing, request.unsafe)
+    return replace(profile, ignoring=request.ignoring, kept=request.use_cache)
 
 
 def profile_for(settings: Settings, path: Path, fixing: Fixing = Fixing.NONE, unsafe: bool = False) -> Profile:

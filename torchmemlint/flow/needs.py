@@ -6,7 +6,8 @@ down by question: what a dotted name stands for in a file, and all that a file a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,11 +18,22 @@ Question: TypeAlias = "tuple[str, Path]"  # a name and the file that is asked fo
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the findings of a file rest on, besides the file."""
+    """What the findings of a file rest on, besides the file: each sorted.
 
-    files: frozenset[Path] = frozenset()  # that were read, or could not be
-    sought: frozenset[Path] = frozenset()  # of which was asked whether they are there
-    phrases: frozenset[str] = frozenset()  # that the whole project was searched for
+    Of large projects a run holds thousands of these, and most name the same files: a path is kept as text, and once.
+    """
+
+    files: tuple[str, ...] = ()  # that were read, or could not be
+    sought: tuple[str, ...] = ()  # of which was asked whether they are there
+    phrases: tuple[str, ...] = ()  # that the whole project was searched for
+
+    @classmethod
+    def of(cls, files: Iterable[str], sought: Iterable[str], phrases: Iterable[str]) -> Needs:
+        """From what may be other copies of the same texts."""
+        return cls(*(tuple(sorted(map(sys.intern, texts))) for texts in (files, sought, phrases)))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Needs.of, (self.files, self.sought, self.phrases)
 
 
 @dataclass(slots=True)
@@ -100,4 +112,4 @@ class Ledger:
             files |= asked.files
             pending += others - seen
             seen |= others
-        return Needs(frozenset(files - {path}), frozenset(sought), frozenset(phrases))
+        return Needs.of(map(str, files - {path}), map(str, sought), phrases)

@@ -27,6 +27,8 @@ from torchmemlint.findings import Finding
 from torchmemlint.flow.needs import Needs
 from torchmemlint.rules import extensions
 
+_AT_ONCE = 100  # results put into the store: they are long as text, and other runs wait meanwhile
+
 
 class Results:
     """Those of one project. A store that cannot be used is no error: `complaint` then says why."""
@@ -38,7 +40,7 @@ class Results:
         self._snapshot = Snapshot(root, {})
         self._rows: dict[str, dict[str, Row]] = {}
         self._used: list[tuple[str, str]] = []
-        self._added: list[Row] = []
+        self._added: list[tuple[FileResult, Profile]] = []
         with self._complaining():
             self._store = Store(store_path(folder, root), root)
             self._snapshot = Snapshot(root, self._store.stamps())
@@ -67,16 +69,17 @@ class Results:
 
     def add(self, result: FileResult, profile: Profile) -> None:
         """Take in what this run has found in a file."""
-        row = self._row(result, profile)
-        if row is not None:
-            self._added.append(row)
+        self._added.append((result, profile))
 
     def close(self) -> None:
         """Write down what was added, and let go of the store."""
         if self._store is None:
             return
         with self._complaining(), contextlib.closing(self._store) as store:
-            store.keep(self._added, self._snapshot.fresh, self._used)
+            for first in range(0, len(self._added), _AT_ONCE):
+                made = (self._row(*added) for added in self._added[first : first + _AT_ONCE])
+                store.keep([row for row in made if row is not None])
+            store.keep((), self._snapshot.fresh, self._used)
             if self._added:
                 bound_all(self._folder)
 
@@ -107,15 +110,13 @@ class Results:
         if result.error is not None or result.fixed is not None or result.digest is None:
             return None
         now, path, asked = self._snapshot, str(result.path), result.needs or Needs()
-        files = sorted(str(file) for file in asked.files)
-        if not all(now.is_settled(file) for file in (path, *files)):
+        if not all(now.is_settled(file) for file in (path, *asked.files)):
             return None
-        sought = sorted(str(one) for one in asked.sought)
         needs = {
-            "files": {file: now.digest(file) for file in files},
-            "there": [one for one in sought if now.has(one)],
-            "not there": [one for one in sought if not now.has(one)],
-            "phrases": {phrase: now.mentions(phrase) for phrase in sorted(asked.phrases)},
+            "files": {file: now.digest(file) for file in asked.files},
+            "there": [one for one in asked.sought if now.has(one)],
+            "not there": [one for one in asked.sought if not now.has(one)],
+            "phrases": {phrase: now.mentions(phrase) for phrase in asked.phrases},
             "everything": now.everything() if asked.phrases else "",
         }
         findings = [dump(replace(finding, measured=None)) for finding in result.findings]

@@ -89,7 +89,7 @@ class Store:
                 found[path] = Row(path, circumstances, digest, json.loads(needs), json.loads(result))
         return found
 
-    def keep(self, rows: Iterable[Row], stamps: Mapping[str, Stamp], used: Iterable[tuple[str, str]] = ()) -> None:
+    def keep(self, rows: Iterable[Row], stamps: Mapping[str, Stamp] = {}, used: Iterable[tuple[str, str]] = ()) -> None:
         """Put in results and stamps; `used` are results (path, circumstances) that were of use today."""
         today = int(time.time()) // _DAY
         with self._writing() as connection:
