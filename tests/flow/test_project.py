@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
 
-from torchmemlint.engine.checking import check_text
+from torchmemlint.engine.checking import Check, check_text
 from torchmemlint.findings import Applicability, Finding
+from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import ClassInfo, Function
 from torchmemlint.flow.project import Project
 from torchmemlint.rules.registry import by_code
@@ -171,6 +174,62 @@ def test_memory_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         found = check_text(path.read_text(), path, CODES, project)
         assert [finding.code for finding in found] == ["TML102"]
     assert project._programs == {}
+
+
+def test_what_was_not_asked_for_longest_is_let_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what stays does not lead to what is gone: `again.py` forwards a name of a file that is read anew."""
+    write(tmp_path, {"meters.py": METERS, "others.py": METERS, "again.py": "from meters import Meter\n"})
+    write(tmp_path, {"a.py": train("again"), "b.py": train("others"), "c.py": train("again")})
+    monkeypatch.setattr("torchmemlint.flow.project.MAX_BYTES", len(METERS) + 100)
+    project = Project(tmp_path)
+    kept = []
+    for name in ("a.py", "b.py", "c.py", "c.py"):
+        found = check_text((tmp_path / name).read_text(), tmp_path / name, CODES, project)
+        assert [finding.code for finding in found] == ["TML102"], name
+        kept.append({path.name for path in project._programs})
+    assert kept[0] == {"meters.py", "again.py"}
+    assert "others.py" in kept[1]
+    assert "meters.py" not in kept[1]
+    assert kept[2] == kept[3] == {"meters.py", "again.py"}
+
+
+def test_nothing_waits_for_the_garbage_collector(tmp_path: Path) -> None:
+    """The trees of an analysis are large, and the collector is off while files are checked."""
+    write(tmp_path, {"meters.py": METERS, "train.py": train("meters")})
+    text = (tmp_path / "train.py").read_text()
+
+    def alive() -> list[str]:
+        return [type(one).__name__ for one in gc.get_objects() if isinstance(one, Interpreter | Check | FileFacts)]
+
+    gc.collect()
+    before = alive()
+    gc.disable()
+    try:
+        check_text(text, tmp_path / "train.py", CODES, Project(tmp_path), pulse=lambda: None)
+        assert alive() == before
+    finally:
+        gc.enable()
+
+
+def test_a_name_that_nothing_has_is_not_looked_for_in_starred_modules(tmp_path: Path) -> None:
+    """`models` is a module here, and no class that one of the packages could give."""
+    packages = {f"pkg/part{number}/__init__.py": "from .net import *\n" for number in range(3)}
+    nets = {f"pkg/part{number}/net.py": f"class Net{number}:  # one of the models\n    pass\n" for number in range(3)}
+    stars = "".join(f"from .part{number} import *\n" for number in range(3))
+    write(tmp_path, {"pkg/__init__.py": stars, "pkg/models.py": METERS, **packages, **nets})
+    write(tmp_path, {"train.py": train("pkg", name="models", call="models.Meter")})
+    project = Project(tmp_path)
+    path = tmp_path / "train.py"
+    assert [finding.code for finding in check_text(path.read_text(), path, CODES, project)] == ["TML102"]
+    assert not [one for one in project.read if one.name == "net.py"]
+
+
+@pytest.mark.parametrize("text", ["from meters import Meter as Counter\n", "class Counter:\n    pass\n"])
+def test_a_name_that_something_has_is(tmp_path: Path, text: str) -> None:
+    write(tmp_path, {"meters.py": METERS, "pkg/__init__.py": "from .names import *\n", "pkg/names.py": text})
+    found = Project(tmp_path).definition("pkg.Counter", tmp_path / "train.py")
+    assert isinstance(found, ClassInfo)
+    assert found.name in text
 
 
 def test_a_method_that_a_base_elsewhere_runs_is_guarded_there(tmp_path: Path) -> None:

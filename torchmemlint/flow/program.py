@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -338,6 +338,7 @@ class Program:
         self._pieces: dict[str, Piece] = {}
         self._outlines: dict[Piece, Outline] = {}
         self._resolved: dict[str, Function | ClassInfo | None] = {}
+        self.asked_in = 0  # the number of the project's analysis that last asked something of this file
         self._class_outlines: dict[Piece, tuple[Outline, dict[str, Outline]]] = {}
         self._ids = project.ids if project is not None else itertools.count(2)
         outlines = [p.outline for p in source.pieces if p.outline is not None]
@@ -450,7 +451,7 @@ class Program:
             return None
         if qualified not in self._resolved:
             self._resolved[qualified] = self.project.definition(qualified, self.source.path, lead)
-        return self._resolved[qualified]
+        return self._asked(self._resolved[qualified])
 
     def starred(self, name: str, lead: Lead = Lead.IMPORT) -> Function | ClassInfo | None:
         """The function or class of another file that a plain name stands for by way of `from module import *`."""
@@ -459,7 +460,12 @@ class Program:
         key = f"*.{name}"
         if key not in self._resolved:
             self._resolved[key] = self.project.starred(self, name, lead)
-        return self._resolved[key]
+        return self._asked(self._resolved[key])
+
+    def _asked(self, found: Function | ClassInfo | None) -> Function | ClassInfo | None:
+        if found is not None and self.project is not None:
+            found.program.asked_in = self.project.analyses
+        return found
 
     def resolve_class(self, name: str, lead: Lead = Lead.BASE) -> ClassInfo | None:
         """The class of this file or project that a base class's name stands for."""
@@ -500,6 +506,12 @@ class Program:
             cls._shows_layers.clear()
             for method in cls.methods.values():
                 method.renew(by_name[method.name], method.piece.outline)
+
+    def forget(self, gone: Set[Program]) -> None:
+        """Files that the project lets go of: what was found in them is to be looked for anew."""
+        self._resolved = {
+            name: found for name, found in self._resolved.items() if found is None or found.program not in gone
+        }
 
     def release(self) -> None:
         """Let go of all trees, without waiting for the garbage collector: functions and classes hold each other."""

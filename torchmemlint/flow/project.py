@@ -64,6 +64,7 @@ class Project:
         self._found_once: dict[str, object] = {}
         self._finder = self.files.finder
         self._programs: dict[Path, Program | None] = {}
+        self.analyses = 0  # that were made with these as context
         self._definitions: dict[tuple[str, Path], Function | ClassInfo | None] = {}
 
     def definition(self, qualified: str, path: Path, lead: Lead = Lead.IMPORT) -> Function | ClassInfo | None:
@@ -163,13 +164,17 @@ class Project:
     def _program(self, path: Path, lead: Lead, name: str, by: Path) -> Program | None:
         self._ledger.read(path)
         if path in self._programs:
-            return self._programs[path]
+            known = self._programs[path]
+            if known is not None:
+                known.asked_in = self.analyses
+            return known
         self.read.setdefault(path, ContextFile(path, lead, name, by))
         program: Program | None = None
         try:
             text = self.files.text(path)
             if text is not None:
                 program = Program(SourceModule(text, path, context=True, trees=self.files.trees), self)
+                program.asked_in = self.analyses
         except (OSError, UnreadableFile, RecursionError):
             program = None
         self._programs[path] = program
@@ -182,10 +187,30 @@ class Project:
         return found
 
     def trim(self) -> None:
-        """Let go of all files when they have become many (they hold each other); between the analyses of two files."""
+        """Let go of the files that were not asked for longest, where they have become many; between two analyses."""
+        self.analyses += 1
         programs = [program for program in self._programs.values() if program is not None]
-        if sum(len(program.source.text) for program in programs) > MAX_BYTES:
-            self.release()
+        size = sum(len(program.source.text) for program in programs)
+        gone: set[Program] = set()
+        for program in sorted(programs, key=lambda one: one.asked_in):
+            if size <= MAX_BYTES:
+                break
+            gone.add(program)
+            size -= len(program.source.text)
+            del self._programs[program.source.path]
+        if not gone:
+            return
+        paths = {program.source.path for program in gone}
+        self._definitions = {
+            key: found
+            for key, found in self._definitions.items()
+            if key[1] not in paths and (found is None or found.program not in gone)
+        }
+        for kept in self._programs.values():
+            if kept is not None:
+                kept.forget(gone)
+        for program in gone:
+            program.release()
 
     def release(self) -> None:
         """Let go of all files."""
@@ -214,7 +239,10 @@ class Project:
         key = (name, file)
         if key in self._definitions:
             self._ledger.asked(key)
-            return self._definitions[key]
+            known = self._definitions[key]
+            if known is not None:
+                known.program.asked_in = self.analyses
+            return known
         self._definitions[key] = None  # for imports in a circle
         with self._ledger.asking(key):
             program = self._program(file, lead, qualified, path)
@@ -239,6 +267,8 @@ class Project:
         self, program: Program, name: str, lead: Lead, hops: int, looked_at: Iterator[int]
     ) -> Function | ClassInfo | None:
         file = program.source.path
+        if program.star_imports and not self._is_defined(name.partition(".")[0], file):
+            return None
         for module in program.star_imports:
             if next(looked_at) > MAX_STARS:
                 return None
@@ -250,6 +280,15 @@ class Project:
                 if found is not None and starred is not None and starred.exports(name):
                     return found
         return None
+
+    def _is_defined(self, name: str, by: Path) -> bool:
+        """Does a class, function or import anywhere have this name? A search of all text spares parsing many files."""
+
+        def is_found() -> bool:
+            phrases = (f"class {name}", f"def {name}", f"as {name}")
+            return any(self.mentioning(phrase, by) != {} for phrase in phrases)
+
+        return not self._texts.holds(by) or self.once(f"is {name} defined", by, is_found)
 
     def _may_export(self, file: Path, name: str) -> bool:
         """Does the text of a file allow `import *` to give the name? Parsing costs fifty times as much as this."""

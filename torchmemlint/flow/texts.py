@@ -37,7 +37,7 @@ class Texts:
     def __init__(self, root: Path, edited: Mapping[Path, str] | None = None) -> None:
         self.root = root
         self.edited: Mapping[Path, str] = edited or {}
-        self._text: bytes | None = None
+        self._text: bytes | bytearray | None = None
         self.was_read = False
         self.was_asked = False  # since somebody last set this to False
         self._known: frozenset[str] = frozenset()
@@ -89,24 +89,24 @@ class Texts:
             self._known = frozenset(self._files)
 
     def _read(self) -> None:
-        parts: list[bytes] = []
-        total = 0
+        text = bytearray()
         names = self.names()
         for name in names or ():
             data = self.data(name)
             if data is None or len(data) > MAX_FILE or is_test(name.rpartition(os.sep)[2], data):
                 continue
-            total += len(data) + 1
-            if total > MAX_BYTES:
+            if len(text) + len(data) >= MAX_BYTES:
                 return
-            parts.append(data)
+            text += data
+            text += b"\n"
             self._files.append(name)
-            self._ends.append(total)
+            self._ends.append(len(text))
         if names is not None:
-            self._text = b"\n".join([*parts, b"\n"])
+            text += b"\n"
+            self._text = text
 
 
-def _places(wanted: bytes, text: bytes) -> Iterator[int]:
+def _places(wanted: bytes, text: bytes | bytearray) -> Iterator[int]:
     """Where a phrase stands between word boundaries (`.step(` has its own); the text has a byte before and after it."""
     begins, ends = _is_word(wanted[0]), _is_word(wanted[-1])
     start = text.find(wanted)
