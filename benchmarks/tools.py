@@ -34,7 +34,8 @@ def ours(repetitions: int, *, all_rules: bool = True) -> Tool:
     return Tool(
         "torchmemlint" if all_rules else DEFAULT_RULES,
         _version(Path(sys.executable), "torchmemlint"),
-        lambda tree, _: [str(script), "check", *options, str(tree.root)],
+        # Its root, or the files would each be looked at without the others: they lie outside the current folder.
+        lambda tree, _: [str(script), "check", *options, "--project-root", str(tree.root), str(tree.root)],
         repetitions,
         frozenset({0}),
     )
