@@ -154,3 +154,20 @@ def test_evidence_in_the_same_file_needs_no_second_place(report: Report, tmp_pat
     )
     assert "TML102" in report("concise")
     assert "(see" not in report("concise")
+
+
+def test_a_project_elsewhere_is_seen_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    project, here = tmp_path / "project", tmp_path / "here"
+    here.mkdir()
+    (project / "tools").mkdir(parents=True)
+    (project / "setup.py").touch()
+    (project / "tools/meter.py").write_text(METER.format(value="value"))
+    (project / "scripts").mkdir()
+    (project / "scripts/train.py").write_text(TRAIN)
+    monkeypatch.chdir(here)
+    capfd.readouterr()
+    main(("check", "--isolated", "--no-cache", "--output-format", "concise", "../project/scripts"))
+    (line,) = (line for line in capfd.readouterr().out.splitlines() if "TML102" in line)
+    assert line.endswith("tools/meter.py:6)")

@@ -19,6 +19,7 @@ from torchmemlint.findings import ContextFile, Finding
 from torchmemlint.regular import size_of
 from torchmemlint.source.decoding import UnreadableFile, lines_of, read
 from torchmemlint.source.loading import is_notebook, load
+from torchmemlint.source.projects import context_root
 
 if TYPE_CHECKING:
     from torchmemlint.engine.sieve import Sieve
@@ -202,7 +203,7 @@ def profile_for(settings: Settings, path: Path, fixing: Fixing = Fixing.NONE, un
         settings.severities,
         fixing,
         unsafe,
-        settings.root,
+        context_root(path, settings.root),
         target_torch=settings.target_torch,
         contracts=settings.contracts,
         extend=settings.extend,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from torchmemlint.runtime.torchrun import environment_of
+from torchmemlint.source.projects import project_above
 
 STEPS = 12
 """Steps that a loop is given: two to warm up, and ten for a line through the bytes held after each."""
@@ -18,8 +19,6 @@ SECONDS = 600.0
 
 PLAIN = ("cpu", "cuda")
 """Backends that measure what is there, and on which a program also runs without the tracker."""
-
-_PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +51,8 @@ class Program:
         """
         script = self.script
         nearest = (script.parent if script is not None else Path(self.directory).absolute()).resolve()
-        found = [nearest]
-        for folder in (nearest, *nearest.parents):
-            if any((folder / name).exists() for name in _PROJECT_FILES):
-                found.append(folder)
-                break
-        return tuple(dict.fromkeys(found))
+        around = project_above(nearest)
+        return (nearest,) if around in (None, nearest) else (nearest, around)
 
 
 @dataclass(frozen=True, slots=True)

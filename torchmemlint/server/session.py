@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from torchmemlint.config.settings import Settings
 from torchmemlint.engine.live import LiveFile
 from torchmemlint.engine.one_file import UNREADABLE, Profile, is_passed_over, is_relevant, of_unreadable_cells
 from torchmemlint.engine.runner import profile_for
@@ -256,9 +255,8 @@ class Session:
         if not folder.settings.enable or folder.leaves_out(unit.path):
             return Checked(unit, (), number=number)
         start = time.perf_counter()
-        settings = folder.settings_for(unit.path.parent)
-        profile = profile_for(settings, unit.path)
-        files = folder.files(settings.root)
+        profile = profile_for(folder.settings_for(unit.path.parent), unit.path)
+        files = folder.files(profile.root or unit.path.parent)
         live, findings = self._findings(unit, unit.text, profile, files, pulse)
         findings, kept = _shown(unit, findings, good, folder)
         if live is not None:
@@ -314,9 +312,8 @@ class Session:
         pulse: Pulse,
     ) -> FixResult:
         folder = self.folders.of(unit.path)
-        settings: Settings = folder.settings_for(unit.path.parent)
-        profile = profile_for(settings, unit.path)
-        files = folder.files(settings.root)
+        profile = profile_for(folder.settings_for(unit.path.parent), unit.path)
+        files = folder.files(profile.root or unit.path.parent)
 
         def recheck(text: str) -> tuple[Finding, ...]:
             live, found = self._findings(unit, text, profile, files, pulse)
