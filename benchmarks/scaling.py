@@ -77,7 +77,7 @@ def cases(source: Tree, numbers: Sequence[int], scratch: Path) -> list[Case]:
     ]
     found += [_cold(f"{number} x", copies(source, number, scratch / f"x{number}"), None) for number in numbers]
     lone = copies(source, 1, scratch / "changing")
-    warm = (*_check(lone), "--cache-dir", str(scratch / "cache"))
+    warm = _check(lone, "--cache-dir", str(scratch / "cache"))
     found.append(Case("one file changed", len(lone.files), warm, _changing(lone)))
     found.append(Case("warm", len(lone.files), warm))  # after it: nothing has changed since
     found.append(Case("--version", 0, (*PROGRAM, "--version")))
@@ -87,12 +87,12 @@ def cases(source: Tree, numbers: Sequence[int], scratch: Path) -> list[Case]:
 def _cold(name: str, of: Tree, jobs: int | None) -> Case:
     """A check from nothing, in so many processes, or in as many as the linter chooses."""
     limit = () if jobs is None else ("--jobs", str(jobs))
-    return Case(name, len(of.files), (*_check(of), "--no-cache", *limit))
+    return Case(name, len(of.files), _check(of, "--no-cache", *limit))
 
 
-def _check(of: Tree) -> tuple[str, ...]:
-    """The command, with the tree as the project: without, each file would be looked at alone."""
-    return (*CHECK, "--project-root", str(of.root), str(of.root))
+def _check(of: Tree, *options: str) -> tuple[str, ...]:
+    """The command, with the tree as the project whose files are each other's context."""
+    return (*CHECK, *options, "--project-root", str(of.root), str(of.root))
 
 
 def _changing(of: Tree) -> Callable[[], None]:

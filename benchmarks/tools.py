@@ -34,7 +34,7 @@ def ours(repetitions: int, *, all_rules: bool = True) -> Tool:
     return Tool(
         "torchmemlint" if all_rules else DEFAULT_RULES,
         _version(Path(sys.executable), "torchmemlint"),
-        # Its root, or the files would each be looked at without the others: they lie outside the current folder.
+        # The tree is the project whose files are each other's context.
         lambda tree, _: [str(script), "check", *options, "--project-root", str(tree.root), str(tree.root)],
         repetitions,
         frozenset({0}),
