@@ -25,6 +25,7 @@ from torchmemlint.syntax.source_module import Piece
 # Calls by which a file trains, caches or evaluates. Everything in such a file may matter.
 _TRAINING = frozenset("grad lru_cache cache cached cached_property".split())
 _EVALUATING = frozenset("eval set_grad_enabled from_pretrained from_config from_single_file Variable".split())
+_LOADING = frozenset("from_pretrained from_config".split())
 _EVALUATING_TEXT = ".train(False"
 # What shows in a function by itself.
 _TELLING_ALONE = (telling.serves, telling.creates_to_move, zeroing.is_met, doubles.is_met)
@@ -74,7 +75,7 @@ def drives(program: Program) -> bool:
     """Does the file train, evaluate, hook, cache or load, or follow a framework's contract that does?"""
     if _EVALUATING_TEXT in program.source.text or any(piece.outline is None for piece in program.source.pieces):
         return True
-    if any(_drives(outline, program) for outline in program.outlines()):
+    if any(_drives(program.summary(piece), piece, program) for piece in program.source.pieces):
         return True
     classes = (piece.outline for piece in program.source.pieces if isinstance(piece.outline, ast.ClassDef))
     return any(
@@ -82,18 +83,28 @@ def drives(program: Program) -> bool:
     )
 
 
-def _drives(outline: Outline, program: Program) -> bool:
+def _drives(outline: Outline, piece: Piece, program: Program) -> bool:
     calls = outline.calls
     if not calls.isdisjoint(_TRAINING) or not calls.isdisjoint(_backward(program)):
         return True
     guarding = program.contracts.names("runs-without-gradients").methods
     if not program.is_test and not (calls.isdisjoint(_EVALUATING) and calls.isdisjoint(guarding)):
-        return True
+        named = calls & (_EVALUATING | guarding)
+        if not named <= _LOADING or not _only_builds(program, piece, named):
+            return True
     if any(call.endswith(("Loader", "_hook", "Pipeline")) for call in calls):
         return True
     if "compute_metrics" in outline.names:
         return True  # a trainer may be built
     return not outline.names.isdisjoint(("lru_cache", "cache")) and _caches(program, outline.names)
+
+
+def _only_builds(program: Program, piece: Piece, calls: Set[str]) -> bool:
+    """Does nothing but the constructor of a module call these: for the layers that it is built of?"""
+    cls = program.find_class(piece.name) if piece.kind == "class" else None
+    if cls is None or not cls.is_module:
+        return False
+    return all(method.outline.calls.isdisjoint(calls) for name, method in cls.methods.items() if name != "__init__")
 
 
 def _backward(program: Program) -> frozenset[str]:
