@@ -157,3 +157,48 @@ def test_a_network_made_of_frozen_ones_that_a_function_chooses_needs_no_guard(
     main.write_text(_SCORES)
     found = list(check_text(_SCORES, main, frozenset({"TML201"}), Project(tmp_path)))
     assert len(found) == expected, found
+
+
+_BASE = """\
+from torch import nn
+
+
+class Base(nn.Module):
+    def settle(self):
+        {settle}
+"""
+_DERIVED = """\
+from torch import nn
+from base import Base
+
+
+class Features(Base):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(3, 64, 3), nn.Conv2d(64, 64, 3))
+        self.settle()
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+class Distance:
+    def __init__(self):
+        self.features = Features()
+        self.features.eval()
+
+    def measure(self, loader):
+        total = 0.0
+        for images in loader:
+            total += self.features(images).mean().item()
+        return total
+"""
+
+
+@pytest.mark.parametrize(("settle", "expected"), [("self.requires_grad_(False)", 0), ("self.count = 1", 1)])
+def test_a_constructor_may_freeze_by_a_method_of_a_base_elsewhere(tmp_path: Path, settle: str, expected: int) -> None:
+    (tmp_path / "base.py").write_text(_BASE.format(settle=settle))
+    main = tmp_path / "metric.py"
+    main.write_text(_DERIVED)
+    found = list(check_text(_DERIVED, main, frozenset({"TML201"}), Project(tmp_path)))
+    assert len(found) == expected, found

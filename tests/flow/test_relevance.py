@@ -90,6 +90,15 @@ def test_a_file_that_trains_is_walked_whole() -> None:
     assert walked(text) == {"Block.__init__", "Block.forward", "step"}
 
 
+def test_layers_built_from_a_configuration_evaluate_nothing() -> None:
+    text = LAYER.replace("nn.Linear(8, 8)", "AutoModel.from_config(config)")
+    assert walked(text) == set()
+    built = LAYER + "\ndef build(config):\n    return AutoModel.from_config(config)\n"
+    assert walked(built) == {"Block.__init__", "Block.forward", "build"}
+    rebuilt = text + "\n    def reset(self):\n        self.fc = AutoModel.from_config(config)\n"
+    assert walked(rebuilt) == {"Block.__init__", "Block.forward", "Block.reset"}
+
+
 def test_tests_are_walked_where_something_grows_over_a_backward() -> None:
     text = LAYER + (
         "\ndef test_once():\n    Block()(torch.ones(1)).sum().backward()\n"

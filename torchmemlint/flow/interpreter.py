@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 5  # nested calls that are followed into the project
 MAX_STEPS = 6_000  # statements of callees looked at on behalf of one function
 MAX_DEPTH_ABROAD = 3  # of these calls, in other files
+MAX_DEPTH_BUILDING = 1  # where a module's constructor calls them: what matters, freezing, is done at once
 MAX_STEPS_ABROAD = 500  # statements of other files looked at on behalf of one file, in each pass
 MAX_STEPS_OF_FILE = 60_000  # after so many, a function gets a tenth of that: one file costs seconds, not minutes
 MAX_ELEMENT_DEPTH = 4  # containers within containers
@@ -313,8 +314,15 @@ class Interpreter:
         abroad = sum(frame.is_abroad(self.main) for frame in (*self.frames, self.frame))
         if abroad >= MAX_DEPTH_ABROAD or self.steps_abroad > MAX_STEPS_ABROAD or self.steps_beyond > MAX_STEPS_ABROAD:
             return False
+        if abroad >= MAX_DEPTH_BUILDING and self._is_building():
+            return False
         cls = function.cls
         return cls is None or not cls.is_module or function.name not in ("__init__", "forward")
+
+    def _is_building(self) -> bool:
+        """Is a module being made?"""
+        functions = (frame.function for frame in (*self.frames, self.frame))
+        return any(f is not None and f.name == "__init__" and f.cls is not None and f.cls.is_module for f in functions)
 
     def _most_steps(self) -> int:
         return MAX_STEPS if self.steps_before <= MAX_STEPS_OF_FILE else MAX_STEPS // 10

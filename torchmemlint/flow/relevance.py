@@ -25,7 +25,7 @@ from torchmemlint.syntax.source_module import Piece
 # Calls by which a file trains, caches or evaluates. Everything in such a file may matter.
 _TRAINING = frozenset("grad lru_cache cache cached cached_property".split())
 _EVALUATING = frozenset("eval set_grad_enabled from_pretrained from_config from_single_file Variable".split())
-_LOADING = frozenset("from_pretrained from_config".split())
+_BUILDING = frozenset(["from_config"])  # what they give is in training mode, like any new module
 _EVALUATING_TEXT = ".train(False"
 # What shows in a function by itself.
 _TELLING_ALONE = (telling.serves, telling.creates_to_move, zeroing.is_met, doubles.is_met)
@@ -90,7 +90,7 @@ def _drives(outline: Outline, piece: Piece, program: Program) -> bool:
     guarding = program.contracts.names("runs-without-gradients").methods
     if not program.is_test and not (calls.isdisjoint(_EVALUATING) and calls.isdisjoint(guarding)):
         named = calls & (_EVALUATING | guarding)
-        if not named <= _LOADING or not _only_builds(program, piece, named):
+        if not named <= _BUILDING or not _only_builds(program, piece, named):
             return True
     if any(call.endswith(("Loader", "_hook", "Pipeline")) for call in calls):
         return True
