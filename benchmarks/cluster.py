@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import median
 
@@ -71,10 +71,13 @@ def spent(pids: Sequence[int]) -> float:
     for pid in pids:
         try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            tasks = Path(f"/proc/{pid}/task").iterdir()
-            below = [int(child) for task in tasks for child in (task / "children").read_text().split()]
+            tasks = list(Path(f"/proc/{pid}/task").iterdir())
         except OSError:
             continue
+        below: list[int] = []
+        for task in tasks:
+            with suppress(OSError):  # a thread that has ended since
+                below += map(int, (task / "children").read_text().split())
         total += sum(map(int, fields[11:15]))
         total += round(spent(below) * _TICK)
     return total / _TICK

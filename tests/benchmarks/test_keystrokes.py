@@ -12,7 +12,7 @@ pytest.importorskip("pygls")
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks for the clock of a process")
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,8 @@ def send(server: subprocess.Popen, message: dict) -> None:
 def children(pid: int) -> list[int]:
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        found += [int(child) for child in task.read_text().split()]
+        with suppress(OSError):  # a thread that has ended since
+            found += [int(child) for child in task.read_text().split()]
     return found
 
 
