@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchmemlint.flow import checkpoints, configurations, containers, failures, held, overwriting
+from torchmemlint.flow import checkpoints, configurations, containers, failures, held, overwriting, properties
 from torchmemlint.flow.facts import AttributeStore, Detach, NoOpGradMode, Use
 from torchmemlint.flow.graphs import detached, tensor_from
 from torchmemlint.flow.interpreter import KEPT, Interpreter, class_of
@@ -136,7 +136,7 @@ def _of_object(it: Interpreter, node: cst.Attribute, owner: ModuleValue | Instan
     if cls is not None:
         function = cls.method(name)
         if function is not None:
-            if "property" in function.decorator_texts() or "cached_property" in function.decorator_texts():
+            if properties.is_one(function):
                 from torchmemlint.flow import calls
 
                 return calls.inline(it, node, FunctionValue(function, owner), [])

@@ -18,6 +18,7 @@ from torchmemlint.flow import (
     micro_batches,
     modules,
     overwriting,
+    properties,
     tensors,
     training,
     zeroing,
@@ -230,7 +231,7 @@ def inline(
     if any(text.endswith("contextmanager") for text in function.decorator_texts()):
         return _context_manager(it, node, callee, bound, mode)
     before, freed, held_before = len(it.forwards), len(it.spent_log), len(it.held_calls)
-    result = walk(it, node, callee, bound, mode, given)
+    result = properties.result(it, callee, mode, lambda: walk(it, node, callee, bound, mode, given))
     held.handed_on(it, node, held_before, given)
     _spent_inside(it, node, result, it.spent_log[freed:])
     inner = it.forwards[before:]

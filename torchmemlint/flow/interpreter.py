@@ -6,6 +6,7 @@ read stands beside it: `expressions`, `statements`, `attributes`, `calls` and th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from torchmemlint.flow.callers import Callers
     from torchmemlint.flow.formulas import Formula
     from torchmemlint.flow.gathered import LocalNames
+    from torchmemlint.flow.properties import Reading
 
 MAX_DEPTH = 5  # nested calls that are followed into the project
 MAX_STEPS = 6_000  # statements of callees looked at on behalf of one function
@@ -152,6 +154,8 @@ class Interpreter:
         self.element_keys: dict[int, set[str]] = {}  # container -> its slots, ever
         self.entry_sites: dict[tuple[int, str], Site] = {}  # slot -> the expression that fills it
         self.written_each: dict[cst.Subscript, Value | None] = {}  # see flow.entrywise
+        self.readings: dict[tuple[Function, int, Mode], Reading] = {}  # of properties, in this pass
+        self.assigned: Counter[tuple[int, str]] = Counter()  # how often slots were
         self.writes: dict[Function | None, set[tuple[int, str]]] = {}  # heap slots that functions assign
         self.hooked: dict[
             Function, list[tuple[tuple[tuple[str, Value], ...], Site, str, Mode]]
@@ -335,6 +339,7 @@ class Interpreter:
         self.taken_down = {}
         self.effects = {}
         self.enclosed = set()
+        self.readings = {}
         self.held_calls = []
         self.steps_abroad = self.steps_beyond = 0
         self.returned = {}
@@ -413,6 +418,7 @@ class Interpreter:
 
     def written(self, slot: tuple[int, str]) -> None:
         """An attribute is assigned by the running function."""
+        self.assigned[slot] += 1
         entrance = self.frame.entrance
         function = self.frame.function if entrance is None else entrance.scope.function
         if function is not None and function.name != "__init__":
