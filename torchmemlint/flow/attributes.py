@@ -288,7 +288,7 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
         kept = it.origin(target, KEPT)
         if not isinstance(value, Container) or value.items:
             it.use(value, Use.STORED)
-        if isinstance(value, Tensor) and value.origins and value.origins <= it.facts.leaves:
+        if containers.are_leaves(it, value, it.site(node or target)):
             it.facts.leaves.add(kept)
         it.state.heap[slot] = containers.marked(it, value, kept)
         it.written(slot)

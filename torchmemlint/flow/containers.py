@@ -142,6 +142,14 @@ def graph_parts(
             yield from graph_parts(it, element, place or site, depth + 1, slot)
 
 
+def are_leaves(it: Interpreter, value: Value, site: Site) -> bool:
+    """Are all graph-carrying tensors in a value parameters, or inputs that gradients are wanted for?"""
+    known = it.facts.leaves
+    tensors = [value] if isinstance(value, Tensor) else [tensor for tensor, _ in graph_parts(it, value, site)]
+    origins = [origin for tensor in tensors for origin in tensor.origins]
+    return bool(origins) and all(origin in known or origin.index in (FOLDED, KEPT) for origin in origins)
+
+
 def put(
     it: Interpreter,
     container: Container,
@@ -165,10 +173,8 @@ def put(
     mark = it.origin(site_node, KEPT)
     if isinstance(value, Container):
         it.kept_whole[mark] = value.oid
-    leaves = it.facts.leaves
-    if isinstance(value, Tensor) and value.origins:
-        leaf = all(o in leaves or o.index in (FOLDED, KEPT) for o in value.origins)
-        leaves |= {mark} if leaf else set()
+    if are_leaves(it, value, place):
+        it.facts.leaves.add(mark)
     entrance = it.frame.entrance
     if (it.recording or entrance is not None) and loop is not None:
         at, scope = (it.site(site_node), it.scope) if entrance is None else (entrance.site, entrance.scope)
@@ -414,6 +420,10 @@ def assign_item(it: Interpreter, target: cst.Subscript, value: Value, node: cst.
         case Tensor(exact=False) if path := path_with_key(target, key):
             it.state.vars[path] = value
             it.use(value, Use.STORED)
+            itself = text_of(target) in text_of(node)
+            if itself and owner.producer == "proved" and is_cut(value) and isinstance(target.value, cst.Name):
+                # `out["loss"] = out["loss"].detach()`: the backward may have run through that entry alone.
+                it.state.vars[target.value.value] = replace(owner, graph=Graph.UNKNOWN, history=())
         case Tensor():
             in_place_item(it, target, owner, value)
         case Unknown() | Instance() if items.assigned(it, target, owner, key, value, node):

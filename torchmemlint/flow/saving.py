@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from torchmemlint.flow.program import Program
 from torchmemlint.syntax.outline import dotted
 
+# Of FSDP's state dict configurations, and of `torch.distributed.checkpoint.state_dict.StateDictOptions`.
+_ON_HOST = frozenset({"offload_to_cpu", "cpu_offload"})
+
 
 def saves_from_devices(program: Program) -> bool:
     """Does the file save something that it has not moved to the host first?"""
@@ -33,9 +36,10 @@ def _saves(node: ast.AST, around: ast.AST) -> Iterator[tuple[ast.AST, ast.Call]]
 
 def _is_moved_to_host(around: ast.AST, saved: ast.expr) -> bool:
     """`{k: v.cpu() for k, v in state.items()}`, a name to which or into which the same function assigns such things
-    only, or the state of a model that it moved last: `model = model.cpu()`.
+    only, or the state of a model that it moved last: `model = model.cpu()`. State dicts that FSDP was asked to put on
+    the host lie there.
     """
-    if _moves_to_host(saved):
+    if _moves_to_host(saved) or _asks_for_host(around):
         return True
     if isinstance(saved, ast.Name):
         assigned = [
@@ -47,6 +51,15 @@ def _is_moved_to_host(around: ast.AST, saved: ast.expr) -> bool:
         if values and all(_moves_to_host(value) for value in values):
             return True
     return _last_moves_are_to_host(around, saved)
+
+
+def _asks_for_host(around: ast.AST) -> bool:
+    """`FullStateDictConfig(offload_to_cpu=True)`, `StateDictOptions(cpu_offload=True)`, also under a condition."""
+    keywords = (node for node in ast.walk(around) if isinstance(node, ast.keyword))
+    return any(
+        keyword.arg in _ON_HOST and not (isinstance(keyword.value, ast.Constant) and not keyword.value.value)
+        for keyword in keywords
+    )
 
 
 def _root(target: ast.expr) -> str:

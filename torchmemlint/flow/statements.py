@@ -638,9 +638,12 @@ def continue_statement(it: Interpreter, node: cst.Continue) -> None:
 
 def if_statement(it: Interpreter, node: cst.If) -> None:
     """`if`: both ways, joined."""
-    if _is_switched_off(node.test):
+    if _is_switched(node.test, False):
         if node.orelse is not None:
             _orelse(it, node.orelse)
+        return
+    if _is_switched(node.test, True):
+        execute_body(it, node.body)
         return
     test = it.evaluate(node.test)
     it.use(test, Use.READ)
@@ -668,13 +671,16 @@ def if_statement(it: Interpreter, node: cst.If) -> None:
     it.state = join_states(after, it.state)
 
 
-def _is_switched_off(test: cst.BaseExpression) -> bool:
-    """`if False:`, `if os.path.isfile(path) and False:`: nothing runs what stands below."""
+def _is_switched(test: cst.BaseExpression, on: bool) -> bool:
+    """Does the source itself decide: `if False:`, `if os.path.isfile(path) and 0:`, `if use_cache or True:`?"""
     match test:
-        case cst.Name(value="False"):
-            return True
-        case cst.BooleanOperation(operator=cst.And(), left=left, right=right):
-            return _is_switched_off(left) or _is_switched_off(right)
+        case cst.Name(value="True" | "False" as value):
+            return (value == "True") is on
+        case cst.Integer(value="0" | "1" as value):
+            return (value == "1") is on
+        case cst.BooleanOperation(operator=cst.And() | cst.Or() as operator, left=left, right=right):
+            one_is_enough = isinstance(operator, cst.Or) is on
+            return (any if one_is_enough else all)(_is_switched(side, on) for side in (left, right))
     return False
 
 

@@ -22,9 +22,10 @@ class CheckpointKeptAlive(Rule):
     where the file is read to the host.
 
     ## Why it costs memory
-    `load_state_dict` copies. The checkpoint's own tensors stay for as long as a name holds them: the weights once more,
-    and with the state of Adam twice their size on top, on the device where it was read to one. A function that returns
-    lets go of them; a `main` that reads the checkpoint and then trains does so at the end of the training.
+    A model's `load_state_dict` copies. The checkpoint's own tensors stay for as long as a name holds them: the weights
+    once more, on the device where it was read to one. An optimizer copies only what was read to another device than its
+    own (or has another type), and takes over the rest. A function that returns lets go of them; a `main` that reads the
+    checkpoint and then trains does so at the end of the training.
 
     ## Example
     ```python
@@ -50,11 +51,13 @@ class CheckpointKeptAlive(Rule):
     condition, the fix is shown only.
 
     ## When it stays silent
-    Nothing is copied from what was read, or more is done with it: it is kept, returned, or used by a function within
-    the function; a name is deleted, or assigned something else; nothing runs after the last use, or nothing that is
-    seen to train or to run a model; tests.
+    Nothing is copied from what was read (a file of an optimizer's state alone, unless it is read to the host), or more
+    is done with it: it is kept, returned, or used by a function within the function; a name is deleted, or assigned
+    something else; nothing runs after the last use, or nothing that is seen to train or to run a model; tests.
 
     ## References
+    - [torch.optim.Optimizer.load_state_dict](https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.load_state_dict.html):
+      its `_process_value_according_to_param_policy` is a `to`, which copies nothing on the same device
     - [torch.nn.Module.load_state_dict](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.load_state_dict)
     - [PyTorch FAQ: my model reports out of memory](https://docs.pytorch.org/docs/stable/notes/faq.html)
     """
@@ -63,13 +66,15 @@ class CheckpointKeptAlive(Rule):
     name = "checkpoint-kept-alive"
     severity = Severity.WARNING
     fix = Applicability.SAFE
-    why = "the weights, and the optimizer's state, are in memory once more for as long as the program works"
+    why = "the weights are in memory once more for as long as the program works"
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield checkpoints that nobody needs any more."""
         if is_test(facts):
             return
         for load in facts.checkpoint_loads:
+            if not load.on_host and load.origin not in facts.copied_to_modules:
+                continue  # optimizers take over what lies on their device
             found = leftover.find(facts, load)
             if found is None:
                 continue

@@ -10,6 +10,7 @@ from torchmemlint.findings import Severity
 from torchmemlint.flow import lightning
 from torchmemlint.flow.containers import TAKING_OUT
 from torchmemlint.flow.facts import Collection, FileFacts, ModuleCall, Scope, Use, WeakCall
+from torchmemlint.flow.interpreter import FOLDED, KEPT
 from torchmemlint.flow.modules import HOOK_LABEL
 from torchmemlint.flow.values import LoopMark, Loops, Origin, Tensor
 from torchmemlint.rules.findings import Link
@@ -169,6 +170,13 @@ def in_forward(scope: Scope) -> bool:
 def has_no_graph(facts: FileFacts, origins: Iterable[Origin]) -> bool:
     """Does the program show that there is no graph, by handing the value to numpy as it is?"""
     return bool(facts.use(frozenset(origins)) & Use.ARRAY)
+
+
+def are_leaves(facts: FileFacts, origins: Iterable[Origin]) -> bool:
+    """Are they parameters, and what was handed in beside such: nothing of which it is known that it has a graph?"""
+    made = {origin for origin in origins if origin.index not in (FOLDED, KEPT)}
+    known = {origin for origin in made if not isinstance(origin.site.node, cst.Param)}
+    return known <= facts.leaves and (bool(known) or not made)
 
 
 def is_kept_by_step(collection: Collection) -> bool:

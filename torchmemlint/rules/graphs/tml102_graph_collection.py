@@ -11,6 +11,7 @@ from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, is_test, report
 from torchmemlint.rules.graphs.lifetime import (
     LEAVES_VIEW,
+    are_leaves,
     detached_where_spent,
     evaluating_call,
     has_no_graph,
@@ -96,7 +97,7 @@ class GraphCollection(Rule):
                 continue
             if is_cache(collection) or is_bounded(facts, collection) or is_kept_by_step(collection):
                 continue
-            if collection.value.origins - {collection.kept} <= facts.leaves:
+            if are_leaves(facts, collection.value.origins):
                 continue  # parameters and what is computed from them alone: nothing that grows with the data
             finding = self._collection(facts, collection) if collection.element not in reported else None
             if finding is not None:

@@ -20,6 +20,7 @@ from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, is_test, report
 from torchmemlint.rules.graphs.lifetime import (
     LEAVES_VIEW,
+    are_leaves,
     has_no_graph,
     in_module,
     is_bounded,
@@ -156,7 +157,7 @@ class GraphOnAttribute(Rule):
         use = facts.uses.get(collection.kept, Use.NOTHING)
         if Use.DIFFERENTIATED in use or collection.slot_overwritten or is_bounded(facts, collection):
             return
-        if collection.value.producer in _LEAVES:
+        if collection.value.producer in _LEAVES or are_leaves(facts, collection.value.origins):
             return
         spent = is_spent(facts, collection.value.origins - {collection.kept}, collection.loop)
         if (spent is None and in_module(collection.scope)) or has_no_graph(facts, collection.value.origins):
