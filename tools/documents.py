@@ -441,7 +441,7 @@ def listed_rules() -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "torchmemlint/rules/rules.json": listed_rules,
-    **RULE_PAGES.pages(PRECISION.met),
+    **RULE_PAGES.pages(PRECISION.told),
 }
 
 

@@ -1,9 +1,9 @@
-"""The tables of `docs/precision.md`, made of `docs/precision.json`.
+"""The tables of `docs/precision.md` and `docs/precision-history.md`, made of `docs/precision.json`.
 
 A table of the file has its columns, the first of which says what a row is about, and its rows. Each becomes the place
 `precision-NAME`. A row of a rule may have a `note`; its rule's name comes from the registry. What a rule had found in
 code that it met for the first time stands in `met` and `met-true` (or in `findings` and `true`, with `as-met`): from
-these rows the summary by rule is made, and what the rules' pages say of it.
+these rows the summary by rule is made. What the rules' pages say is from the table `LATEST`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 SOURCE = Path(__file__).resolve().parent.parent / "docs" / "precision.json"
+LATEST = "sets-y-gg-rules"
 TITLES = {
     "rule": "rule",
     "project": "project",
@@ -36,6 +37,7 @@ TITLES = {
     "unclear": "unclear",
     "share": "true of all",
     "right": "facts right",
+    "met-right": "facts right",
 }
 TO_THE_LEFT = {"rule", "project", "set", "version"}
 
@@ -66,6 +68,8 @@ def cell(row: dict[str, Any], column: str) -> str:
         return percentage(row["true"], row["findings"])
     if column == "right":
         return percentage(row["findings"] - row["false"], row["findings"])
+    if column == "met-right":
+        return percentage(row["met"] - row["met-false"], row["met"])
     return str(row.get(column, ""))
 
 
@@ -93,6 +97,24 @@ def met() -> dict[str, tuple[int, int]]:
                 findings += row.get("met", row.get("findings", 0))
                 counts[row["rule"]] = findings, true + row.get("met-true", row.get("true", 0))
     return dict(sorted(counts.items()))
+
+
+def told(code: str) -> str:
+    """What the page of a rule says of its precision; empty where nothing of it was read."""
+    last = next((row for row in tables()[LATEST]["rows"] if row["rule"] == code), None)
+    if last is not None:
+        return (
+            f"In the eight sets of repositories that were read last, as it met them: {last['met']} found, "
+            f"{last['met-true']} of them true, {last['met-trifling']} true and hardly worth a change, "
+            f"{last['met-false']} false."
+        )
+    findings, true = met().get(code, (0, 0))
+    if not findings:
+        return ""
+    return (
+        "In the eight sets of repositories that were read last it found nothing. In earlier ones, as it met them: "
+        f"{findings} found, {true} of them true and worth a change."
+    )
 
 
 def by_rule() -> str:

@@ -67,11 +67,11 @@ def family_of(code: str) -> Family:
     return next(family for family in FAMILIES if family.digit == code[3])
 
 
-def pages(met: Callable[[], dict[str, tuple[int, int]]]) -> dict[str, Callable[[], str]]:
+def pages(told: Callable[[str], str]) -> dict[str, Callable[[], str]]:
     """Each page's path in the repository and what makes it."""
     made: dict[str, Callable[[], str]] = {"docs/rules/README.md": index}
     for rule in all_rules():
-        made[f"docs/rules/{rule.code}.md"] = partial(page, rule, met)
+        made[f"docs/rules/{rule.code}.md"] = partial(page, rule, told)
     return made
 
 
@@ -94,7 +94,7 @@ def index() -> str:
     return HEADER + "\n\n".join(parts) + "\n"
 
 
-def page(rule: Rule, met: Callable[[], dict[str, tuple[int, int]]]) -> str:
+def page(rule: Rule, told: Callable[[str], str]) -> str:
     """A rule's page."""
     family = family_of(rule.code)
     text = docs.to_markdown(docs.page(rule))
@@ -102,7 +102,7 @@ def page(rule: Rule, met: Callable[[], dict[str, tuple[int, int]]]) -> str:
         r"^(Severity: .*)$", rf"\1 · Family: [{family.title}](../{family.page}.md)", text, count=1, flags=re.M
     )
     before, references = text.split("## References", 1)
-    parts = [*examples(rule), *figures(rule), *precision(rule, met())]
+    parts = [*examples(rule), *figures(rule), *precision(told(rule.code))]
     return HEADER + before + "".join(f"{part}\n\n" for part in parts) + "## References" + references
 
 
@@ -218,15 +218,12 @@ def figures(rule: Rule) -> Iterator[str]:
     yield "\n".join(lines)
 
 
-def precision(rule: Rule, met: dict[str, tuple[int, int]]) -> Iterator[str]:
+def precision(told: str) -> Iterator[str]:
     """How often the rule was right."""
-    findings, true = met.get(rule.code, (0, 0))
-    if findings:
+    if told:
         yield "## Precision"
         yield (
-            "In code that it met for the first time, read by hand: "
-            f"{of_number(findings, 'finding')}, {true} of them true. "
-            "What was false there has been mended since, or is told on the [page about precision](../precision.md)."
+            f"{told} What was false has been mended since, or is told on the [page about precision](../precision.md)."
         )
 
 
