@@ -98,7 +98,7 @@ def apply(it: Interpreter, node: cst.Call, callee: Value, arguments: Arguments) 
             merged.unknown_keywords = arguments.unknown_keywords
             return apply(it, node, target, merged)
         case GradMode():
-            return gradient_modes.applied(it, node, callee, arguments)
+            return gradient_modes.applied(arguments)
         case Instance():
             function = callee.cls.method("__call__")
             if function is not None:

@@ -81,12 +81,17 @@ def handling(it: Interpreter, node: cst.ExceptHandler | cst.ExceptStarHandler, a
 
 
 def _catches(it: Interpreter, caught: cst.BaseExpression | None) -> bool:
-    """Does the clause name the error of memory that ran out?"""
+    """Does the clause (or the second argument of `isinstance`) name the error of memory that ran out?"""
     elements = [e.value for e in caught.elements] if isinstance(caught, cst.Tuple) else [caught] if caught else []
-    return any(
-        isinstance(value := it.evaluate(element), External) and value.qualified in knowledge.OUT_OF_MEMORY
-        for element in elements
-    )
+    return any(_names_it(it, element) for element in elements)
+
+
+def _names_it(it: Interpreter, element: cst.BaseExpression) -> bool:
+    """The class itself, or a function that gives it; calls are not made here, as `called` may be what asks."""
+    if isinstance(element, cst.Call):
+        return _is_predicate(it, element.func)
+    value = it.evaluate(element) if isinstance(element, cst.Name | cst.Attribute) else None
+    return isinstance(value, External) and value.qualified in knowledge.OUT_OF_MEMORY
 
 
 # -- calls -----------------------------------------------------------------------------------------------------------

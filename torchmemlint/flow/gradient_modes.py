@@ -61,12 +61,10 @@ def _from_flag(value: Value | None) -> Mode:
     return Mode.UNKNOWN
 
 
-def applied(it: Interpreter, node: cst.Call, mode: GradMode, arguments: Arguments) -> Value:
-    """`torch.no_grad()(function)`, or a stored mode object called."""
+def applied(arguments: Arguments) -> Value:
+    """`torch.no_grad()(function)`, or a stored mode object called: what it is given comes back, decorated."""
     first = arguments.get("0")
-    if isinstance(first, FunctionValue):
-        return first
-    return GradMode(mode.mode, True, it.site(node))
+    return first if isinstance(first, FunctionValue) else Unknown()
 
 
 def enter(it: Interpreter, value: Value, item: cst.BaseExpression) -> None:

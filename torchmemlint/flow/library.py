@@ -442,8 +442,11 @@ def _one_hot(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
 
 
 def _parameters_to_vector(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
-    made = it.site(node)
-    return Tensor(Graph.LIVE, frozenset({it.origin(node)}), (Step(made, "holds parameters"),), made=made)
+    """Parameters put together, or gradients: these have no graph unless what they are taken from says so."""
+    made, given = it.site(node), arguments.get("0", "parameters")
+    if isinstance(given, Known) and given.role == "parameters":
+        return Tensor(Graph.LIVE, frozenset({it.origin(node)}), (Step(made, "holds parameters"),), made=made)
+    return tensors.operation(it, node, "cat", [given] if given is not None else [], arguments)
 
 
 _HANDLERS: dict[str, Callable[[Interpreter, cst.Call, Arguments], Value]] = {

@@ -146,6 +146,12 @@ def is_bounded(facts: FileFacts, collection: Collection) -> bool:
     return not methods.isdisjoint(TAKING_OUT)
 
 
+def emptied_at(collection: Collection) -> Site | None:
+    """Where an empty list or dict takes the place of the one that is filled: `self.values = []` after a rollout."""
+    others = collection.store.others if collection.store is not None else ()
+    return next((other.made for other in others if other.items == () and other.made != collection.made), None)
+
+
 def in_module(scope: Scope) -> bool:
     """A method of an `nn.Module`: whoever runs it decides whether there is a graph, and differentiates its results."""
     function = scope.function

@@ -13,6 +13,7 @@ from torchmemlint.rules.graphs.lifetime import (
     LEAVES_VIEW,
     are_leaves,
     detached_where_spent,
+    emptied_at,
     evaluating_call,
     has_no_graph,
     in_lambda_hook,
@@ -150,7 +151,7 @@ class GraphCollection(Rule):
             links.append((collection.inside, "which puts it into a container"))
         if backward is not None:
             links.append(spent_link(facts, backward))
-        emptied = _emptied(collection)
+        emptied = emptied_at(collection)
         if collection.made is not None:
             until = " until an empty one takes its place" if emptied is not None else ""
             links.append(
@@ -173,12 +174,6 @@ class GraphCollection(Rule):
             evidence=links,
             fix=fix,
         )
-
-
-def _emptied(collection: Collection) -> Site | None:
-    """Where an empty list or dict takes the place of the one that is filled: `self.values = []` after a rollout."""
-    others = collection.store.others if collection.store is not None else ()
-    return next((other.made for other in others if other.items == () and other.made != collection.made), None)
 
 
 def _severity(

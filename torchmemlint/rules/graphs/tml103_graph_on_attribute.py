@@ -21,6 +21,7 @@ from torchmemlint.rules.findings import detach_fix, history, is_test, report
 from torchmemlint.rules.graphs.lifetime import (
     LEAVES_VIEW,
     are_leaves,
+    emptied_at,
     has_no_graph,
     in_module,
     is_bounded,
@@ -164,7 +165,7 @@ class GraphOnAttribute(Rule):
             return
         if not _outlives_calls(collection) or _is_list(collection):
             return
-        if "clear" in facts.methods.get(collection.container, set()):
+        if "clear" in facts.methods.get(collection.container, set()) or emptied_at(collection) is not None:
             return
         if spent is None and facts.enters_without_gradients(collection.scope.function):
             return
