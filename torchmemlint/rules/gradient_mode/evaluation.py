@@ -70,6 +70,14 @@ def needs_gradients(facts: FileFacts, call: ModuleCall) -> bool:
     return called is not None and not facts.effects.get(called, set()).isdisjoint(("backward", "input-gradient"))
 
 
+_ASKING = frozenset({"enable_grad", "grad_fn"})
+
+
+def asks_for_graph(scope: Scope) -> bool:
+    """Does the function turn gradients on itself, or walk through the graph of what comes out (`out.grad_fn`)?"""
+    return scope.function is not None and not scope.function.outline.names.isdisjoint(_ASKING)
+
+
 def runs_once(scope: Scope) -> bool:
     """In a constructor (or in a method that it alone calls) and in no loop: gone when the program begins to work."""
     function = scope.function

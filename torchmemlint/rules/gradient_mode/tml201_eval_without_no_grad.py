@@ -19,6 +19,7 @@ from torchmemlint.knowledge import modules as known_modules
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode.evaluation import (
+    asks_for_graph,
     compares_once,
     freezes_itself,
     is_smoke_test,
@@ -74,7 +75,8 @@ class EvalWithoutNoGrad(Rule):
     caller in the project turns them off (sought in the files that mention the function, where these are at most 12);
     all parameters are frozen, or the module has none, as far as all that the project puts into an attribute of its name
     tells; inputs require gradients (saliency, attacks); what is called differentiates something
-    itself, or may, as a model of the project does (forces from an energy); the pass stands in a function that another
+    itself, or may, as a model of the project does (forces from an energy); the function turns gradients on, or looks at
+    the graph (`out.grad_fn`); the pass stands in a function that another
     makes and hands out, or in a `forward` whose objects nothing in view runs with gradients on; a method of the
     model's own goes on with what the pass left in it (`actor(x)`, then `actor.log_prob(a)`); in tests. An advice in a
     constructor, for a single pass whose output is dropped, for one by which a conversion is checked, and where the
@@ -118,6 +120,8 @@ class EvalWithoutNoGrad(Rule):
 
     def _call(self, facts: FileFacts, call: ModuleCall) -> Finding | None:
         if call.scope.mode is not Mode.ON or call.frozen or call.differentiable_input or freezes_itself(call):
+            return None
+        if asks_for_graph(call.scope):
             return None
         if _set_by_another(call):
             call = replace(call, evaluating=None)
@@ -167,7 +171,7 @@ class EvalWithoutNoGrad(Rule):
             return False  # a demonstration at the end of a file
         if use & (Use.RETURNED | Use.STORED | Use.PASSED) or call.origin in facts.given_back:
             return False
-        if function is not None and _called_by_base(function):
+        if function is not None and (_called_by_base(function) or _is_bound_later(function)):
             return False
         return bool(use & Use.READ)
 
@@ -270,6 +274,12 @@ def _called_by_base(function: Function) -> bool:
     """Does a base class of another file mention the method? Then that may run it, with gradients off."""
     ancestors = function.cls.ancestors() if function.cls is not None else ()
     return any(cls.program is not function.program and function.name in cls.outline.names for cls in ancestors)
+
+
+def _is_bound_later(function: Function) -> bool:
+    """`def step(self, batch):` within a function: made to be a method of some object, whose class decides."""
+    names = [parameter.name.value for parameter in (*function.node.params.posonly_params, *function.node.params.params)]
+    return function.parent is not None and names[:1] == ["self"]
 
 
 def _within(call: ModuleCall) -> bool:

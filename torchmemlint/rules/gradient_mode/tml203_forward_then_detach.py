@@ -18,6 +18,7 @@ from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode import untrained
 from torchmemlint.rules.gradient_mode.evaluation import (
+    asks_for_graph,
     evaluates,
     freezes_itself,
     in_no_loop,
@@ -67,8 +68,8 @@ class ForwardThenDetach(Rule):
     ## When it stays silent
     Any output is differentiated, returned, or handed to code out of view, or the function that returns it is called in
     other files too; the module is frozen (or has no parameters) and its inputs need no gradient (then there is no
-    graph); gradients are off,
-    here or in every caller in the project, or the function that is called turns them off where it is asked to
+    graph); the function turns gradients on, or looks at the graph (`out.grad_fn`); gradients are off, here or in every
+    caller in the project, or the function that is called turns them off where it is asked to
     (`set_grad_enabled(training)`); Lightning before version 2 runs the step for each optimizer with the
     parameters of the others switched off (`optimizer_idx`). For a trainer's reference model: it is frozen, put into
     training mode, or asked for its parameters, by the trainer or by a function that its constructor hands it to; its
@@ -152,7 +153,7 @@ def _wasted(facts: FileFacts, functions: set[object]) -> Iterator[_Pass]:
     for call in sorted(calls, key=_calls_project):
         if isinstance(call, ModuleCall) and call.module is None and call.function in functions:
             continue
-        if call.scope.function in told or _is_demonstration(facts, call):
+        if call.scope.function in told or asks_for_graph(call.scope) or _is_demonstration(facts, call):
             continue
         found = detaches.get(call.origin)
         if not found or call.scope.mode is not Mode.ON or not _only_detached(facts, call):

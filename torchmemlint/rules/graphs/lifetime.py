@@ -148,8 +148,13 @@ def is_bounded(facts: FileFacts, collection: Collection) -> bool:
 
 def emptied_at(collection: Collection) -> Site | None:
     """Where an empty list or dict takes the place of the one that is filled: `self.values = []` after a rollout."""
-    others = collection.store.others if collection.store is not None else ()
-    return next((other.made for other in others if other.items == () and other.made != collection.made), None)
+    store = collection.store
+    taking = [other for other in store.others if other.made not in (None, collection.made)] if store is not None else []
+    return next((other.made for other in taking if other.items == () or _is_empty_dict(other.made)), None)
+
+
+def _is_empty_dict(made: Site | None) -> bool:
+    return made is not None and isinstance(made.node, cst.Dict) and not made.node.elements
 
 
 def in_module(scope: Scope) -> bool:
