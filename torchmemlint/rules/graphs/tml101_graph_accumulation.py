@@ -9,6 +9,7 @@ import libcst as cst
 from torchmemlint.findings import Applicability, Finding, Severity
 from torchmemlint.flow.facts import FileFacts, Fold, Use
 from torchmemlint.flow.values import Mode, Via
+from torchmemlint.knowledge import torch_api
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, is_test, report
 from torchmemlint.rules.graphs.lifetime import (
@@ -118,6 +119,8 @@ class GraphAccumulation(Rule):
             return
         links = history(added.history)
         site = fold.site
+        if not fold.value.carries_graph and fold.value.made is not None:
+            links.append((fold.value.made, "joins an argument, with its graph, onto what earlier calls have left"))
         if backward is not None:
             links.append(spent_link(facts, backward))
         links += [(fold.inside, "folds it into what it holds already")] if fold.inside is not None else []
@@ -165,10 +168,15 @@ class GraphAccumulation(Rule):
         return bool(use & (Use.READ | Use.DETACHED)) and not use & LEAVES_VIEW
 
 
+_JOINING = torch_api.JOINERS | {"getitem"}  # and the newest of them
+
+
 def _returned_with(facts: FileFacts, fold: Fold) -> bool:
     """A loss module that joins its argument onto its own history, and returns what it makes of it."""
     if fold.carry.via is not Via.JOINED or fold.loop.node is not None:
         return False
+    if fold.value.producer not in _JOINING:
+        return False  # a state that is computed from the one before
     cls = fold.scope.function.cls if fold.scope.function is not None else None
     if cls is None or cls.builds_layers:
         return False  # not a loss: a layer's buffer

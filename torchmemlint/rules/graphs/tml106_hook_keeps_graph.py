@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Severity
-from torchmemlint.flow.facts import Collection, FileFacts, Hook, Use
+from torchmemlint.flow.facts import AttributeStore, Collection, FileFacts, Hook, Use
 from torchmemlint.flow.program import Function
 from torchmemlint.flow.values import Mode, Origin, Tensor
 from torchmemlint.rules.base import Rule
@@ -87,7 +87,7 @@ class HookKeepsGraph(Rule):
                 )
         for store in facts.attribute_stores:
             hook = hooks.get(store.scope.function) if store.scope.function else None
-            if hook is not None:
+            if hook is not None and not _is_read_from_outside(facts, store):
                 yield from self._stored(facts, hook, store.value_site, store.value, store.target, store.kept, False)
 
     def _stored(
@@ -162,6 +162,18 @@ def _is_handed_on(facts: FileFacts, hook: Hook, collection: Collection) -> bool:
         return any(_hands_on(node, root) for outline in facts.program.outlines() for node in outline.nodes)
     return function is not None and any(
         isinstance(node, ast.Return) and _hands_on(node, root) for node in function.outline.nodes
+    )
+
+
+def _is_read_from_outside(facts: FileFacts, store: AttributeStore) -> bool:
+    """Does code of the file take it from an object that is not followed: `hooks[layer].features`?"""
+    nodes = (node for outline in facts.program.outlines() for node in outline.nodes)
+    return store.target.startswith("self.") and any(
+        isinstance(node, ast.Attribute)
+        and node.attr == store.attribute
+        and isinstance(node.ctx, ast.Load)
+        and isinstance(node.value, ast.Subscript | ast.Call)
+        for node in nodes
     )
 
 
