@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 _BEGINNING = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg")
+_SETTINGS = (".torchmemlint.toml", "torchmemlint.toml")
 # What a folder has that was unpacked from an archive of a repository without any of those.
 _DESCRIBING = ("README.md", "README.rst", "README.txt", "README", "requirements.txt", "environment.yml", "LICENSE")
 
@@ -19,10 +20,24 @@ def project_above(folder: Path) -> Path | None:
 def context_root(path: Path, root: Path) -> Path:
     """The folder whose files are read for context when the file at `path` is checked.
 
-    That is `root`, the one that the settings are of. A file elsewhere, as in `torchmemlint /data/project` without a
-    configuration there, belongs to the project that it lies in.
+    That is `root`, the one that the settings are of. Two kinds of files belong to the project that they lie in: one
+    elsewhere, as in `torchmemlint /data/project` without a configuration there, and one below a root that is a folder of
+    projects and none itself.
     """
-    return root if path.is_relative_to(root) else _around(path.parent)
+    if not path.is_relative_to(root):
+        return _around(path.parent)
+    return root if _is_project(root) else _below(path.parent, root)
+
+
+@lru_cache(maxsize=64)
+def _is_project(folder: Path) -> bool:
+    return _has_one_of((*_BEGINNING, *_SETTINGS), folder)
+
+
+@lru_cache(maxsize=4096)
+def _below(folder: Path, root: Path) -> Path:
+    found = project_above(folder)
+    return found if found is not None and found.is_relative_to(root) else root
 
 
 @lru_cache(maxsize=4096)
@@ -37,6 +52,10 @@ def _around(folder: Path) -> Path:
 
 def _nearest_with(names: Sequence[str], folder: Path) -> Path | None:
     for above in (folder, *folder.parents):
-        if any((above / name).exists() for name in names):
+        if _has_one_of(names, above):
             return above
     return None
+
+
+def _has_one_of(names: Sequence[str], folder: Path) -> bool:
+    return any((folder / name).exists() for name in names)
