@@ -459,10 +459,19 @@ def in_place_item(it: Interpreter, target: cst.Subscript, owner: Tensor, value: 
     overwriting.overwritten(it, target, owner, target.value, "[...] =", announced=True)
     if isinstance(value, Tensor) and isinstance(target.value, cst.Name):
         joined = tensor_from((owner, value), producer="setitem", made=it.site(target))
-        if joined.graph is Graph.LIVE:
+        if joined.graph is not Graph.NONE:
             it.state.vars[target.value.value] = replace(joined, carried=owner.carried | value.carried)
-        return
+        if _is_made_here(it, owner):
+            return
     it.use(value, Use.STORED)
+
+
+def _is_made_here(it: Interpreter, value: Tensor) -> bool:
+    """Did the running function make the tensor, which is then no other name of one that it was given, or read?"""
+    function, made = it.frame.function, value.made
+    if function is None or made is None:
+        return function is None
+    return made.piece is function.piece and function.piece.span(function.node).contains(made.span)
 
 
 # -- methods ---------------------------------------------------------------------------------------------------------

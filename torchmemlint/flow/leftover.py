@@ -279,12 +279,23 @@ def _work(facts: FileFacts, tree: _Tree, statement: cst.CSTNode) -> Site | None:
         later = tree.following(current)
         for one in later:
             for node in inside(one):
-                if isinstance(node, cst.Call) and (id(node) in passes | runs or _last_name(node.func) in workers):
+                if not isinstance(node, cst.Call):
+                    continue
+                if id(node) in passes | runs or (_last_name(node.func) in workers and not _sets_mode(tree, node)):
                     return Site(tree.pieces[id(node)], node)
         if any(_ends(one) for one in later):
             return None
         current = next((above for above in list(tree.ancestors(current))[1:] if isinstance(above, _Statement)), None)
     return None
+
+
+def _sets_mode(tree: _Tree, call: cst.Call) -> bool:
+    """`model.train()` where `model.load_state_dict(...)` stands: a function of the file may be called `train`, too."""
+    match call.func:
+        case cst.Attribute(value=owner, attr=cst.Name(value="train" | "eval")):
+            above = (tree.above.get(id(name)) for name in tree.names.get("load_state_dict", ()))
+            return any(isinstance(one, cst.Attribute) and one.value.deep_equals(owner) for one in above)
+    return False
 
 
 def _last_name(node: cst.BaseExpression) -> str:

@@ -58,6 +58,8 @@ FORWARD_METHODS = frozenset(
 )
 # transformers, modeling_utils.py: PreTrainedModel.get_decoder, get_encoder give the backbone (peft: get_base_model).
 _PARTS = frozenset({"get_decoder", "get_encoder", "get_base_model"})
+# No model that an `Auto` class of transformers makes has these: its repository's own code does, and guards itself.
+_OF_REMOTE_CODE = frozenset({"encode", "encode_image", "encode_text"})
 _OF_TOKENIZERS = frozenset({"encode", "decode"})  # a part of a model that has these may be no module
 _ASKED = frozenset({"CrossEntropyLoss", "CosineSimilarity"})  # layers whose settings rules ask about
 
@@ -576,6 +578,8 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
         return call(it, node, module, arguments)
     if name in _PARTS and module.cls is None:
         return replace(module, qualified="", parameters=None, single=False)
+    if name in _OF_REMOTE_CODE and module.qualified.startswith("transformers.Auto"):
+        return calls.unknown_call(it, node, Unknown(part_of=module), arguments)
     if name in FORWARD_METHODS and not (name in _OF_TOKENIZERS and module.cls is None and _are_texts(arguments)):
         return call(it, node, module, arguments, method=name)
     if module.cls is None and _attribute_is_module(it, node):

@@ -20,9 +20,9 @@ def project_above(folder: Path) -> Path | None:
 def context_root(path: Path, root: Path) -> Path:
     """The folder whose files are read for context when the file at `path` is checked.
 
-    That is `root`, the one that the settings are of. Two kinds of files belong to the project that they lie in: one
-    elsewhere, as in `torchmemlint /data/project` without a configuration there, and one below a root that is a folder of
-    projects and none itself.
+    That is `root`, the one that the settings are of. Two kinds of files belong to the project that they lie in: those
+    elsewhere, as in `torchmemlint /data/project` without a configuration there, and those below a root that is a folder
+    of projects and none itself.
     """
     if not path.is_relative_to(root):
         return _around(path.parent)

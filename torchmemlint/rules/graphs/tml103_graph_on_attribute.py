@@ -37,6 +37,9 @@ from torchmemlint.syntax.text import shortened, text_of
 _LEAVES = frozenset({"requires_grad", "parameter"})  # made by nothing: only what is computed from them has a graph
 
 
+_COPIES = frozenset({"clone", "cpu", "to"})
+
+
 class GraphOnAttribute(Rule):
     """A graph-carrying value is kept on an object, in a global or in a cache.
 
@@ -133,6 +136,8 @@ class GraphOnAttribute(Rule):
         use = facts.uses.get(store.kept, Use.NOTHING)
         if store.value.part >= 0 or store.value.producer in _LEAVES:
             return  # a part of a tensor, a leaf: no graph hangs on these
+        if store.value.producer in _COPIES and are_leaves(facts, store.value.origins):
+            return  # `[p.clone() for p in parameters]`: all that hangs on them is the parameters
         if use & (LEAVES_VIEW | Use.DIFFERENTIATED | Use.COLLECTED | Use.ARRAY) or not use & (Use.READ | Use.DETACHED):
             return
         if (

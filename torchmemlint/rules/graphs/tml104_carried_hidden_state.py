@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import Backward, FileFacts, Fold
+from torchmemlint.flow.program import Function
 from torchmemlint.flow.values import ModuleValue, Via
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, report
 from torchmemlint.rules.graphs.lifetime import loop_link
+from torchmemlint.syntax.outline import dotted
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
 
@@ -74,7 +77,7 @@ class CarriedHiddenState(Rule):
             if backward is None or _reset_elsewhere(facts, fold):
                 continue
             kept = backward.retain is not None or backward.create is not None
-            if _may_cut(facts, fold, kept):
+            if _may_cut(facts, fold, kept) or _is_given_to_a_cut(facts, fold):
                 continue
             links = history(fold.value.history)
             links.append((backward.site, "backward runs in the same loop, through the state's graph"))
@@ -105,6 +108,20 @@ def _may_cut(facts: FileFacts, fold: Fold, kept: bool) -> bool:
     """
     calls = [call for call in facts.module_calls if call.origin in fold.value.origins]
     return any(_cuts(call.module, kept) for call in calls if call.module is not None)
+
+
+def _is_given_to_a_cut(facts: FileFacts, fold: Fold) -> bool:
+    """`detach_memories_(state)` at times: a function that cuts what it is given, or says so by its name."""
+    function = fold.scope.function
+    if function is None:
+        return False
+    for node in function.outline.nodes:
+        if isinstance(node, ast.Call) and any(dotted(argument) == fold.target for argument in node.args):
+            path = dotted(node.func)
+            found = facts.program.find_function(path) or facts.program.resolve(facts.program.qualify(path))
+            if "detach" in path or (isinstance(found, Function) and not _CUTS.isdisjoint(found.outline.names)):
+                return True
+    return False
 
 
 def _cuts(module: ModuleValue, kept: bool) -> bool:

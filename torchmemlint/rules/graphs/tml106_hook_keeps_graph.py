@@ -157,12 +157,20 @@ def _is_handed_on(facts: FileFacts, hook: Hook, collection: Collection) -> bool:
     function, root = hook.scope.function, collection.container.partition(".")[0].partition("[")[0]
     if collection.how in _GROWING:
         return False
+    if function is not None and "backward" in facts.effects.get(function, set()) and _takes_from(function, root):
+        return True  # the function that registers the hook differentiates, and may do so through the entry
     made = collection.made
     if made is not None and made.piece.kind not in ("def", "class"):
         return any(_hands_on(node, root) for outline in facts.program.outlines() for node in outline.nodes)
     return function is not None and any(
         isinstance(node, ast.Return) and _hands_on(node, root) for node in function.outline.nodes
     )
+
+
+def _takes_from(function: Function, name: str) -> bool:
+    """Does it look at an entry of the container: `loss = -seen[0].norm()`?"""
+    entries = (node for node in function.outline.nodes if isinstance(node, ast.Subscript))
+    return any(isinstance(node.ctx, ast.Load) and _is(node.value, name) for node in entries)
 
 
 def _is_read_from_outside(facts: FileFacts, store: AttributeStore) -> bool:
