@@ -189,6 +189,8 @@ def builtin(it: Interpreter, node: cst.Call, name: str, arguments: Arguments) ->
     handler = _BUILTIN_HANDLERS.get(name)
     if handler is not None:
         return handler(it, node, arguments)
+    if name in torch_api.INSPECTING_BUILTINS:
+        return NUMBER
     if name in torch_api.READING_BUILTINS:
         for value in arguments.values:
             it.use(value, Use.READ)

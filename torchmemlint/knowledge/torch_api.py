@@ -115,7 +115,6 @@ DESCRIBING = frozenset(
     "is_autocast_enabled numel is_floating_point is_complex result_type can_cast promote_types initial_seed".split()
 )
 
-# Builtins that only look at their arguments.
-READING_BUILTINS = frozenset(
-    "print len isinstance type id repr str format hasattr callable float int bool round complex hash input".split()
-)
+# Builtins that only ask what kind of an object it is, or how long; and all that only look at their arguments.
+INSPECTING_BUILTINS = frozenset("len isinstance type id hasattr callable hash".split())
+READING_BUILTINS = INSPECTING_BUILTINS | frozenset("print repr str format float int bool round complex input".split())
