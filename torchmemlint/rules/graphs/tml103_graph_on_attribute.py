@@ -27,8 +27,10 @@ from torchmemlint.rules.graphs.lifetime import (
     is_bounded,
     is_kept_by_step,
     is_spent,
+    known_maker,
     only_kept,
     spent_link,
+    trains,
 )
 from torchmemlint.rules.graphs.tml102_graph_collection import is_cache
 from torchmemlint.syntax.source_module import Site
@@ -76,7 +78,8 @@ class GraphOnAttribute(Rule):
     ## When it stays silent
     A later backward goes through the attribute (auxiliary losses), it cannot be told who reads it (the state of a
     module that is called afterwards, an attribute that only the module's method that sets it looks at), or gradients
-    are off.
+    are off. An advice where the function does not train and nothing shows that there is a graph (for a cache: no module
+    that is known made it): who else reads it may be in another file.
 
     ## References
     - [Autograd mechanics: saved tensors](https://pytorch.org/docs/stable/notes/autograd.html#saved-tensors)
@@ -154,7 +157,7 @@ class GraphOnAttribute(Rule):
             store.site,
             f"`{store.target}` keeps `{shortened(text_of(store.value_site.node), 40)}` with its autograd graph"
             " although it is only read as numbers",
-            severity=Severity.WARNING,
+            severity=Severity.WARNING if trains(facts, store.scope) else Severity.ADVICE,
             evidence=history(store.value.history),
             fix=fix,
         )
@@ -179,6 +182,7 @@ class GraphOnAttribute(Rule):
             links.append(spent_link(facts, spent))
         if collection.made is not None:
             links.append((collection.made, f"`{collection.container}` is made here and outlives the call"))
+        proven = known_maker(facts, collection.value.origins)
         is_only_kept = only_kept(collection.site, collection.element, spent)
         fix = detach_fix(collection.element, safe=False) if is_only_kept and collection.value.certain else None
         yield report(
@@ -187,7 +191,7 @@ class GraphOnAttribute(Rule):
             collection.site,
             f"`{collection.container}` caches `{shortened(text_of(collection.element.node), 40)}` with its autograd"
             " graph under every key",
-            severity=Severity.WARNING if spent is not None else Severity.ERROR,
+            severity=Severity.WARNING if spent is not None or proven else Severity.ADVICE,
             evidence=links,
             fix=fix,
         )

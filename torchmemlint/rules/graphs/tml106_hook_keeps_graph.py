@@ -51,7 +51,8 @@ class HookKeepsGraph(Rule):
     The captured features are differentiated (style and perceptual losses, attribution), or handed on to code that may
     do so (a backbone whose hooks collect what its head works on), or gradients are off while the hooked module runs;
     it is not in view what runs it: the file has no backward, and the function that registers the hook runs no module;
-    tests.
+    tests. An advice where the next output takes the place of the last: that is one graph, and whoever reads it in
+    between may want it.
 
     ## References
     - [torch.nn.Module.register_forward_hook](https://pytorch.org/docs/stable/generated/torch.nn.Module.html)
@@ -116,10 +117,17 @@ class HookKeepsGraph(Rule):
             element,
             f"the hook stores `{text}` in `{where}` with its autograd graph"
             + ("" if grows else ", which lives until the next one takes its place"),
-            severity=Severity.ERROR if grows and trains_in_a_loop(facts) else Severity.WARNING,
+            severity=_severity(facts, grows),
             evidence=[*history(value.history), *_registration(hook)],
             fix=detach_fix(element) if value.exact and value.certain else None,
         )
+
+
+def _severity(facts: FileFacts, grows: bool) -> Severity:
+    """What the next pass replaces is one graph, and who reads it in between may want it."""
+    if not grows:
+        return Severity.ADVICE
+    return Severity.ERROR if trains_in_a_loop(facts) else Severity.WARNING
 
 
 def runs_with_graphs(facts: FileFacts, registering: Function | None) -> bool:
