@@ -461,7 +461,7 @@ def in_place_item(it: Interpreter, target: cst.Subscript, owner: Tensor, value: 
         joined = tensor_from((owner, value), producer="setitem", made=it.site(target))
         if joined.graph is not Graph.NONE:
             it.state.vars[target.value.value] = replace(joined, carried=owner.carried | value.carried)
-        if _is_made_here(it, owner):
+        if value.origins <= owner.origins or _is_made_here(it, owner):
             return
     it.use(value, Use.STORED)
 
