@@ -709,3 +709,42 @@ def test_whoever_gets_a_method_back_decides(tmp_path: Path) -> None:
     assert codes(tmp_path, "runner.py") == []
     write(tmp_path, {"trainer.py": text.replace("return ", "print(") + ")\n"})  # nobody is known to call it
     assert codes(tmp_path, "runner.py") == ["TML201"]
+
+
+PIPELINE = """from abc import ABC
+import torch
+
+class Pipeline(ABC):
+    def __call__(self, sample):
+        if self.framework == "torch":
+            {context}
+                out = self.forward(sample)
+        else:
+            out = self.forward(sample)
+        return self.postprocess(out)
+"""
+
+FACES = """import torch
+from torch import nn
+from pipeline import Pipeline
+
+class Faces(Pipeline):
+    def __init__(self, model: nn.Module):
+        self.model = model
+        self.model.eval()
+
+    def forward(self, faces):
+        found = []
+        for face in faces:
+            found.append(torch.sigmoid(self.model(face)).tolist())
+        return found
+"""
+
+
+@pytest.mark.parametrize(("context", "found"), [("with torch.no_grad():", False), ("if True:", True)])
+@pytest.mark.parametrize("files", [0, callers.MAX_FILES + 1])
+def test_a_base_class_runs_what_a_class_fills_in(context: str, found: bool, files: int, tmp_path: Path) -> None:
+    """Also where more files speak of a method of that name than are searched, and one branch runs other networks."""
+    write(tmp_path, {"pipeline.py": PIPELINE.format(context=context), "faces.py": FACES})
+    write(tmp_path, {f"other_{number}.py": "def run(net, x):\n    return net.forward(x)\n" for number in range(files)})
+    assert codes(tmp_path, "faces.py") == ["TML201"] * found

@@ -103,8 +103,12 @@ class Callers:
         if depth > MAX_DEPTH or not _is_called_by_name(function):
             return Mode.ON
         sites = [site for site in self._sites(function) if owner is None or _may_be_of(site, owner)]
+        guarding = {id(site.syntax) for site in sites if site.mode is Mode.OFF and site.syntax is not None}
         modes: set[Mode | None] = set() if sites else {Mode.ON}
         for site in sites:
+            if site.mode is None and id(site.syntax) in guarding:
+                modes.add(Mode.UNKNOWN)  # the same function calls it with gradients off on another branch
+                continue
             modes.add(site.mode if site.mode is not None else self._of_caller(site, depth, within | {key}, owner))
             if Mode.ON in modes:
                 break
@@ -145,7 +149,7 @@ class Callers:
     def _search(self, function: Function) -> list[CallSite]:
         programs = self._programs(function, function.name)
         if programs is None:
-            return []
+            return list(self._by_bases(function))
         certain: list[CallSite] = []
         possible: list[CallSite] = []
         handed_back: list[CallSite] = []
@@ -162,6 +166,15 @@ class Callers:
             certain += possible
         found = certain or possible or handed_back
         return [site for site in found if not _is_self_check(site.function)] or found
+
+    def _by_bases(self, function: Function) -> Iterator[CallSite]:
+        """The calls of a method by those that its class inherits: what they are made of is filled in by it."""
+        ancestors = list(function.cls.ancestors()) if function.cls is not None else []
+        programs = {cls.program.source.path: cls.program for cls in ancestors if cls.program is not function.program}
+        for program in programs.values():
+            for site in _mentions(program, function):
+                if site.called and _is_by_self(site) and self._is_call(site, function):
+                    yield site
 
     def _programs(self, function: Function, name: str, keyword: str = "def") -> list[Program] | None:
         """The files that mention a function (or its class, by name and keyword), parsed; None where too many do."""
@@ -286,7 +299,12 @@ def _is_returned(site: CallSite) -> bool:
 
 def _is_implicit(function: Function) -> bool:
     """Is it run by calling an object: the `forward` of what may be an nn.Module? Not of a plain class, or of none."""
-    return function.name in _IMPLICIT and function.cls is not None and bool(function.cls.bases)
+    if function.name not in _IMPLICIT or function.cls is None:
+        return False
+    return any(base.partition(".")[0] not in _PLAIN for base in function.cls.external_bases())
+
+
+_PLAIN = frozenset({"object", "abc", "typing", "Generic", "Protocol", "typing_extensions", "collections"})
 
 
 def _is_called_by_name(function: Function) -> bool:

@@ -15,6 +15,7 @@ from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.text import string_value
 from torchmemlint.syntax.walking import inside
 
+_EVALUATING = frozenset("eval evaluate evaluation val validate validation".split())
 _PHASES = frozenset("dev eval evaluate evaluation test testing val valid validation infer inference predict".split())
 
 
@@ -25,6 +26,12 @@ def evaluates(tests: Sequence[tuple[cst.BaseExpression, bool]]) -> bool:
     `mode in ["dev", "test"]`.
     """
     return any(_says_so(test, holds) for test, holds in tests)
+
+
+def is_evaluation(scope: Scope) -> bool:
+    """A method that says by its name that it evaluates: `_evaluate_postprocess`, `validation_loss`."""
+    function = scope.function
+    return function is not None and not _EVALUATING.isdisjoint(function.name.lower().split("_"))
 
 
 def _says_so(test: cst.BaseExpression, holds: bool) -> bool:

@@ -22,6 +22,7 @@ from torchmemlint.rules.gradient_mode.evaluation import (
     evaluates,
     freezes_itself,
     in_no_loop,
+    is_evaluation,
     needs_gradients,
     only_constructor_calls,
     runs_once,
@@ -68,10 +69,10 @@ class ForwardThenDetach(Rule):
     ## When it stays silent
     Any output is differentiated, returned, or handed to code out of view, or the function that returns it is called in
     other files too; the module is frozen (or has no parameters) and its inputs need no gradient (then there is no
-    graph); the function turns gradients on, or looks at the graph (`out.grad_fn`); gradients are off, here or in every
-    caller in the project, or the function that is called turns them off where it is asked to
-    (`set_grad_enabled(training)`); Lightning before version 2 runs the step for each optimizer with the
-    parameters of the others switched off (`optimizer_idx`). For a trainer's reference model: it is frozen, put into
+    graph); the function turns gradients on, or looks at the graph (`out.grad_fn`); gradients are off, here, in every
+    caller in the project, or around a module's method that says by its name that it evaluates; the function that is
+    called turns them off where it is asked to (`set_grad_enabled(training)`); Lightning before version 2 runs the step
+    for each optimizer with the parameters of the others switched off (`optimizer_idx`). For a trainer's reference model: it is frozen, put into
     training mode, or asked for its parameters, by the trainer or by a function that its constructor hands it to; its
     inputs may hang on what the trained model computes; it may be the trained model itself; the trainer makes its own
     optimizer. An advice for a single pass of a script or constructor, where the result becomes an array without
@@ -164,7 +165,7 @@ def _wasted(facts: FileFacts, functions: set[object]) -> Iterator[_Pass]:
             continue
         if call.origin in facts.given_back:
             continue  # a public method of a module: who else calls it may want the gradient
-        if in_module(call.scope) and evaluates(facts.tests.get(call.site, ())):
+        if in_module(call.scope) and (is_evaluation(call.scope) or evaluates(facts.tests.get(call.site, ()))):
             continue  # whoever evaluates the model turns gradients off around it
         if facts.enters_without_gradients(call.scope.function) or facts.goes_to_other_files(call.origin):
             continue

@@ -12,6 +12,7 @@ from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.formulas import Formula, Operation
 from torchmemlint.flow.values import Mode, Tensor
 from torchmemlint.rules.arguments import replacing
+from torchmemlint.knowledge import torch_api
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, report
 from torchmemlint.syntax.text import code_of, shortened, text_of
@@ -141,9 +142,9 @@ def _unfused(formula: Formula, log: Operation) -> Unfused | None:
 
 
 def _is_parameter(formula: Formula, node: cst.BaseExpression) -> bool:
-    """A gate or weight of a module's own: as small as it was made, whatever the batch."""
+    """A gate or weight of a module's own: as small as it was made, whatever the batch; or a constant without a graph."""
     value = formula.value(node)
-    return isinstance(value, Tensor) and value.producer == "parameter"
+    return isinstance(value, Tensor) and (value.producer == "parameter" or value.producer in torch_api.FACTORIES)
 
 
 def _operand(step: Operation) -> cst.BaseExpression | None:
