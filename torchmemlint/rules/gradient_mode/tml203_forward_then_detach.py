@@ -71,14 +71,14 @@ class ForwardThenDetach(Rule):
     other files too; the module is frozen (or has no parameters) and its inputs need no gradient (then there is no
     graph); the function turns gradients on, or looks at the graph (`out.grad_fn`); gradients are off, here, in every
     caller in the project, or around a module's method that says by its name that it evaluates; the function that is
-    called turns them off where it is asked to (`set_grad_enabled(training)`); Lightning before version 2 runs the step
-    for each optimizer with the parameters of the others switched off (`optimizer_idx`). For a trainer's reference model: it is frozen, put into
-    training mode, or asked for its parameters, by the trainer or by a function that its constructor hands it to; its
-    inputs may hang on what the trained model computes; it may be the trained model itself; the trainer makes its own
-    optimizer. An advice for a single pass of a script or constructor, where the result becomes an array without
-    `.cpu()`, so that it is no accelerator's memory that the graph takes, and where the graph is small for certain: one
-    linear layer, one row of numbers (an environment's state) through linear layers, or a script that defines the
-    network that it runs and never mentions a device.
+    called turns them off where it is asked to (`set_grad_enabled(training)`); Lightning before version 2 runs the
+    step for each optimizer with the parameters of the others switched off (`optimizer_idx`). For a trainer's
+    reference model: it is frozen, put into training mode, or asked for its parameters, by the trainer or by a
+    function that its constructor hands it to; its inputs may hang on what the trained model computes; it may be the
+    trained model itself; the trainer makes its own optimizer. An advice for a single pass of a script or
+    constructor, where the result becomes an array without `.cpu()`, so that it is no accelerator's memory that the
+    graph takes, and where the graph is small for certain: one linear layer, one row of numbers (an environment's
+    state) through linear layers, or a script that defines the network that it runs and never mentions a device.
 
     ## References
     - [torch.no_grad](https://pytorch.org/docs/stable/generated/torch.no_grad.html)

@@ -11,8 +11,8 @@ from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.formulas import Formula, Operation
 from torchmemlint.flow.values import Mode, Tensor
-from torchmemlint.rules.arguments import replacing
 from torchmemlint.knowledge import torch_api
+from torchmemlint.rules.arguments import replacing
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, report
 from torchmemlint.syntax.text import code_of, shortened, text_of
@@ -142,7 +142,7 @@ def _unfused(formula: Formula, log: Operation) -> Unfused | None:
 
 
 def _is_parameter(formula: Formula, node: cst.BaseExpression) -> bool:
-    """A gate or weight of a module's own: as small as it was made, whatever the batch; or a constant without a graph."""
+    """A weight of a module's own: as small as it was made, whatever the batch; or a constant, without a graph."""
     value = formula.value(node)
     return isinstance(value, Tensor) and (value.producer == "parameter" or value.producer in torch_api.FACTORIES)
 
