@@ -715,7 +715,7 @@ PIPELINE = """from abc import ABC
 import torch
 
 class Pipeline(ABC):
-    def __call__(self, sample):
+    def run(self, sample):
         if self.framework == "torch":
             {context}
                 out = self.forward(sample)
@@ -748,3 +748,9 @@ def test_a_base_class_runs_what_a_class_fills_in(context: str, found: bool, file
     write(tmp_path, {"pipeline.py": PIPELINE.format(context=context), "faces.py": FACES})
     write(tmp_path, {f"other_{number}.py": "def run(net, x):\n    return net.forward(x)\n" for number in range(files)})
     assert codes(tmp_path, "faces.py") == ["TML201"] * found
+
+
+def test_a_base_class_that_is_called_leaves_it_to_who_calls_it(tmp_path: Path) -> None:
+    plain = "class Pipeline:\n    def __call__(self, sample):\n        return self.postprocess(self.forward(sample))\n"
+    write(tmp_path, {"pipeline.py": plain, "faces.py": FACES})
+    assert codes(tmp_path, "faces.py") == []

@@ -27,6 +27,7 @@ MAX_DEPTH = 4  # callers of callers
 
 # Called by machinery that no name leads to.
 _IMPLICIT = frozenset({"forward"})
+_ENTRANCES = _IMPLICIT | {"__call__"}  # by which an object is called
 
 
 class Callers:
@@ -48,7 +49,7 @@ class Callers:
         """
         for site in self._sites(forward):
             mode = site.mode
-            if mode is None and site.function is not None and site.function.name in _IMPLICIT:
+            if mode is None and site.function is not None and site.function.name in _ENTRANCES:
                 known = depth < MAX_DEPTH and not _same(site.function, forward)
                 mode = Mode.ON if known and self.runs_with_gradients(site.function, depth + 1) else Mode.UNKNOWN
             elif mode is None:
