@@ -173,7 +173,7 @@ def test_why_a_fix_is_taken_back_names_no_row_of_the_program(tmp_path: Path, mon
     cells = [
         "import torch\nG = torch.nn.Sequential(torch.nn.Linear(4, 4))\noptimizer = torch.optim.SGD(G.parameters())",
         "samples = []\nfor x in loader:\n    optimizer.zero_grad()\n    G(x).sum().backward()\n    optimizer.step()\n"
-        "    G.eval()\n    samples_z = G(x)\n    samples.append(samples_z)\n    G.train()\nprint(len(samples))",
+        "    G.eval()\n    samples_z = G(x)\n    samples.append(samples_z)\n    G.train()\nprint(samples)",
     ]
     path = tmp_path / "gan.ipynb"
     nbformat.write(new_notebook(cells=list(map(new_code_cell, cells))), path)

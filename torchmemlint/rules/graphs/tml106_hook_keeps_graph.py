@@ -166,7 +166,9 @@ def _is_handed_on(facts: FileFacts, hook: Hook, collection: Collection) -> bool:
     if collection.how in _GROWING:
         return False
     if function is not None and "backward" in facts.effects.get(function, set()) and _takes_from(function, root):
-        return True  # the function that registers the hook differentiates, and may do so through the entry
+        # The function that registers the hook differentiates, and may do so through an entry whose numbers nobody reads.
+        if not facts.uses.get(collection.kept, Use.NOTHING) & (Use.READ | Use.DETACHED):
+            return True
     made = collection.made
     if made is not None and made.piece.kind not in ("def", "class"):
         return any(_hands_on(node, root) for outline in facts.program.outlines() for node in outline.nodes)
