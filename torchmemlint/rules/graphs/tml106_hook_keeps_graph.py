@@ -165,10 +165,8 @@ def _is_handed_on(facts: FileFacts, hook: Hook, collection: Collection) -> bool:
     function, root = hook.scope.function, collection.container.partition(".")[0].partition("[")[0]
     if collection.how in _GROWING:
         return False
-    if function is not None and "backward" in facts.effects.get(function, set()) and _takes_from(function, root):
-        # The function that registers the hook differentiates, and may do so through an entry whose numbers nobody reads.
-        if not facts.uses.get(collection.kept, Use.NOTHING) & (Use.READ | Use.DETACHED):
-            return True
+    if function is not None and _may_differentiate(facts, function, root, facts.uses.get(collection.kept, Use.NOTHING)):
+        return True
     made = collection.made
     if made is not None and made.piece.kind not in ("def", "class"):
         return any(_hands_on(node, root) for outline in facts.program.outlines() for node in outline.nodes)
@@ -177,8 +175,10 @@ def _is_handed_on(facts: FileFacts, hook: Hook, collection: Collection) -> bool:
     )
 
 
-def _takes_from(function: Function, name: str) -> bool:
-    """Does it look at an entry of the container: `loss = -seen[0].norm()`?"""
+def _may_differentiate(facts: FileFacts, function: Function, name: str, use: Use) -> bool:
+    """Does a function that runs a backward take an entry whose numbers nobody reads: `loss = -seen[0].norm()`?"""
+    if use & (Use.READ | Use.DETACHED) or "backward" not in facts.effects.get(function, set()):
+        return False
     entries = (node for node in function.outline.nodes if isinstance(node, ast.Subscript))
     return any(isinstance(node.ctx, ast.Load) and _is(node.value, name) for node in entries)
 
