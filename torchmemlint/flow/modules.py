@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+
 import libcst as cst
 
 from torchmemlint.flow import (
@@ -20,10 +22,11 @@ from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import GuardedCall, Hook, LiveInput, ModuleCall, Use, WeakCall
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import PIPELINE, Interpreter
-from torchmemlint.flow.program import ClassInfo, Function
+from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import (
     NUMBER,
+    OF_ANY_REPOSITORY,
     Carry,
     Constant,
     Container,
@@ -139,12 +142,24 @@ def _class_has_parameters(it: Interpreter, cls: ClassInfo) -> bool | None:
     own = {f"self.{name}" for ancestor in cls.ancestors() for name in ancestor.methods}  # looked into above
     plain = {"super", "isinstance", "len", "range", "int", "float", "self.register_buffer"}
     unknown = {p for p in init.outline.called if p not in plain | own}
-    library = {
-        p
-        for p in unknown
-        if known_modules.has_parameters(cls.program.qualify(p)) is False or p.startswith(("torch.", "math.", "np."))
-    }
-    return False if not unknown - library else None
+    return False if all(_makes_no_parameters(cls.program, path) for path in unknown) else None
+
+
+def _makes_no_parameters(program: Program, path: str, *, within: bool = False) -> bool:
+    """Is what a constructor calls without parameters for sure: a layer that has none, an operation, or a function of
+    the same file that calls such things only, and methods of its own values?
+    """
+    if known_modules.has_parameters(program.qualify(path)) is False:
+        return True
+    if path.startswith(("torch.", "math.", "np.")):
+        return not program.contracts.is_module_class(program.qualify(path)) and not path.endswith(".Parameter")
+    function = program.find_function(path)
+    if function is not None:
+        called = function.outline.called
+        return not within and all(_makes_no_parameters(program, inner, within=True) for inner in called)
+    head, _, method = path.partition(".")
+    own = head not in program.imported and not program.defines(head)
+    return within and own and (bool(method) or hasattr(builtins, head))
 
 
 def build(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) -> Value:
@@ -578,7 +593,7 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
         return call(it, node, module, arguments)
     if name in _PARTS and module.cls is None:
         return replace(module, qualified="", parameters=None, single=False)
-    if name in _OF_REMOTE_CODE and module.qualified.startswith("transformers.Auto"):
+    if name in _OF_REMOTE_CODE and module.qualified.startswith(OF_ANY_REPOSITORY):
         return calls.unknown_call(it, node, Unknown(part_of=module), arguments)
     if name in FORWARD_METHODS and not (name in _OF_TOKENIZERS and module.cls is None and _are_texts(arguments)):
         return call(it, node, module, arguments, method=name)

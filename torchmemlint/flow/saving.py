@@ -39,18 +39,41 @@ def _is_moved_to_host(around: ast.AST, saved: ast.expr) -> bool:
     only, or the state of a model that it moved last: `model = model.cpu()`. State dicts that FSDP was asked to put on
     the host lie there.
     """
-    if _moves_to_host(saved) or _asks_for_host(around):
+    if _asks_for_host(around):
         return True
+    assigned = _assigned(around)
+    values = [saved]
     if isinstance(saved, ast.Name):
-        assigned = [
-            (target, node.value) for node in ast.walk(around) if isinstance(node, ast.Assign) for target in node.targets
-        ]
         values = [value for target, value in assigned if isinstance(target, ast.Name) and target.id == saved.id]
         if values and all(_is_empty(value) for value in values):
             values = [value for target, value in assigned if _root(target) == saved.id and not _is_empty(value)]
-        if values and all(_moves_to_host(value) for value in values):
-            return True
+    if values and all(_holds_moved(around, value, assigned) for value in values):
+        return True
     return _last_moves_are_to_host(around, saved)
+
+
+def _assigned(around: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
+    assignments = (node for node in ast.walk(around) if isinstance(node, ast.Assign))
+    return [(target, assignment.value) for assignment in assignments for target in assignment.targets]
+
+
+def _holds_moved(around: ast.AST, saved: ast.expr, assigned: list[tuple[ast.expr, ast.expr]]) -> bool:
+    """Is it moved? `{"epoch": epoch, "model": state}` is where `state` was, and no state beside it was not."""
+    if not isinstance(saved, ast.Dict) or not all(saved.keys):
+        return _moves_to_host(saved)
+    named = {entry.id for entry in saved.values if isinstance(entry, ast.Name)}
+    parts = [entry for entry in saved.values if not isinstance(entry, ast.Name)]
+    parts += [value for target, value in assigned if _root(target) in named]
+    for node in ast.walk(around):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="update"), args=[new]) if name in named:
+                parts.append(new)
+    moved = [part for part in parts if _moves_to_host(part)]
+    return bool(moved) and not any(_is_state(part) for part in parts if part not in moved)
+
+
+def _is_state(value: ast.expr) -> bool:
+    return any(isinstance(node, ast.Call) and dotted(node.func).endswith("state_dict") for node in ast.walk(value))
 
 
 def _asks_for_host(around: ast.AST) -> bool:

@@ -371,6 +371,8 @@ def _joined_objects(a: Known, b: Known) -> Known:
     return a
 
 
+# The classes of transformers that make whatever model a name stands for, also one whose code its repository brings.
+OF_ANY_REPOSITORY = "transformers.Auto"
 _DEVICES = {"cpu": False, "cuda": True, "xpu": True, "mps": True, "hip": True, "npu": True, "xla": True}
 
 
@@ -405,7 +407,7 @@ def _join_modules(a: ModuleValue, b: ModuleValue) -> ModuleValue:
     return replace(
         a,
         cls=None,
-        qualified="",
+        qualified=next((m.qualified for m in (a, b) if m.qualified.startswith(OF_ANY_REPOSITORY)), ""),
         parameters=a.parameters if same else None,
         arguments=(),
         children=(),
