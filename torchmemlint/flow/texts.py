@@ -13,6 +13,7 @@ from torchmemlint.regular import is_within, read_regular
 
 MAX_FILES = 20_000  # a project with more files, or folders, is not searched
 MAX_BYTES = 64_000_000  # of text that is kept in memory
+MAX_ANSWERS = 20_000  # files that are named in the answers to earlier searches, before these are forgotten
 MAX_FILE = 1_000_000  # bytes; longer files are tables or generated
 _TESTS = frozenset({"test", "tests", "testing"})
 _DEFINES_TESTS = re.compile(rb"^(?:\s*(?:async\s+)?def test_|class Test)", re.MULTILINE)
@@ -40,6 +41,7 @@ class Texts:
         self._text: bytes | bytearray | None = None
         self.was_read = False
         self.was_asked = False  # since somebody last set this to False
+        self._answers: dict[str, dict[Path, int]] = {}
         self._known: frozenset[str] = frozenset()
         self._files: list[str] = []
         self._ends: list[int] = []  # of each file within the text
@@ -49,11 +51,8 @@ class Texts:
         self._read_once()
         if self._text is None:
             return None
-        found: dict[Path, int] = {}
         wanted = phrase.encode()
-        for start in _places(wanted, self._text):
-            path = Path(self._files[bisect.bisect_right(self._ends, start)])
-            found[path] = found.get(path, 0) + 1
+        found = dict(self._in_text(phrase, self._text))
         for path, text in self.edited.items():
             found.pop(path, None)
             count = (
@@ -64,6 +63,19 @@ class Texts:
             if count:
                 found[path] = count
         return dict(sorted(found.items())) if self.edited else found
+
+    def _in_text(self, phrase: str, text: bytes | bytearray) -> dict[Path, int]:
+        """What `mentioning` tells of the files as they were read; kept, as many files ask for the same few phrases."""
+        if phrase in self._answers:
+            return self._answers[phrase]
+        found: dict[Path, int] = {}
+        for start in _places(phrase.encode(), text):
+            path = Path(self._files[bisect.bisect_right(self._ends, start)])
+            found[path] = found.get(path, 0) + 1
+        if sum(1 + len(answer) for answer in self._answers.values()) > MAX_ANSWERS:
+            self._answers.clear()
+        self._answers[phrase] = found
+        return found
 
     def holds(self, path: Path) -> bool:
         """Is this one of the files?"""
