@@ -147,6 +147,7 @@ def test_what_takes_all_memory_costs_one_file(three: Path) -> None:
 def test_the_analysis_itself_looks_at_its_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from torchmemlint.engine import watching
 
+    monkeypatch.setattr(watching, "_UNTIMED", 1)
     monkeypatch.setattr(watching, "_BETWEEN", 1)
     grown = iter(range(10**9, 10**11, 10**8))
     monkeypatch.setattr(watching, "_pages", lambda: (0, next(grown)))

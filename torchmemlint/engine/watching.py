@@ -34,7 +34,7 @@ class Watch:
         self._limits = limits
         self._also = also or _nothing
         self._until = time.process_time() + limits.time if limits.time else float("inf")
-        self._asked = 0
+        self._asked = -1
         most = limits.bytes_of_memory
         resident = _pages()[1] if most is not None else 0
         self._most = resident + most if resident and most is not None else None  # bytes
