@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchmemlint.flow import containers
 from torchmemlint.flow.interpreter import Interpreter
-from torchmemlint.flow.values import Constant, Container, Known, Value
+from torchmemlint.flow.values import Constant, Container, Known, Switches, Value
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.walking import contains
 
@@ -51,6 +51,15 @@ class Arguments:
     def values(self) -> list[Value]:
         """All values."""
         return [item.value for item in self.items]
+
+    @property
+    def switches(self) -> Switches:
+        """The booleans among them, by name or position."""
+        return tuple(
+            (item.name, item.value.value)
+            for item in self.items
+            if isinstance(item.value, Constant) and item.value.known and isinstance(item.value.value, bool)
+        )
 
     def triples(self) -> list[tuple[str, Value, cst.BaseExpression]]:
         """(name, value, expression) of each."""

@@ -230,7 +230,7 @@ def _of_unknown(it: Interpreter, node: cst.Attribute, owner: Unknown, name: str,
     if name == "data" and owner.origins:
         return cut(it, node, Tensor(Graph.UNKNOWN, owner.origins), ".data")
     made = it.entry(node, owner, f".{name}")
-    if it.proved(made.site) is not None:
+    if it.proved(made.site, switches=it.switched_as(made, owner)) is not None:
         return containers.proved_tensor(it, made, owner)
     return replace(containers.entry_of(it, owner, made, path), part_of=owner.part_of)
 

@@ -158,7 +158,7 @@ def unknown_call(it: Interpreter, node: cst.Call, callee: Value, arguments: Argu
     made = it.origin(node)
     it.callees[made] = text_of(node.func)
     _record_weak_call(it, node, callee, made, origins)
-    if it.proved(made.site) is not None:
+    if it.proved(made.site, switches=it.switched(made, arguments.switches)) is not None:
         it.forwards.append(None)
         value = containers.proved_tensor(it, made, Unknown(origins))
         return replace(value, exact=(made.site, -1) not in it.indirect)
@@ -286,7 +286,7 @@ def _not_followed(it: Interpreter, node: cst.CSTNode, arguments: Arguments) -> V
         origins |= it.deep_origins(value)
         it.use(value, Use.PASSED)
     made = it.origin(node)
-    if it.proved(made.site) is not None:
+    if it.proved(made.site, switches=it.switched(made, arguments.switches)) is not None:
         return containers.proved_tensor(it, made, Unknown(origins))
     return Unknown(origins | {made}, made)
 

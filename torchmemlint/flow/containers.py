@@ -276,7 +276,7 @@ def subscript(it: Interpreter, node: cst.Subscript, owner: Value, keys: Sequence
             if path and path in it.state.vars:
                 return it.state.vars[path]
             origin = it.entry(node, owner, f"[{key.value if isinstance(key, Constant) and key.known else ''}]")
-            if it.proved(origin.site) is not None:
+            if it.proved(origin.site, switches=it.switched_as(origin, owner)) is not None:
                 return proved_tensor(it, origin, owner)
             return entry_of(it, owner, origin, path)
         case _:

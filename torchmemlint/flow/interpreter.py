@@ -37,6 +37,7 @@ from torchmemlint.flow.values import (
     ModuleValue,
     Origin,
     Step,
+    Switches,
     Tensor,
     Unknown,
     Value,
@@ -150,6 +151,9 @@ class Interpreter:
         self.uses: dict[Origin, Use] = {}  # seen in the running one
         self.enclosed: set[Function] = set()  # nested functions whose enclosing function was walked in this pass
         self.proofs: dict[tuple[Site, int], Site] = {}  # value's identity -> the backward that proved its graph
+        self.switches: dict[Origin, Switches] = {}  # calls that are not understood: booleans that they were given last
+        self.leaves: dict[Origin, Switches] = {}  # of these, those that were asked for a leaf, `requires_grad=True`
+        self.proven_with: dict[tuple[Site, int], dict[Switches, Site]] = {}  # those given where a backward proves it
         self.effects: dict[Function | None, set[str]] = {}  # "backward", "step", ... by function
         self.element_keys: dict[int, set[str]] = {}  # container -> its slots, ever
         self.entry_sites: dict[tuple[int, str], Site] = {}  # slot -> the expression that fills it
@@ -353,7 +357,8 @@ class Interpreter:
         `states`: do values that one call leaves to the next matter?
         """
         flags = frozenset(slot for slot in self.lasting_heap if slot[1] in ("training", "frozen"))
-        shown = len(self.proofs), len(self.proved_tensors), flags, frozenset(self.hooked)
+        proven = len(self.proofs) + sum(map(len, self.proven_with.values()))
+        shown = proven, len(self.proved_tensors), flags, frozenset(self.hooked)
         return (*shown, *self._states()) if states else shown
 
     def _states(self) -> tuple[object, ...]:
@@ -621,19 +626,20 @@ class Interpreter:
     def prove(self, value: Value, site: Site) -> None:
         """A backward runs through the value: it had a graph."""
         if isinstance(value, Unknown) and value.made is not None:
-            self.proofs.setdefault((value.made.site, value.made.index), site)
+            self._is_proven(value.made, site)
         elif isinstance(value, Tensor) and value.graph is Graph.UNKNOWN and value.made is not None:
             self.proofs.setdefault((value.made, -1), site)
         elif isinstance(value, Tensor) and value.part >= 0 and value.made is not None:
             self.proofs.setdefault((value.made, value.part), site)
         own = value.made if isinstance(value, Unknown) else None
         calls = [o for o in origins_of(value) if o in self.callees and o != own]
+        calls = [o for o in calls if o in self.leaves] or calls
         explained = any(o in self.forward_origins for o in origins_of(value))
         if not explained and len({self.callees[o] for o in calls}) == 1:
             for origin in calls:
                 if (origin.site, origin.index) not in self.proofs:
-                    self.proofs[(origin.site, origin.index)] = site
                     self.indirect.add((origin.site, origin.index))
+                self._is_proven(origin, site)
 
         self._prove_entries(value, site, explained=explained)
 
@@ -645,7 +651,7 @@ class Interpreter:
         terms = [o for o in value.origins if o in self.entries and self._roots[o] not in loaded]
         if len({self.entries[origin] for origin in terms}) == 1:
             for origin in terms:
-                self.proofs.setdefault((origin.site, origin.index), site)
+                self._is_proven(origin, site)
                 self.entry_makers.add(self._roots[origin])
 
     def prove_part(self, value: Value, site: Site) -> None:
@@ -653,11 +659,35 @@ class Interpreter:
         if isinstance(value, Unknown) and value.made in self.callees:
             place = (value.made.site, value.made.index)
             if place not in self.proofs:
-                self.proofs[place] = site
                 self.indirect.add(place)
+            self._is_proven(value.made, site)
 
-    def proved(self, site: Site, index: int = -1) -> Site | None:
-        """The backward that proves that the value made here had a graph."""
+    def switched(self, made: Origin, switches: Switches) -> Switches:
+        """Remember the booleans that a call which is not understood is given."""
+        self.switches[made] = switches
+        if ("requires_grad", True) in switches:
+            self.leaves[made] = switches
+        return switches
+
+    def switched_as(self, made: Origin, owner: Unknown) -> Switches:
+        """Remember of a part of what a call gave what that call was given."""
+        return self.switched(made, self.switches.get(owner.made, ()) if owner.made is not None else ())
+
+    def _is_proven(self, origin: Origin, site: Site) -> None:
+        place = (origin.site, origin.index)
+        self.proofs.setdefault(place, site)
+        given = self.leaves.get(origin) or self.switches.get(origin, ())
+        self.proven_with.setdefault(place, {}).setdefault(given, site)
+
+    def proved(self, site: Site, index: int = -1, switches: Switches = ()) -> Site | None:
+        """The backward that proves that the value made here had a graph.
+
+        `switches`: the booleans that the call which makes it is given here. A helper may hand them on from its caller,
+        and what is proven of `run(x, as_numbers=False)` is not proven of `run(x, as_numbers=True)`.
+        """
+        shown = self.proven_with.get((site, index)) if switches else None
+        if shown and not any(_agree(switches, one) for one in shown):
+            return None
         return self.proofs.get((site, index))
 
     def proved_parts(self, site: Site) -> bool:
@@ -734,6 +764,12 @@ def _callee_name(node: cst.CSTNode) -> str:
         case cst.Call(func=cst.Attribute(attr=cst.Name(value=name)) | cst.Name(value=name)):
             return name
     return ""
+
+
+def _agree(given: Switches, others: Switches) -> bool:
+    """Is no boolean told to be another by the one than by the other?"""
+    known = dict(others)
+    return all(known.get(name, on) is on for name, on in given)
 
 
 def class_of(value: Value) -> ClassInfo | None:

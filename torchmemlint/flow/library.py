@@ -636,7 +636,7 @@ def _derived(it: Interpreter, node: cst.Call, owner: Unknown, arguments: Argumen
         origins |= it.deep_origins(value)
         it.use(value, Use.PASSED)
     made = it.origin(node)
-    if it.proved(made.site) is not None:
+    if it.proved(made.site, switches=it.switched(made, arguments.switches)) is not None:
         return containers.proved_tensor(it, made, Unknown(origins))
     return Unknown(origins | {made}, made)
 

@@ -179,6 +179,11 @@ def _forget(it: Interpreter, gone: Set[Function]) -> None:
     proofs = {place: site for place, site in it.proofs.items() if site.piece not in pieces or site.stands}
     it.indirect -= it.proofs.keys() - proofs.keys()
     it.proofs = proofs
+    it.proven_with = {
+        place: {switches: site for switches, site in shown.items() if site.piece not in pieces or site.stands}
+        for place, shown in it.proven_with.items()
+        if place in proofs
+    }
     it.facts.returns_graphs -= gone
     it.enclosed -= gone
     it.held_calls = [call for call in it.held_calls if call.root not in gone]

@@ -195,7 +195,8 @@ def _part(it: Interpreter, value: Value, index: int, node: cst.BaseExpression) -
             return replace(value, exact=found, part=-1 if found else index, certain=found, producer="unpack")
         case Unknown():
             made = it.origin(node, index)
-            if it.proved(made.site, index) is not None and it.state.mode is not Mode.OFF:
+            proof = it.proved(made.site, index, it.switched_as(made, value))
+            if proof is not None and it.state.mode is not Mode.OFF:
                 return containers.proved_tensor(it, made, value)
             if not value.origins:
                 return Unknown(made=made, part_of=value.part_of)

@@ -89,6 +89,7 @@ class Carry:
 
 Key: TypeAlias = "str | tuple[int, str]"  # a local path ("total", "opt.x") or (oid, attribute)
 Loops: TypeAlias = "tuple[LoopMark, ...]"
+Switches: TypeAlias = "tuple[tuple[str, bool], ...]"  # booleans that a call is given, by name or position
 
 
 @dataclass(frozen=True, slots=True)
