@@ -249,7 +249,7 @@ def _enter_function(it: Interpreter, function: Function) -> None:
         mode = Mode.OFF  # the hooked modules run with gradients off
     if gradient_modes.guarded_by_framework(function):
         mode = Mode.OFF
-    self_value = _self_value(function)
+    self_value = _self_value(it, function)
     closure = it.nested.get(function, {})
     frame = Frame(
         function,
@@ -349,12 +349,12 @@ def _is_closure_result(value: Value) -> bool:
     return isinstance(value, FunctionValue)
 
 
-def _self_value(function: Function) -> Value | None:
+def _self_value(it: Interpreter, function: Function) -> Value | None:
     cls = function.cls
     if cls is None or "staticmethod" in function.decorator_texts():
         return None
     if cls.is_module:
-        return ModuleValue(cls.oid, cls=cls, why=None, parameters=None)
+        return ModuleValue(cls.oid, cls=cls, why=None, parameters=modules.own_parameters(it, cls))
     return Instance(cls.oid, cls)
 
 

@@ -200,7 +200,8 @@ def _super(it: Interpreter) -> Value:
         for base in list(value.cls.ancestors())[1:]:
             return replace(value, cls=base)
         if isinstance(value, ModuleValue):
-            return replace(value, cls=None)
+            library = next((base for base in value.cls.bases if not base.startswith("torch.nn.")), "")
+            return replace(value, cls=None, qualified=library)
     return Unknown()
 
 

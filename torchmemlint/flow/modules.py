@@ -145,6 +145,19 @@ def _class_has_parameters(it: Interpreter, cls: ClassInfo) -> bool | None:
     return False if all(_makes_no_parameters(cls.program, path) for path in unknown) else None
 
 
+def own_parameters(it: Interpreter, cls: ClassInfo) -> bool | None:
+    """Of a class's own object: False where it builds nothing that has parameters, and runs nothing that it was given."""
+    if any(other is not cls and cls in other.ancestors() for other in it.program.classes.values()):
+        return None  # a subclass may
+    own = {f"self.{name}" for ancestor in cls.ancestors() for name in ancestor.methods}
+    own |= {f"self.{name}" for name in known_modules.METHODS}
+    called = set().union(*(ancestor.outline.called for ancestor in cls.ancestors()))
+    run = {path.removesuffix(".forward") for path in called if path.startswith("self.")}
+    if any(path.count(".") == 1 and path not in own for path in run):
+        return None
+    return _class_has_parameters(it, cls)
+
+
 def _makes_no_parameters(program: Program, path: str, *, within: bool = False) -> bool:
     """Is what a constructor calls without parameters for sure: a layer that has none, an operation, or a function of
     the same file that calls such things only, and methods of its own values?

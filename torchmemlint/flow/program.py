@@ -353,6 +353,8 @@ class Program:
     def is_of_another_framework(self) -> bool:
         """Does the file train with another framework, and never import torch? Its `backward` is no business of ours."""
         roots = {imported.split(".")[0] for imported in self.imported.values()}
+        if not self.imported.get("torch", "torch").endswith("torch"):
+            return True  # `import torchmlx as torch`
         if roots.isdisjoint(_OTHER_FRAMEWORKS):
             return self._differentiates_by_itself
         return not any(words in self.source.text for words in ("import torch", "from torch"))
