@@ -29,6 +29,7 @@ class CallSite:
     syntax: ast.FunctionDef | ast.AsyncFunctionDef | None  # of that function
     mode: Mode | None  # None: that in which the function is called
     called: bool  # or handed on as a value
+    call: ast.Call | None = None  # by which it is called
 
     @cached_property
     def imported(self) -> Mapping[str, str]:
@@ -93,11 +94,11 @@ class _Scan:
             case ast.If() | ast.For() | ast.AsyncFor() | ast.While() | ast.Try():
                 self._at_times(node, place)
             case ast.Call(func=ast.Name(id=self.name) | ast.Attribute(attr=self.name) as func):
-                self._found(func, place, called=True)
+                self._found(func, place, call=node)
                 for child in (func, *node.args, *node.keywords):
                     self._inside(child, place)
             case ast.Name(id=self.name, ctx=ast.Load()) | ast.Attribute(attr=self.name, ctx=ast.Load()):
-                self._found(node, place, called=False)
+                self._found(node, place)
                 self._inside(node, place)
             case ast.Expr(value=ast.Call(func=func) as call) if self._sets_mode(func):
                 place.frame.mode = _flag(call)
@@ -108,11 +109,11 @@ class _Scan:
         for child in ast.iter_child_nodes(node):
             self.visit(child, place)
 
-    def _found(self, node: ast.Name | ast.Attribute, place: _Place, *, called: bool) -> None:
+    def _found(self, node: ast.Name | ast.Attribute, place: _Place, call: ast.Call | None = None) -> None:
         mode = place.frame.mode
         if mode is None and place.function is None:
             mode = Mode.ON
-        self.found.append(CallSite(node, self.program, place.function, place.syntax, mode, called))
+        self.found.append(CallSite(node, self.program, place.function, place.syntax, mode, call is not None, call))
 
     def _at_times(self, node: ast.stmt, place: _Place) -> None:
         """What is set under a condition holds at times."""

@@ -104,6 +104,7 @@ class Callers:
         if depth > MAX_DEPTH or not _is_called_by_name(function):
             return Mode.ON
         sites = [site for site in self._sites(function) if owner is None or _may_be_of(site, owner)]
+        sites = [site for site in sites if not _gives_nothing_to_run(site, function)] or sites
         guarding = {id(site.syntax) for site in sites if site.mode is Mode.OFF and site.syntax is not None}
         modes: set[Mode | None] = set() if sites else {Mode.ON}
         for site in sites:
@@ -345,6 +346,34 @@ def _may_be_of(site: CallSite, cls: ClassInfo) -> bool:
     return any(_is_class(one, calling) for one in cls.ancestors()) or any(
         _is_class(one, cls) for one in calling.ancestors()
     )
+
+
+def _gives_nothing_to_run(site: CallSite, function: Function) -> bool:
+    """`show(loader)`, where the function would run the `model` that it could be given, and is None here?"""
+    if site.call is None or function.syntax is None:
+        return False
+    given = function.syntax.args
+    positional = [argument.arg for argument in (*given.posonlyargs, *given.args)]
+    if (
+        function.cls is not None
+        and isinstance(site.call.func, ast.Attribute)
+        and "staticmethod" not in function.decorator_texts()
+    ):
+        positional = positional[1:]
+    run = function.outline.called & {*positional, *(argument.arg for argument in given.kwonlyargs)}
+    if not run or any(isinstance(argument, ast.Starred) for argument in site.call.args):
+        return False
+    if any(keyword.arg is None for keyword in site.call.keywords):
+        return False
+    values: dict[str, ast.expr | None] = dict(zip(positional[::-1], given.defaults[::-1], strict=False))
+    values |= {argument.arg: default for argument, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)}
+    values |= dict(zip(positional, site.call.args, strict=False))
+    values |= {keyword.arg: keyword.value for keyword in site.call.keywords if keyword.arg is not None}
+    return all(_is_none(values.get(name)) for name in run)
+
+
+def _is_none(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
 
 
 def _is_class(a: ClassInfo, b: ClassInfo) -> bool:

@@ -18,6 +18,7 @@ from torchmemlint.flow.facts import FailureHeld
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import BUILTINS, Function, expression_name
 from torchmemlint.flow.values import (
+    ClassValue,
     Constant,
     Container,
     External,
@@ -163,6 +164,8 @@ def _is_plain(callee: Value) -> bool:
             return qualified.partition(".")[0] in _WITHOUT_FRAMES
         case Method(owner=External() | Container() | Constant()):
             return True
+        case ClassValue(cls=cls):
+            return not cls.is_module  # an object that describes the failure
         case Method(name=name):
             return operations.method(name) is not None or hasattr(str, name) or hasattr(dict, name)
         case _:

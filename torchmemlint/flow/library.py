@@ -110,7 +110,7 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
             it.use(value, Use.READ)
         return Known("context", it.oid(node, it.frame.path), qualified, it.site(node))
     if reads:
-        use = Use.READ | Use.ARRAY if qualified.startswith("numpy.") else Use.READ
+        use = Use.READ | Use.ARRAY if qualified.startswith(_OF_ARRAYS) else Use.READ
         for value in arguments.values:
             it.use(value, use)
         return NUMBER if qualified.startswith(("numpy.", "math.")) else Unknown()
@@ -596,8 +596,9 @@ def unknown_method(it: Interpreter, node: cst.Call, owner: Value, name: str, pat
     if name in ("to", "cuda") and isinstance(owner, Unknown):
         return tensors.moved(it, node, owner, name, arguments)
     if it.contracts.names("reads").has_method(name) or isinstance(owner, Constant):
+        drawn = name in _DRAWING and any(path.startswith("matplotlib") for path in it.program.imported.values())
         for value in arguments.values:
-            it.use(value, Use.READ)
+            it.use(value, Use.READ | Use.ARRAY if drawn else Use.READ)
         return NUMBER if isinstance(owner, Constant) else Unknown()
     if (
         name in torch_api.DISCRETE
@@ -641,6 +642,10 @@ def _derived(it: Interpreter, node: cst.Call, owner: Unknown, arguments: Argumen
     return Unknown(origins | {made}, made)
 
 
+# These make an array of what they are given, which raises for a tensor with a graph, also for one in a list.
+# Tried with numpy 2.4.6 and matplotlib 3.11.2; the others begin with `numpy.asarray`.
+_OF_ARRAYS = ("numpy.", "matplotlib.", "scipy.", "sklearn.", "seaborn.")
+_DRAWING = frozenset({"plot", "imshow"})
 _FORWARDING = torch_api.COPIES | frozenset("mean sum".split())
 _HOOKS = frozenset(
     "register_forward_hook register_forward_pre_hook register_full_backward_hook register_backward_hook register_hook "

@@ -146,7 +146,7 @@ def _class_has_parameters(it: Interpreter, cls: ClassInfo) -> bool | None:
 
 
 def own_parameters(it: Interpreter, cls: ClassInfo) -> bool | None:
-    """Of a class's own object: False where it builds nothing that has parameters, and runs nothing that it was given."""
+    """Of a class's own object: False where it makes nothing that has parameters and runs nothing given."""
     if any(other is not cls and cls in other.ancestors() for other in it.program.classes.values()):
         return None  # a subclass may
     own = {f"self.{name}" for ancestor in cls.ancestors() for name in ancestor.methods}
