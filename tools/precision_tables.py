@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 SOURCE = Path(__file__).resolve().parent.parent / "docs" / "precision.json"
-LATEST = "sets-y-jj-rules"
+LATEST = "sets-y-kk-rules"
 TITLES = {
     "rule": "rule",
     "project": "project",
@@ -104,7 +104,7 @@ def told(code: str) -> str:
     last = next((row for row in tables()[LATEST]["rows"] if row["rule"] == code), None)
     if last is not None:
         return (
-            f"In the eleven sets of projects that were read last, as it met them: {last['met']} found, "
+            f"In the twelve sets of projects that were read last, as it met them: {last['met']} found, "
             f"{last['met-true']} of them true, {last['met-trifling']} true and hardly worth a change, "
             f"{last['met-false']} false."
         )
@@ -112,7 +112,7 @@ def told(code: str) -> str:
     if not findings:
         return ""
     return (
-        "In the eleven sets of projects that were read last it found nothing. In earlier ones, as it met them: "
+        "In the twelve sets of projects that were read last it found nothing. In earlier ones, as it met them: "
         f"{findings} found, {true} of them true and worth a change."
     )
 
