@@ -9,6 +9,7 @@ import pytest
 from torchmemlint.config.limits import MAX_NESTING
 from torchmemlint.engine.checking import check_text
 from torchmemlint.source.decoding import UnreadableFile
+from torchmemlint.syntax import source_module
 from torchmemlint.syntax.source_module import SourceModule
 
 HEADERS = {
@@ -42,6 +43,38 @@ def test_what_is_nested_too_deeply_is_refused(text: str) -> None:
 def test_a_long_chain_of_statements_is_not_deep() -> None:
     text = "import torch\n\n\ndef train(model, x):\n" + "    x = model(x)\n" * 500
     assert check_text(text, Path("a.py"), frozenset(("TML101",))) == []
+
+
+TOTAL = """
+def {name}(model, loader):
+    {odd}
+    total = 0
+    for x in loader:
+        loss = model(x)
+        loss.backward()
+        total += loss
+    return total
+"""
+
+
+def test_of_a_piece_that_libcst_cannot_read_nothing_is_said_and_the_rest_goes_on() -> None:
+    odd = TOTAL.format(name="odd", odd="(seen): int = 1")  # valid, but not for libcst 1.9
+    text = "import torch\n" + odd + TOTAL.format(name="plain", odd="seen: int = 1")
+    found = check_text(text, Path("a.py"), frozenset(("TML101",)))
+    assert [finding.span.start.row for finding in found] == [18]
+
+
+def test_where_a_made_tree_is_unlike_libcst_s_own_that_one_serves(monkeypatch) -> None:
+    text = "import torch\n" + TOTAL.format(name="plain", odd="seen: int = 1")
+    expected = check_text(text, Path("a.py"), frozenset(("TML101",)))
+    real = source_module.convert
+
+    def wrong(statements, lines, first_row):
+        module = real(statements, lines, first_row)
+        return module.with_changes(body=[*module.body, *module.body])
+
+    monkeypatch.setattr(source_module, "convert", wrong)
+    assert check_text(text, Path("a.py"), frozenset(("TML101",))) == expected != []
 
 
 def test_of_a_half_written_file_only_the_definition_around_the_fault_is_tried_again(monkeypatch) -> None:

@@ -12,7 +12,7 @@ from torchmemlint.config.limits import MAX_NESTING
 from torchmemlint.engine.guarding import RuleFailure, guarded
 from torchmemlint.findings import Finding
 from torchmemlint.flow import revising
-from torchmemlint.flow.analysis import analysis
+from torchmemlint.flow.analysis import Analysis, analysis
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.project import Project
 from torchmemlint.flow.revising import TooMuch
@@ -20,7 +20,7 @@ from torchmemlint.knowledge.contracts import contracts
 from torchmemlint.rules.registry import known
 from torchmemlint.source.decoding import LimitReached
 from torchmemlint.syntax.source_module import SourceModule
-from torchmemlint.syntax.trees import Trees
+from torchmemlint.syntax.trees import Trees, UnlikeTree
 
 _FRAMES = 8_000  # Python frames: some twenty for each level of nesting that is let in
 
@@ -56,17 +56,41 @@ class Check:
         self._rules = known(extend)
         self._stops: list[Exception] = []  # what `pulse` has raised
         pulse = None if pulse is None else _watched(pulse, self._stops)
-        with _depth():
-            promised = None if around is not None else contracts(additions)
-            trees = Trees() if around is None else around.files.trees
-            trees.nesting = nesting
-            source = SourceModule(text, path, trees=trees)
-            self._analysis = analysis(source, around, promised, pulse)
-            self._analysis.facts.target_torch = target
-            self._around = around
+        self._trees = Trees() if around is None else around.files.trees
+        self._trees.nesting = nesting
+        self._around = around
+        self._promised = None if around is not None else contracts(additions)
+        self._target = target
+        self._analysis = self._analysed(text, path, pulse)
+
+    def _analysed(self, text: str, path: Path, pulse: Callable[[], None] | None) -> Analysis:
+        try:
+            with _depth():
+                source = SourceModule(text, path, trees=self._trees)
+                found = analysis(source, self._around, self._promised, pulse)
+        except UnlikeTree as unlike:
+            self._distrust(unlike)
+            return self._analysed(text, path, pulse)
+        found.facts.target_torch = self._target
+        return found
+
+    def _distrust(self, unlike: UnlikeTree) -> None:
+        """Have libcst parse a piece, in the file itself or in one of its context."""
+        self._trees.distrust(unlike)
+        if self._around is not None:
+            self._around.let_go(unlike.path)
 
     def findings(self, codes: frozenset[str]) -> list[Finding]:
         """Findings of the rules in `codes`, before suppressions, in order of position."""
+        try:
+            return self._findings(codes)
+        except UnlikeTree as unlike:
+            self._distrust(unlike)
+            known = self._analysis
+            self._analysis = self._analysed(known.facts.source.text, known.facts.path, known.interpreter.pulse)
+            return self.findings(codes)
+
+    def _findings(self, codes: frozenset[str]) -> list[Finding]:
         with _depth():
             facts = self._analysis.facts
             found = [finding for code in sorted(codes) for finding in self._of_rule(code, facts)]
@@ -90,7 +114,7 @@ class Check:
         with _depth():
             try:
                 revising.revise(self._analysis, text, _watched(pulse, self._stops))
-            except RecursionError:
+            except (RecursionError, UnlikeTree):
                 raise TooMuch from None
 
     def release(self) -> None:

@@ -27,7 +27,7 @@ def moved(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments: 
         return
     known = operations.function(f"torch.{owner.producer}")
     place = _place(name, arguments, device)
-    if known is None or not known.factory or place is None or receiver.lpar:
+    if known is None or not known.factory or place is None:
         return
     if any(word in it.program.source.text for word in _DEFAULT_DEVICE):
         return

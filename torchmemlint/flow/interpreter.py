@@ -783,4 +783,4 @@ _LITERALS: dict[str, Value] = {
     "True": Constant(True, True),
     "False": Constant(False, True),
 }
-_NO_PIECE = Piece("", 1, "code", "", None, Path())
+_NO_PIECE = Piece([], 1, "code", "", None, Path())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 from typing import TypeVar
 
@@ -197,9 +197,18 @@ class Project:
                 break
             gone.add(program)
             size -= len(program.source.text)
-            del self._programs[program.source.path]
+        self._let_go(gone)
+
+    def let_go(self, path: Path) -> None:
+        """Have a file read anew when it is asked for."""
+        program = self._programs.get(path)
+        self._let_go({program} if program is not None else set())
+
+    def _let_go(self, gone: Set[Program]) -> None:
         if not gone:
             return
+        for program in gone:
+            del self._programs[program.source.path]
         paths = {program.source.path for program in gone}
         self._definitions = {
             key: found

@@ -16,11 +16,9 @@ from typing import Any
 
 import libcst as cst
 
-from torchmemlint.syntax.positions import read_back
 from torchmemlint.syntax.source_module import Piece
 from torchmemlint.syntax.trees import Tree
 
-_NOWHERE = cst.Module([])
 _COMMENT = re.compile(r"\s*#[^\"'\n]*$")  # at the end of a row, and for certain not in a string
 
 
@@ -38,9 +36,7 @@ def graft(old: Piece, new: Piece) -> Tree | None:
     if not _absorb(before, after):
         return None
     module = old.tree.module
-    _set(module, header=new.module.header, footer=new.module.footer)
-    text, ranges = read_back(module)
-    return Tree(module, ranges) if text == new.text else None
+    return Tree(new.text, new.path, module) if module.deep_equals(new.module) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +121,9 @@ def _absorb(old: _Compound, new: _Compound) -> bool:
         return False
     if old.suites is None or new.suites is None or old.headers != new.headers:
         return False
-    for (clause, _), (other, _) in zip(old.clauses, new.clauses, strict=True):
-        _set(clause, **{name: getattr(other, name) for name in ("leading_lines",) if hasattr(other, name)})
     for one, changed in zip(old.suites, new.suites, strict=True):
-        block = changed.block
-        _set(one.block, body=_merged(one, changed), header=block.header, footer=block.footer, indent=block.indent)
+        # Nodes are frozen for whoever shares them, and this tree is the caller's own.
+        object.__setattr__(one.block, "body", _merged(one, changed))
     return True
 
 
@@ -139,9 +133,7 @@ def _merged(old: _Suite, new: _Suite) -> list[Any]:
     found = [one.node for one in new.statements]
     for kind, start, end, first, last in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if kind == "equal":
-            for one, number in zip(old.statements[start:end], range(first, last), strict=True):
-                _set(one.node, leading_lines=found[number].leading_lines)
-                found[number] = one.node
+            found[first:last] = [one.node for one in old.statements[start:end]]
         elif end - start == last - first == 1 and _take_over(old, old.statements[start], new, new.statements[first]):
             found[first] = old.statements[start].node
     return found
@@ -150,9 +142,7 @@ def _merged(old: _Suite, new: _Suite) -> list[Any]:
 def _take_over(old: _Suite, one: _Statement, new: _Suite, other: _Statement) -> bool:
     """Make a statement read as another one without making it another; False where that is not possible."""
     if isinstance(one.node, cst.SimpleStatementLine) and isinstance(other.node, cst.SimpleStatementLine):
-        # Its comment may be all that changed.
-        _set(one.node, leading_lines=other.node.leading_lines, trailing_whitespace=other.node.trailing_whitespace)
-        return _NOWHERE.code_for_node(one.node) == _NOWHERE.code_for_node(other.node)
+        return bool(one.node.deep_equals(other.node))  # a comment, or a blank, may be all that changed
     if not _is_compound(one.node) or not _is_compound(other.node):
         return False
     return _absorb(
@@ -169,9 +159,3 @@ def _text(piece: Piece, statement: _Statement) -> str:
     """The rows of a statement; of a compound one, also those after it, which may be comments in its last suite."""
     compound = isinstance(statement.node, cst.BaseCompoundStatement)
     return "".join(piece.lines[statement.first : statement.until if compound else statement.end])
-
-
-def _set(node: cst.CSTNode, **fields: object) -> None:
-    """Change a node in its place: nodes are frozen for whoever shares them, and this tree is the caller's own."""
-    for name, value in fields.items():
-        object.__setattr__(node, name, value)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
+
+from torchmemlint.syntax.standard import parse
 
 MAX_PATTERNS = 6  # in each other: some 10 milliseconds; people write two or three
 _CASE = re.compile(r"^[ \t\f]*case\b", re.MULTILINE)
@@ -20,9 +21,7 @@ def too_deep(text: str) -> bool:
     if "case" not in text or not _CASE.search(text):
         return False
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return brackets(text) > MAX_PATTERNS
     patterns = (case.pattern for node in ast.walk(tree) if isinstance(node, ast.Match) for case in node.cases)

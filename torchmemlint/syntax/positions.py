@@ -19,13 +19,6 @@ def code_ranges(module: cst.Module) -> CodeRanges:
     return recorder.ranges
 
 
-def read_back(module: cst.Module) -> tuple[str, CodeRanges]:
-    """The same with the tree's text, for a tree that was changed."""
-    recorder = _KeepingRecorder(module)
-    module._codegen(recorder)
-    return "".join(recorder.tokens), recorder.ranges
-
-
 class _Recorder(CodegenState):
     """Writes a tree out, and notes where: what `PositionProvider` does, in a third of the time.
 
@@ -66,16 +59,6 @@ class _Recorder(CodegenState):
         self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
     ) -> _Syntactic:
         return _Syntactic(self, node, start_node, end_node)
-
-
-class _KeepingRecorder(_Recorder):
-    """Keeps what is written, too."""
-
-    __slots__ = ()
-
-    def add_token(self, value: str) -> None:
-        self.tokens.append(value)
-        super().add_token(value)
 
 
 class _Syntactic:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterator
+
+from torchmemlint.syntax.standard import parse
 
 
 class Scopes:
     """The functions and classes of a text; none where it cannot be parsed."""
 
     def __init__(self, text: str) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes in other people's strings
-            try:
-                self._found = list(_definitions(ast.parse(text).body, ""))
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                self._found = []
+        try:
+            self._found = list(_definitions(parse(text).body, ""))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            self._found = []
 
     def at(self, row: int) -> str:
         """The dotted name of the innermost one around a row, `Trainer.validate`; empty at the top of the file."""

@@ -1,8 +1,8 @@
-"""A source file as top-level pieces, each parsed by libcst only when the analysis first looks at it.
+"""A source file as top-level pieces, each with a libcst tree from when the analysis first looks at it.
 
 Whole-file libcst parsing is about ten times as dear as `ast.parse`, so the standard parser finds where the
-top-level statements begin and end, and libcst reads just those that matter. A top-level statement starts in
-column 0 and is complete in itself, so a piece parses alone exactly as it does in its file.
+top-level statements begin and end, and libcst's nodes are made of its own for just those that matter. A top-level
+statement starts in column 0 and is complete in itself, so a piece parses alone exactly as it does in its file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ import libcst as cst
 from torchmemlint.findings import Position, Span
 from torchmemlint.source.decoding import LimitReached, UnreadableFile
 from torchmemlint.syntax import patterns
+from torchmemlint.syntax.conversion import convert, convert_method
 from torchmemlint.syntax.trees import PARSING, Tree, Trees
+from torchmemlint.syntax.walking import inside
 
 _MAX_BRACKETS = 200  # as many as Python itself takes
 _BYTES_OF_TREE = 500  # of memory for each of a text, more than the standard parser takes
@@ -34,7 +36,7 @@ class UprootedNode(LookupError):  # noqa: N818 (nothing is wrong)
 class Piece:
     """One top-level statement: its place in the file and, once asked for, its libcst tree."""
 
-    text: str
+    lines: list[str]  # of its text, each with a line feed
     first_row: int  # 1-based row of the piece's first line (its first decorator's, if any)
     kind: str  # "def", "class" or "code"
     name: str  # of a function or class, else ""
@@ -43,8 +45,9 @@ class Piece:
     context: bool = False  # of a file that is read for context and not itself analysed
     around: Piece | None = None  # of a method: its class's piece
     trees: Trees = PARSING
+    beside: list[ast.stmt] = field(default_factory=list)  # statements that share its last row: `a = 1; b = 2`
     _tree: Tree | None = field(default=None, repr=False)
-    _lines: list[str] | None = field(default=None, repr=False)
+    _text: str | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"Piece({self.kind} {self.name!r} at {self.first_row})"
@@ -56,14 +59,24 @@ class Piece:
 
     def method(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Piece:
         """A method of this class as a piece of its own, so that libcst reads it without the others."""
-        text = f"class {self.name}:\n" + self.part(function)
+        lines = [f"class {self.name}:\n", *self._lines_of(function)]
         row = self.row_of(function) - 1  # of the line that names the class
-        return Piece(text, row, "def", function.name, function, self.path, self.context, self, self.trees)
+        return Piece(lines, row, "def", function.name, function, self.path, self.context, self, self.trees)
+
+    @property
+    def text(self) -> str:
+        """Its text, that of a method below a line which names the class."""
+        if self._text is None:
+            self._text = "".join(self.lines)
+        return self._text
 
     def part(self, statement: ast.stmt) -> str:
         """The text of a statement of the outline, with its decorators."""
+        return "".join(self._lines_of(statement))
+
+    def _lines_of(self, statement: ast.stmt) -> list[str]:
         last = statement.end_lineno or statement.lineno
-        return "".join(self.lines[self.row_of(statement) - self.first_row : last - self.first_row + 1])
+        return self.lines[self.row_of(statement) - self.first_row : last - self.first_row + 1]
 
     @staticmethod
     def row_of(statement: ast.stmt) -> int:
@@ -75,8 +88,8 @@ class Piece:
         """Have what another piece has from now on; and this tree, where the text differs."""
         if self.text != other.text:
             self._tree = tree
-        self.text, self.outline, self.first_row = other.text, other.outline, other.first_row
-        self._lines = None
+        self.lines, self._text, self.beside = other.lines, other._text, other.beside
+        self.outline, self.first_row = other.outline, other.first_row
 
     def move(self, rows: int) -> None:
         """Stand further down from now on, or further up."""
@@ -85,13 +98,6 @@ class Piece:
             if self.outline is not None and self.around is None:
                 self.trees.disown_file(self.path)
                 ast.increment_lineno(self.outline, rows)
-
-    @property
-    def lines(self) -> list[str]:
-        """The text by lines, each with its line feed."""
-        if self._lines is None:
-            self._lines = _lines(self.text)
-        return self._lines
 
     def definition(self) -> cst.FunctionDef | cst.ClassDef | None:
         """The function or class that the piece defines; None where libcst does not read it."""
@@ -121,8 +127,20 @@ class Piece:
             if not self.context and patterns.too_deep(self.text):
                 more = f"it has patterns nested more than {patterns.MAX_PATTERNS} levels deep"
                 raise LimitReached("nesting", more, Position(self.first_row, 1))
-            self._tree = self.trees.concrete(self.text, self.path)
+            self._tree = self.trees.concrete(self.text, self.path, self._converted)
         return self._tree
+
+    def _converted(self) -> cst.Module | None:
+        """The tree made of the standard parser's; None where that did not read the file."""
+        if self.outline is None:
+            return None
+        if self.around is None:
+            return convert([self.outline, *self.beside], self.lines, self.first_row)
+        return convert_method(self.around.name, self.outline, self.lines, self.first_row)
+
+    def written(self, node: cst.CSTNode) -> str:
+        """The text of a node as it stands there, in its own brackets."""
+        return self.tree.written(node)
 
     def statement_span(self, inside: Span) -> Span:
         """The innermost statement around a span; of a compound statement only its header."""
@@ -161,7 +179,8 @@ class Piece:
 
     def release(self) -> None:
         """Let go of the trees: the piece is not asked any more."""
-        self._tree = self._lines = self.outline = None
+        self._tree = self._text = self.outline = None
+        self.lines, self.beside = [], []
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where `node` stands in the file; computed for the whole piece on first use."""
@@ -180,9 +199,11 @@ class Piece:
 
         start = place(node.lineno, node.col_offset)
         end = place(node.end_lineno or node.lineno, node.end_col_offset or 0)
-        for first, last, found in self.tree.ranges.values():
-            if first == start and last == end and isinstance(found, cst.BaseExpression | cst.BaseSmallStatement):
-                return Site(self, found)
+        for found in inside(self.module):
+            if isinstance(found, cst.BaseExpression | cst.BaseSmallStatement):
+                first, last, _ = self.tree.ranges[id(found)]
+                if first == start and last == end:
+                    return Site(self, found)
         return None
 
 
@@ -197,7 +218,7 @@ class Site:
     @property
     def stands(self) -> bool:
         """Is the node still in its tree, or did an edit take it out?"""
-        return id(self.node) in self.piece.tree.ranges
+        return self.piece.tree.holds(self.node)
 
     def __repr__(self) -> str:
         return f"Site({type(self.node).__name__} at {self.span.start.row}:{self.span.start.column})"
@@ -245,8 +266,10 @@ def _split(text: str, path: Path, context: bool, trees: Trees) -> list[Piece]:
     for statement in tree.body:
         first = Piece.row_of(statement)
         last = statement.end_lineno or statement.lineno
-        if pieces and first < pieces[-1].first_row + pieces[-1].text.count("\n"):
-            continue  # `a = 1; b = 2`: the line is one piece
+        if pieces and first < pieces[-1].first_row + len(pieces[-1].lines):
+            pieces[-1].lines += lines[first:last]  # `a = 1; b = 2`: the line is one piece
+            pieces[-1].beside.append(statement)
+            continue
         match statement:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 kind, name = "def", statement.name
@@ -254,7 +277,7 @@ def _split(text: str, path: Path, context: bool, trees: Trees) -> list[Piece]:
                 kind, name = "class", statement.name
             case _:
                 kind, name = "code", ""
-        pieces.append(Piece("".join(lines[first - 1 : last]), first, kind, name, statement, path, context, trees=trees))
+        pieces.append(Piece(lines[first - 1 : last], first, kind, name, statement, path, context, trees=trees))
     return pieces
 
 
@@ -273,8 +296,8 @@ def _split_by_libcst(text: str, path: Path, reason: Exception) -> list[Piece]:
         module = cst.parse_module(text)
     except Exception as error:
         raise _unreadable(reason, text) from error
-    piece = Piece(text, 1, "code", "", None, path)
-    piece._tree = Tree(module)
+    piece = Piece(_lines(text), 1, "code", "", None, path)
+    piece._tree = Tree(text, path, module, module)
     return [piece]
 
 

@@ -11,12 +11,12 @@ _EMPTY = cst.Module([])
 
 @lru_cache(maxsize=2_048)  # loops, calls and passes come by the same nodes again and again
 def text_of(node: cst.CSTNode) -> str:
-    """The node's own source text, on one line where it spans several."""
+    """The node's source text on one line, for messages: how it is written, `Piece.written` tells."""
     return " ".join(code_of(node).split())
 
 
 def code_of(node: cst.CSTNode) -> str:
-    """The node's own source text as written."""
+    """The node's source text, with the blanks and brackets that it has: that of a tree made elsewhere, with few."""
     plain = _chain(node)
     return plain if plain is not None else _EMPTY.code_for_node(node)
 

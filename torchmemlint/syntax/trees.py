@@ -1,13 +1,13 @@
-"""Where parsed trees come from: parsed anew, or kept from one look at a text to the next.
+"""Where trees come from: made anew, or kept from one look at a text to the next.
 
-A run parses a text once and lets go of it. An editor asks about the same files again and again, each time with
-little changed: there, trees are kept, and only the pieces that changed are parsed.
+A run reads a text once and lets go of it. An editor asks about the same files again and again, each time with
+little changed: there, trees are kept, and only the pieces that changed are read.
 """
 
 from __future__ import annotations
 
 import ast
-import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -17,22 +17,56 @@ import libcst as cst
 from torchmemlint.config.limits import MAX_NESTING
 from torchmemlint.syntax.patterns import too_deep
 from torchmemlint.syntax.positions import CodeRanges, code_ranges
+from torchmemlint.syntax.standard import parse
+from torchmemlint.syntax.text import code_of
+from torchmemlint.syntax.walking import inside, side_by_side
+
+
+class UnlikeTree(LookupError):  # noqa: N818 (nothing is wrong with what is checked)
+    """The tree made of a piece is not the one that libcst parses: where its nodes stand cannot be told."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        super().__init__(path)
+        self.path = path
+        self.text = text
 
 
 @dataclass(eq=False, slots=True)
 class Tree:
-    """A libcst tree and, once asked for, where its nodes stand."""
+    """A libcst tree and, once asked for, where its nodes stand and how they are written.
 
+    `parsed` is what libcst parses of the text: the same tree, or one that tells the places of the tree's nodes.
+    """
+
+    text: str
+    path: Path
     module: cst.Module
+    parsed: cst.Module | None = None
     _ranges: CodeRanges | None = field(default=None, repr=False)
+    _counterparts: dict[int, cst.CSTNode] = field(default_factory=dict, repr=False)  # as parsed, by the node's identity
     _statements: list[cst.CSTNode] | None = field(default=None, repr=False)
+    _held: frozenset[int] | None = field(default=None, repr=False)
 
     @property
     def ranges(self) -> CodeRanges:
-        """Start and end of every node, within the piece."""
+        """Start and end of every node, within the piece. Raises UnlikeTree."""
         if self._ranges is None:
-            self._ranges = code_ranges(self.module)
+            self._ranges = self._placed()
         return self._ranges
+
+    def _placed(self) -> CodeRanges:
+        if self.parsed is None:
+            self.parsed = _parsed(self.text)
+        places = code_ranges(self.parsed)
+        if self.parsed is self.module:
+            return places
+        pairs = side_by_side(self.module, self.parsed)
+        if pairs is None:
+            raise UnlikeTree(self.path, self.text)
+        self._counterparts = {id(node): parsed for node, parsed in pairs}
+        nodes = {id(parsed): node for node, parsed in pairs}
+        found = ((nodes[key], place) for key, place in places.items() if key in nodes)
+        return {id(node): (start, end, node) for node, (start, end, _) in found}
 
     @property
     def statements(self) -> list[cst.CSTNode]:
@@ -41,6 +75,17 @@ class Tree:
             self._statements = [node for _, _, node in self.ranges.values() if _is_statement(type(node))]
         return self._statements
 
+    def written(self, node: cst.CSTNode) -> str:
+        """The text of a node as it stands there, with the brackets around it. Raises UnlikeTree."""
+        assert id(node) in self.ranges
+        return code_of(self._counterparts.get(id(node), node))
+
+    def holds(self, node: cst.CSTNode) -> bool:
+        """Is this a node of the tree?"""
+        if self._held is None:
+            self._held = frozenset(map(id, inside(self.module)))
+        return id(node) in self._held
+
 
 @cache  # `isinstance` is slow on these classes where the answer is no
 def _is_statement(kind: type[cst.CSTNode]) -> bool:
@@ -48,28 +93,41 @@ def _is_statement(kind: type[cst.CSTNode]) -> bool:
 
 
 class Trees:
-    """Parses each text that it is asked for.
+    """Makes the trees of each text that it is asked for.
 
     `nesting` is how deep statements and expressions may be in each other for libcst and the analysis to look at them.
     """
 
     def __init__(self) -> None:
         self.nesting = MAX_NESTING
+        self._unlike: set[tuple[Path, str]] = set()
 
     def standard(self, text: str, path: Path) -> ast.Module:
         """The standard parser's tree of a whole file; raises what that parser raises."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes in other people's strings
-            return ast.parse(text)
+        return parse(text)
 
-    def concrete(self, text: str, path: Path) -> Tree:
-        """The libcst tree of a piece of the file `path`; empty where libcst cannot read what Python can."""
-        try:
-            return Tree(_parse(text)) if not too_deep(text) else Tree(cst.Module([]))
-        except MemoryError:
-            raise
-        except Exception:  # noqa: BLE001 - Python reads the piece, libcst does not: nothing is said about it
-            return Tree(cst.Module([]))
+    def concrete(self, text: str, path: Path, convert: Callable[[], cst.Module | None] = lambda: None) -> Tree:
+        """The libcst tree of a piece of the file `path`; empty where libcst cannot read what Python can.
+
+        `convert` makes it of the standard parser's tree, where there is one.
+        """
+        if too_deep(text):
+            return Tree(text, path, _EMPTY, _EMPTY)
+        if (path, text) not in self._unlike:
+            try:
+                made = convert()
+            except MemoryError:
+                raise
+            except Exception:  # noqa: BLE001 - Python reads the piece, libcst perhaps does not
+                made = None
+            if made is not None:
+                return Tree(text, path, made)
+        parsed = _parsed(text)
+        return Tree(text, path, parsed, parsed)
+
+    def distrust(self, unlike: UnlikeTree) -> None:
+        """Let libcst parse this piece from now on."""
+        self._unlike.add((unlike.path, unlike.text))
 
     def disown(self, tree: Tree) -> None:
         """A libcst tree that was handed out is about to be changed."""
@@ -122,14 +180,19 @@ class KeptTrees(Trees):
         kept.append(super().standard(text, path))
         return kept[-1]
 
-    def concrete(self, text: str, path: Path) -> Tree:
+    def concrete(self, text: str, path: Path, convert: Callable[[], cst.Module | None] = lambda: None) -> Tree:
         """As `Trees.concrete`."""
         kept = self._concrete.setdefault((path, text), [])
         number = self._next((path, text, True))
         if number < len(kept):
             return kept[number]
-        kept.append(super().concrete(text, path))
+        kept.append(super().concrete(text, path, convert))
         return kept[-1]
+
+    def distrust(self, unlike: UnlikeTree) -> None:
+        """As `Trees.distrust`."""
+        super().distrust(unlike)
+        self._concrete.pop((unlike.path, unlike.text), None)
 
     def disown(self, tree: Tree) -> None:
         """As `Trees.disown`."""
@@ -147,6 +210,19 @@ class KeptTrees(Trees):
         number = self._taken.get(key, 0)
         self._taken[key] = number + 1
         return number
+
+
+_EMPTY = cst.Module([])
+
+
+def _parsed(text: str) -> cst.Module:
+    """What libcst parses of a text; empty where it cannot read what Python can."""
+    try:
+        return _parse(text)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - nothing is said about such a piece
+        return _EMPTY
 
 
 def _parse(text: str) -> cst.Module:

@@ -70,6 +70,17 @@ def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         pending += reversed(children(below))
 
 
+def side_by_side(one: cst.CSTNode, other: cst.CSTNode) -> list[tuple[cst.CSTNode, cst.CSTNode]] | None:
+    """The nodes of two trees that have the same shape, each with the other's; None where the shapes differ."""
+    found = [(one, other)]
+    for left, right in found:  # which grows on the way
+        below, beside = children(left), children(right)
+        if type(left) is not type(right) or len(below) != len(beside):
+            return None
+        found += zip(below, beside, strict=True)
+    return found
+
+
 def parents(root: cst.CSTNode) -> dict[int, cst.CSTNode]:
     """What each node below the root stands in, by the identity of the node."""
     return {id(child): node for node in inside(root) for child in children(node)}

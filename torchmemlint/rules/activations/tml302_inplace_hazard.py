@@ -18,7 +18,7 @@ from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode.evaluation import evaluates
 from torchmemlint.rules.graphs.lifetime import in_forward
 from torchmemlint.syntax.source_module import Site
-from torchmemlint.syntax.text import code_of, shortened, text_of
+from torchmemlint.syntax.text import shortened, text_of
 from torchmemlint.syntax.walking import inside
 
 _RAISES = "one of the variables needed for gradient computation has been modified by an inplace operation"
@@ -250,7 +250,7 @@ def _out_of_place(site: Site, kind: str) -> tuple[Edit, ...]:
     match site.node:
         case cst.AugAssign(target=cst.Name() as target, value=value, operator=operator):
             sign = text_of(operator).strip().removesuffix("=")
-            right = code_of(value)
+            right = site.piece.written(value)
             if not isinstance(value, cst.Name | cst.Attribute | cst.Call | cst.Subscript | cst.Integer | cst.Float):
                 right = f"({right})"
             return (Edit(site.span, f"{target.value} = {target.value} {sign} {right}"),)

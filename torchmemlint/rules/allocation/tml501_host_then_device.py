@@ -14,7 +14,7 @@ from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
 from torchmemlint.rules.graphs.lifetime import counts
 from torchmemlint.rules.steps import in_a_script, now_and_then
-from torchmemlint.syntax.text import code_of, shortened
+from torchmemlint.syntax.text import shortened
 
 SMALL = 1024  # numbers; less costs next to nothing
 LARGE = 65_536  # numbers: 256 KiB of float32, which take longer to copy than a copy takes to begin
@@ -135,9 +135,11 @@ def _is_repeated(facts: FileFacts, creation: HostCreation) -> bool:
 
 def _fix(facts: FileFacts, creation: HostCreation) -> Fix:
     exact = creation.factory in _ALIKE or (creation.factory == "arange" and not creation.fractional)
-    rest = code_of(creation.site.node)[len(code_of(creation.created.node)) :]
+    written = creation.created.piece.written
+    created = written(creation.created.node)
+    rest = written(creation.site.node)[len(created) :]
     edits: tuple[Edit, ...] = ()
-    if "#" not in rest and creation.same_place:
+    if "#" not in rest and not created.startswith("(") and creation.same_place:
         after = Span(creation.created.span.end, creation.site.span.end)
         edits = (*adding(facts, creation.created, f"device={creation.device}"), Edit(after, ""))
     applicability = Applicability.SAFE if exact else Applicability.UNSAFE

@@ -10,7 +10,7 @@ from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.snapshots import Snapshot
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
-from torchmemlint.syntax.text import code_of, shortened, text_of
+from torchmemlint.syntax.text import shortened, text_of
 
 _ON_HOST = 'to("cpu", copy=True)'
 
@@ -85,7 +85,7 @@ class StateDictCopyOnDevice(Rule):
 
 def _edits(found: Snapshot) -> tuple[Edit, ...]:
     if found.clone is not None:
-        value = code_of(found.clone.node).removesuffix(".clone()")
+        value = found.clone.piece.written(found.clone.node).removesuffix(".clone()")
         return (Edit(found.clone.span, f"{value}.{_ON_HOST}"),)
     copied = f"{{name: value.{_ON_HOST} for name, value in {found.owner}.state_dict().items()}}"
     return (Edit(found.site.span, copied),)

@@ -16,7 +16,7 @@ from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, report
 from torchmemlint.rules.materialisation.one_hot import integer
 from torchmemlint.rules.materialisation.pairs import Pairs, is_over_features, is_over_last, pairs
-from torchmemlint.syntax.text import code_of, shortened, text_of
+from torchmemlint.syntax.text import shortened, text_of
 from torchmemlint.syntax.walking import contains
 
 
@@ -265,7 +265,8 @@ def _fix(facts: FileFacts, formula: Formula, found: Contraction) -> Fix:
     if found.whole.keyword("keepdim") is not None or len(found.whole.operands) > 3:
         return Fix(title, Applicability.HINT)
     rows, columns = (left, right) if max(left.axes) > max(right.axes) else (right, left)
-    text = f"torch.cdist({code_of(rows.base)}, {code_of(columns.base)}{ending}"
+    written = found.whole.site.piece.written
+    text = f"torch.cdist({written(rows.base)}, {written(columns.base)}{ending}"
     return Fix(title, Applicability.UNSAFE, replacing(found.whole.site, whole, text))
 
 

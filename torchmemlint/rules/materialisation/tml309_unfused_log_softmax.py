@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.formulas import Formula, Operation
 from torchmemlint.flow.values import Mode, Tensor
@@ -15,7 +15,7 @@ from torchmemlint.knowledge import torch_api
 from torchmemlint.rules.arguments import replacing
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, report
-from torchmemlint.syntax.text import code_of, shortened, text_of
+from torchmemlint.syntax.text import shortened, text_of
 
 _LOGS = frozenset({"log", "log_"})
 # What keeps the logarithm for its own backward; a product keeps the other factor, `kl_div` the target, an index itself.
@@ -176,7 +176,8 @@ def _fix(found: Unfused) -> Fix:
     title = f"Use `{found.fused}`"
     plain = not found.steps and found.log.operands[0] is inner and inner is not outer
     if plain and found.inner.layer is None and isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute):
-        function = inner.func.with_changes(attr=cst.Name(found.fused))
-        text = code_of(inner.with_changes(func=function))
-        return Fix(title, Applicability.UNSAFE, replacing(found.log.site, outer, text))
+        whole, kept = found.log.site.span, found.log.site.piece.span(inner)
+        named = replacing(found.log.site, inner.func.attr, found.fused)
+        edits = (Edit(Span(whole.start, kept.start), ""), *named, Edit(Span(kept.end, whole.end), ""))
+        return Fix(title, Applicability.UNSAFE, edits)
     return Fix(title, Applicability.HINT)
