@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import libcst as cst
 
@@ -21,6 +21,8 @@ from torchmemlint.syntax.source_module import Piece, SourceModule
 
 if TYPE_CHECKING:
     from torchmemlint.flow.project import Project
+
+T = TypeVar("T")
 
 BUILTINS = frozenset(dir(builtins))
 _LOADING = ("torch.utils.data", "torchvision.")  # what is of use without torch's tensors
@@ -137,6 +139,10 @@ class ClassInfo:
     local: cst.ClassDef | None = None  # of a class within a function or condition: its tree
     _decorators: Sequence[cst.Decorator] | None = None
     _shows_layers: dict[int, bool] = field(default_factory=dict)  # by how far the classes that it builds are followed
+    _ancestors: list[ClassInfo] | None = None  # as far as anybody has asked
+    _bases_left: list[tuple[ClassInfo, str]] = field(default_factory=list)  # to be looked for: by name, and of whom
+    _inherited: dict[str, Function | None] = field(default_factory=dict)  # methods that were asked for
+    _is_module: bool | None = None
 
     def __repr__(self) -> str:
         return f"ClassInfo({self.name})"
@@ -179,26 +185,33 @@ class ClassInfo:
         return None
 
     def ancestors(self) -> Iterator[ClassInfo]:
-        """This class and its project bases, nearest first."""
-        seen: set[ClassInfo] = set()
-        queue: list[tuple[ClassInfo, str]] = []  # bases by name: who asks for the nearest only reads no file for others
-        cls: ClassInfo | None = self
-        while True:
-            if cls is not None and cls not in seen:
-                seen.add(cls)
-                yield cls
-                queue += [(cls, name) for name in cls.bases]
-            if not queue:
-                return
-            derived, name = queue.pop(0)
-            cls = derived.program.resolve_class(name)
+        """This class and its project bases, nearest first. Who asks for the nearest only has no file read for others."""
+        if self._ancestors is None:
+            self._ancestors, self._bases_left = [self], [(self, name) for name in self.bases]
+        for cls in self._ancestors:  # which grows on the way
+            yield cls.program.asked(cls)
+            while self._bases_left and cls is self._ancestors[-1]:
+                derived, name = self._bases_left.pop(0)
+                base = derived.program.resolve_class(name)
+                if base is not None and base not in self._ancestors:
+                    self._ancestors.append(base)
+                    self._bases_left += [(base, name) for name in base.bases]
 
     def method(self, name: str) -> Function | None:
         """The method that an attribute of this name means, own or inherited."""
+        if name in self._inherited:
+            found = self._inherited[name]
+            return found.program.asked(found) if found is not None else None
         for cls in self.ancestors():
             if name in cls.methods:
-                return cls.methods[name]
-        return None
+                break
+        found = self._inherited[name] = cls.methods.get(name)
+        return found
+
+    def forget_bases(self) -> None:
+        """Look for them anew when they are asked for."""
+        self._ancestors = self._is_module = None
+        self._inherited.clear()
 
     def switched_off(self) -> Iterator[tuple[str, ast.Expr]]:
         """Statements `f(False)` of the constructor, with the name of what is called, for all that the objects do."""
@@ -247,9 +260,15 @@ class ClassInfo:
 
     @property
     def is_module(self) -> bool:
-        """Does it derive from `nn.Module`, visibly or (where a base is out of view) by what it is made of?"""
-        if self._derives_from_module():
-            return True
+        """Does it derive from `nn.Module`, visibly or (where a base is out of view) by what it is made of?
+
+        Asked often, answered once.
+        """
+        if self._is_module is None:
+            self._is_module = self._derives_from_module() or self._looks_like_module()
+        return self._is_module
+
+    def _looks_like_module(self) -> bool:
         bases = self.external_bases()
         if "forward" not in self.methods or not any(name.startswith(".") or "." in name for name in bases):
             return False
@@ -338,7 +357,7 @@ class Program:
         self._pieces: dict[str, Piece] = {}
         self._outlines: dict[Piece, Outline] = {}
         self._resolved: dict[str, Function | ClassInfo | None] = {}
-        self.asked_in = 0  # the number of the project's analysis that last asked something of this file
+        self.asked_in = -1  # the number of the project's analysis that last asked something of this file
         self._class_outlines: dict[Piece, tuple[Outline, dict[str, Outline]]] = {}
         self._ids = project.ids if project is not None else itertools.count(2)
         outlines = [p.outline for p in source.pieces if p.outline is not None]
@@ -453,7 +472,7 @@ class Program:
             return None
         if qualified not in self._resolved:
             self._resolved[qualified] = self.project.definition(qualified, self.source.path, lead)
-        return self._asked(self._resolved[qualified])
+        return _asked(self._resolved[qualified])
 
     def starred(self, name: str, lead: Lead = Lead.IMPORT) -> Function | ClassInfo | None:
         """The function or class of another file that a plain name stands for by way of `from module import *`."""
@@ -462,11 +481,13 @@ class Program:
         key = f"*.{name}"
         if key not in self._resolved:
             self._resolved[key] = self.project.starred(self, name, lead)
-        return self._asked(self._resolved[key])
+        return _asked(self._resolved[key])
 
-    def _asked(self, found: Function | ClassInfo | None) -> Function | ClassInfo | None:
-        if found is not None and self.project is not None:
-            found.program.asked_in = self.project.analyses
+    def asked(self, found: T) -> T:
+        """Take down that the running analysis has use for the file, and for something in it."""
+        if self.project is not None and self.asked_in != self.project.analyses:
+            self.asked_in = self.project.analyses
+            self.project.asked[self.source.path] += 1
         return found
 
     def resolve_class(self, name: str, lead: Lead = Lead.BASE) -> ClassInfo | None:
@@ -506,6 +527,7 @@ class Program:
             cls = self.classes[piece.name]
             cls.outline, by_name = self._outlines_in_class(piece)
             cls._shows_layers.clear()
+            cls.forget_bases()
             for method in cls.methods.values():
                 method.renew(by_name[method.name], method.piece.outline)
 
@@ -514,6 +536,8 @@ class Program:
         self._resolved = {
             name: found for name, found in self._resolved.items() if found is None or found.program not in gone
         }
+        for cls in self._made:
+            cls.forget_bases()
 
     def release(self) -> None:
         """Let go of all trees, without waiting for the garbage collector: functions and classes hold each other."""
@@ -538,6 +562,10 @@ class Program:
         """A dotted source path with its first name replaced by what it was imported as."""
         first, dot, rest = path.partition(".")
         return self.imported.get(first, first) + dot + rest
+
+
+def _asked(found: Function | ClassInfo | None) -> Function | ClassInfo | None:
+    return found.program.asked(found) if found is not None else None
 
 
 def _as_function(found: Function | ClassInfo | None) -> Function | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 from typing import TypeVar
@@ -65,6 +66,7 @@ class Project:
         self._finder = self.files.finder
         self._programs: dict[Path, Program | None] = {}
         self.analyses = 0  # that were made with these as context
+        self.asked: Counter[Path] = Counter()  # of these, how many had use for a file
         self._definitions: dict[tuple[str, Path], Function | ClassInfo | None] = {}
 
     def definition(self, qualified: str, path: Path, lead: Lead = Lead.IMPORT) -> Function | ClassInfo | None:
@@ -165,16 +167,14 @@ class Project:
         self._ledger.read(path)
         if path in self._programs:
             known = self._programs[path]
-            if known is not None:
-                known.asked_in = self.analyses
-            return known
+            return known.asked(known) if known is not None else None
         self.read.setdefault(path, ContextFile(path, lead, name, by))
         program: Program | None = None
         try:
             text = self.files.text(path)
             if text is not None:
                 program = Program(SourceModule(text, path, context=True, trees=self.files.trees), self)
-                program.asked_in = self.analyses
+                program.asked(program)
         except (OSError, UnreadableFile, RecursionError):
             program = None
         self._programs[path] = program
@@ -187,12 +187,13 @@ class Project:
         return found
 
     def trim(self) -> None:
-        """Let go of the files that were not asked for longest, where they have become many; between two analyses."""
+        """Let go of files that were not asked for longest, where they have become many; between two analyses."""
         self.analyses += 1
         programs = [program for program in self._programs.values() if program is not None]
         size = sum(len(program.source.text) for program in programs)
         gone: set[Program] = set()
-        for program in sorted(programs, key=lambda one: one.asked_in):
+        # One that many analyses have asked for stays longer: for as many more as have.
+        for program in sorted(programs, key=lambda one: one.asked_in + self.asked[one.source.path]):
             if size <= MAX_BYTES:
                 break
             gone.add(program)
@@ -249,9 +250,7 @@ class Project:
         if key in self._definitions:
             self._ledger.asked(key)
             known = self._definitions[key]
-            if known is not None:
-                known.program.asked_in = self.analyses
-            return known
+            return known.program.asked(known) if known is not None else None
         self._definitions[key] = None  # for imports in a circle
         with self._ledger.asking(key):
             program = self._program(file, lead, qualified, path)
