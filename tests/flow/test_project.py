@@ -196,16 +196,21 @@ def test_what_was_not_asked_for_longest_is_let_go_first(tmp_path: Path, monkeypa
 def test_nothing_waits_for_the_garbage_collector(tmp_path: Path) -> None:
     """The trees of an analysis are large, and the collector is off while files are checked."""
     write(tmp_path, {"meters.py": METERS, "train.py": train("meters")})
-    text = (tmp_path / "train.py").read_text()
+    text = (
+        tmp_path / "train.py"
+    ).read_text() + "\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
 
     def alive() -> list[str]:
-        return [type(one).__name__ for one in gc.get_objects() if isinstance(one, Interpreter | Check | FileFacts)]
+        kinds = Interpreter | Check | FileFacts | ClassInfo
+        return [type(one).__name__ for one in gc.get_objects() if isinstance(one, kinds)]
 
     gc.collect()
     before = alive()
     gc.disable()
     try:
-        check_text(text, tmp_path / "train.py", CODES, Project(tmp_path), pulse=lambda: None)
+        project = Project(tmp_path)
+        check_text(text, tmp_path / "train.py", CODES, project, pulse=lambda: None)
+        project.release()
         assert alive() == before
     finally:
         gc.enable()

@@ -211,6 +211,7 @@ class ClassInfo:
     def forget_bases(self) -> None:
         """Look for them anew when they are asked for."""
         self._ancestors = self._is_module = None
+        self._bases_left.clear()
         self._inherited.clear()
 
     def switched_off(self) -> Iterator[tuple[str, ast.Expr]]:
@@ -545,6 +546,7 @@ class Program:
             for method in cls.methods.values():
                 method.piece.release()
             cls.methods.clear()
+            cls.forget_bases()
         for held in (self._made, self.classes, self.functions, self._outlines, self._resolved):
             held.clear()
         for piece in self.source.pieces:
