@@ -193,12 +193,18 @@ def test_what_was_not_asked_for_longest_is_let_go_first(tmp_path: Path, monkeypa
     assert kept[2] == kept[3] == {"meters.py", "again.py"}
 
 
+NET = """
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x
+"""
+
+
 def test_nothing_waits_for_the_garbage_collector(tmp_path: Path) -> None:
     """The trees of an analysis are large, and the collector is off while files are checked."""
     write(tmp_path, {"meters.py": METERS, "train.py": train("meters")})
-    text = (
-        tmp_path / "train.py"
-    ).read_text() + "\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
+    text = (tmp_path / "train.py").read_text() + NET
 
     def alive() -> list[str]:
         kinds = Interpreter | Check | FileFacts | ClassInfo

@@ -307,6 +307,7 @@ def quiet_collector() -> Iterator[Callable[[int], None]]:
     try:
         yield collect
     finally:
+        gc.freeze()  # what lives is not young any more: it need not be looked through as soon as the collector is back
         gc.unfreeze()
         if was_enabled:
             gc.enable()

@@ -185,7 +185,7 @@ class ClassInfo:
         return None
 
     def ancestors(self) -> Iterator[ClassInfo]:
-        """This class and its project bases, nearest first. Who asks for the nearest only has no file read for others."""
+        """This class and its project bases, nearest first. To ask for the nearest alone reads no file for others."""
         if self._ancestors is None:
             self._ancestors, self._bases_left = [self], [(self, name) for name in self.bases]
         for cls in self._ancestors:  # which grows on the way
