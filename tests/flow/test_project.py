@@ -343,3 +343,44 @@ def test_decorators_of_other_files_are_looked_into(tmp_path: Path, imported: str
     text = text.replace(f"import {imported}\n", f"from {imported} import Timers, logged, quiet\n")
     write(tmp_path, {"run.py": text})
     assert [f.code for f in check(tmp_path, "run.py")] == ["TML201"] * found
+
+
+GUARDED = """
+import torch
+from torch import nn
+
+class Scorer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(8, 1)
+
+    def forward(self, clips, {switch}=True):
+        if {switch}:
+            self.eval()
+            with torch.no_grad():
+                return self.body(clips)
+        return self.body(clips)
+"""
+SCORING = """
+import torch
+from net import Scorer
+
+class Judge:
+    def __init__(self, path, settings):
+        self.scorer = Scorer(settings).to("cuda")
+        self.scorer.load_state_dict(torch.load(path))
+        self.scorer.eval()
+
+    def judge(self, loader):
+        return [self.scorer(clips.cuda(){argument}).mean().item() for clips in loader]
+"""
+
+
+@pytest.mark.parametrize(("argument", "expected"), [("", []), (", inference=False", ["TML201"])])
+def test_a_module_elsewhere_may_turn_gradients_off_unless_it_is_asked_not_to(
+    tmp_path: Path, argument: str, expected: list[str]
+) -> None:
+    write(tmp_path, {"net.py": GUARDED.format(switch="inference"), "judge.py": SCORING.format(argument=argument)})
+    path = tmp_path / "judge.py"
+    found = check_text(path.read_text(), path, frozenset(("TML201", "TML203")), Project(tmp_path))
+    assert [finding.code for finding in found] == expected

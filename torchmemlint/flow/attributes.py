@@ -80,6 +80,9 @@ def _setting(it: Interpreter, cls: ClassInfo, name: str) -> Value | None:
 def _of_tensor(it: Interpreter, node: cst.Attribute, owner: Tensor, name: str, called: bool) -> Value:
     if name in torch_api.METADATA_ATTRIBUTES:
         return NUMBER
+    if name == "data" and owner.producer in torch_api.RECURRENT:
+        it.use(owner, Use.PASSED)  # of a tensor it cuts the graph, of a packed sequence it does not
+        return replace(owner, made=it.site(node), graph=Graph.UNKNOWN, exact=True, producer="getitem")
     if name == "data":
         if owner.exact and owner.certain:
             it.facts.data_owners[it.site(node)] = owner, it.state.mode

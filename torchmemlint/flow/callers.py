@@ -20,7 +20,7 @@ from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.project import Project
 from torchmemlint.flow.values import Mode
 from torchmemlint.source.loading import NOTEBOOK
-from torchmemlint.syntax.outline import dotted
+from torchmemlint.syntax.outline import defaults, dotted
 
 MAX_FILES = 12  # parsed for the callers of one function
 MAX_DEPTH = 4  # callers of callers
@@ -365,8 +365,7 @@ def _gives_nothing_to_run(site: CallSite, function: Function) -> bool:
         return False
     if any(keyword.arg is None for keyword in site.call.keywords):
         return False
-    values: dict[str, ast.expr | None] = dict(zip(positional[::-1], given.defaults[::-1], strict=False))
-    values |= {argument.arg: default for argument, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)}
+    values = defaults(given)
     values |= dict(zip(positional, site.call.args, strict=False))
     values |= {keyword.arg: keyword.value for keyword in site.call.keywords if keyword.arg is not None}
     return all(_is_none(values.get(name)) for name in run)

@@ -252,16 +252,17 @@ def _spent_inside(it: Interpreter, node: cst.CSTNode, result: Value, freed: list
 def _context_manager(
     it: Interpreter, node: cst.CSTNode, callee: FunctionValue, bound: dict[str, Value], mode: Mode
 ) -> Value:
-    """A project generator under `contextlib.contextmanager`: the mode at its yield is the mode of the `with` body."""
+    """A project generator under `contextlib.contextmanager`: the mode at its yield is the mode of the `with` body, and
+    what it yields is what the `with` statement gives a name."""
     modes: list[Mode] = []
     it.yield_modes.append(modes)
     try:
-        walk(it, node, callee, bound, mode)
+        yielded = walk(it, node, callee, bound, mode)
     finally:
         it.yield_modes.pop()
     oid = it.oid("context", node, it.frame.path)
     it.context_modes[oid] = modes[0] if modes and all(m is modes[0] for m in modes) else Mode.UNKNOWN
-    return Known("context manager", oid)
+    return Known("context manager", oid, element=yielded.element if isinstance(yielded, Known) else None)
 
 
 def walk_or_skip(it: Interpreter, node: cst.Call, callee: FunctionValue, arguments: Arguments) -> Value:
@@ -461,7 +462,9 @@ def record_call(it: Interpreter, node: cst.CSTNode, function: Function, mode: Mo
     """Remember how the function is called, for its own analysis."""
     record = it.records.setdefault(function, CallRecord())
     record.modes.add(mode)
-    record.sites[it.site(node)] = mode
+    site = it.site(node)
+    record.sites[site] = mode
+    it.facts.tests[site] = it.frame.tests
     for name, value in bound.items():
         value = _for_callee(it, function, value)
         known = record.arguments.get(name)

@@ -54,7 +54,7 @@ def method(it: Interpreter, node: cst.Call, callee: Method, arguments: Arguments
     if it.contracts.names("differentiates").has_method(name, classes):
         return _differentiate(it, node, owner, arguments, callee.path)
     if it.contracts.names("keeps").has_method(name, classes):
-        return _keep(it, node, owner, arguments)
+        return _keep(it, node, owner, arguments, called=name == "__call__")
 
     def promised(term: str) -> bool:  # of this class: for methods of whatever object, its value comes first
         return any(f"{cls}.{name}" in it.contracts.names(term) for cls in classes)
@@ -152,8 +152,8 @@ def _handed_back(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value
     return containers.literal(it, node, "tuple", [(item.node, item.value) for item in given], False)
 
 
-def _keep(it: Interpreter, node: cst.Call, owner: Value, arguments: Arguments) -> Value:
-    """The object (for functions, the module) holds what it is given as a list would."""
+def _keep(it: Interpreter, node: cst.Call, owner: Value, arguments: Arguments, *, called: bool = False) -> Value:
+    """The object (for functions, the module) holds what it is given as a list would; `called`: as a function is."""
     if it.state.mode is Mode.OFF:
         return Unknown()
     known = isinstance(owner, Known | ModuleValue | Instance)
@@ -164,7 +164,7 @@ def _keep(it: Interpreter, node: cst.Call, owner: Value, arguments: Arguments) -
         owner.loops if isinstance(owner, Known | ModuleValue | Instance) else (),
         made=owner.made if isinstance(owner, Known | ModuleValue | Instance) else None,
     )
-    named = node.func.value if known and isinstance(node.func, cst.Attribute) else node.func
+    named = node.func.value if known and not called and isinstance(node.func, cst.Attribute) else node.func
     text = text_of(named)
     for item in arguments.items:
         if not isinstance(item.value, Constant):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+from collections.abc import Set
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -633,6 +634,7 @@ class FileFacts:
     assigned_on: set[str] = field(default_factory=set)  # dotted paths of which an attribute is assigned, whole file
     writers: dict[tuple[int, str], set[Function | None]] = field(default_factory=dict)  # who assigns an attribute
     methods: dict[str, set[str]] = field(default_factory=dict)  # dotted path -> methods called on it, whole file
+    called_at: dict[Function, Set[Site]] = field(default_factory=dict)  # where functions are called in view
     callers: Callers | None = None  # of the file's functions, in the whole project
 
     def finish(self, it: Interpreter) -> None:
@@ -646,6 +648,7 @@ class FileFacts:
             self.uses[origin] = self.uses.get(origin, Use.NOTHING) | Use.PASSED
         self.effects = it.effects
         self.shrunk, self.begun_anew = it.shrunk, it.begun_anew
+        self.called_at = {function: record.sites.keys() for function, record in it.records.items()}
         for function, slots in it.writes.items():
             for slot in slots:
                 self.writers.setdefault(slot, set()).add(function)

@@ -15,7 +15,7 @@ from torchmemlint.flow.callers import Callers
 from torchmemlint.flow.keeping import bound_names
 from torchmemlint.flow.program import ClassInfo, Function
 from torchmemlint.flow.values import Mode
-from torchmemlint.syntax.outline import dotted
+from torchmemlint.syntax.outline import defaults, dotted
 
 MAX_DEPTH = 3  # callers that hand on what they were given themselves
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -124,8 +124,6 @@ def argument_of(
         return None
     given = function.syntax.args
     names = [one.arg for one in (*given.posonlyargs, *given.args)]
-    defaults: dict[str, ast.expr | None] = dict(zip(reversed(names), reversed(given.defaults), strict=False))
-    defaults.update(zip((one.arg for one in given.kwonlyargs), given.kw_defaults, strict=True))
     is_bound = function.cls is not None and isinstance(site.node, ast.Attribute)
     if skip_first or (is_bound and "staticmethod" not in function.decorator_texts()):
         names = names[1:]
@@ -137,7 +135,7 @@ def argument_of(
             return None
         if name == parameter:
             return value
-    return None if any(keyword.arg is None for keyword in call.keywords) else defaults.get(parameter)
+    return None if any(keyword.arg is None for keyword in call.keywords) else defaults(given).get(parameter)
 
 
 def _is_handed_on(name: str, site: CallSite) -> bool:

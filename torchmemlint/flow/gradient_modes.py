@@ -23,7 +23,7 @@ from torchmemlint.flow.values import (
     Value,
 )
 from torchmemlint.knowledge.contracts import Contracts
-from torchmemlint.syntax.outline import dotted
+from torchmemlint.syntax.outline import defaults, dotted
 from torchmemlint.syntax.text import text_of
 
 
@@ -135,6 +135,28 @@ def mode_of_class(it: Interpreter, cls: ClassInfo) -> Mode | None:
         if all(base in it.contracts.neutral or base in ("object", "ContextDecorator") for base in bases)
         else Mode.UNKNOWN
     )
+
+
+def off_by_default(contracts: Contracts, function: Function, arguments: Arguments) -> bool:
+    """Does a function turn gradients off, which it is not asked not to: `def forward(self, x, inference=True)`?"""
+    syntax = function.syntax
+    if syntax is None or function.outline.names.isdisjoint(("no_grad", "inference_mode")):
+        return False
+    switches = {name for name, value in defaults(syntax.args).items() if getattr(value, "value", None) is True}
+    switches -= {item.name for item in arguments.items}
+    return any(
+        isinstance(statement, ast.If)
+        and isinstance(statement.test, ast.Name)
+        and statement.test.id in switches
+        and any(_turns_off(contracts, function.program, inner) for inner in statement.body)
+        for statement in syntax.body
+    )
+
+
+def _turns_off(contracts: Contracts, program: Program, statement: ast.stmt) -> bool:
+    items = statement.items if isinstance(statement, ast.With) else []
+    calls = [item.context_expr for item in items if isinstance(item.context_expr, ast.Call)]
+    return any(mode_of_external(contracts, program.qualify(dotted(call.func))) is Mode.OFF for call in calls)
 
 
 def mode_of_function(it: Interpreter, function: Function, mode: Mode) -> Mode:

@@ -13,7 +13,7 @@ from torchmemlint.flow import datasets
 from torchmemlint.flow.bindings import expression_of
 from torchmemlint.flow.program import ClassInfo, Function
 from torchmemlint.flow.values import Instance
-from torchmemlint.syntax.outline import dotted
+from torchmemlint.syntax.outline import defaults, dotted
 
 MAX_DEPTH = 3  # methods that call methods of the same object
 # Functions that leave a worker nothing to do.
@@ -127,12 +127,13 @@ def left_out_of(cls: ClassInfo, call: ast.Call) -> frozenset[str]:
         return frozenset()
     named = {one.arg for one in call.keywords if not (isinstance(one.value, ast.Constant) and one.value.value is None)}
     parameters = [*init.syntax.args.posonlyargs, *init.syntax.args.args][1:]
-    defaults = dict(zip([p.arg for p in parameters[::-1]], init.syntax.args.defaults[::-1], strict=False))
-    defaults.update(
-        (p.arg, d) for p, d in zip(init.syntax.args.kwonlyargs, init.syntax.args.kw_defaults, strict=True) if d
-    )
     given = {*named, *(p.arg for p in parameters[: len(call.args)])}
-    absent = {name for name, d in defaults.items() if isinstance(d, ast.Constant) and d.value is None} - given
+    without = {
+        name
+        for name, value in defaults(init.syntax.args).items()
+        if isinstance(value, ast.Constant) and value.value is None
+    }
+    absent = without - given
     return frozenset(
         dotted(target)
         for node in ast.walk(init.syntax)

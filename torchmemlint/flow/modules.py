@@ -11,6 +11,7 @@ from torchmemlint.flow import (
     configurations,
     containers,
     freezing,
+    gradient_modes,
     held,
     layers,
     overwriting,
@@ -265,6 +266,8 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
         if it.formula is not None and it.recording:
             it.formula.layers[id(node)] = module
         result = _opaque(it, node, module, arguments, trains, inputs, origin)
+        if forward is not None and gradient_modes.off_by_default(it.contracts, forward, arguments):
+            return _without_graph(it, result)
     carries = _carries(it, result)
     if it.state.mode is Mode.OFF:
         if it.recording:
@@ -327,8 +330,9 @@ def _opaque(
         made=made,
     )
     if module.qualified in ("torch.nn.GRU", "torch.nn.RNN"):
-        pair = replace(result, exact=True, certain=True)
-        return containers.literal(it, node, "tuple", [(node, pair), (node, pair)], False)
+        output = replace(result, exact=True, certain=True)
+        state = replace(output, producer="unpack")
+        return containers.literal(it, node, "tuple", [(node, output), (node, state)], False)
     return result
 
 

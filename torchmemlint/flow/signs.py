@@ -14,7 +14,7 @@ from typing import TypeVar
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.knowledge import activations, saved_tensors, torch_api
 from torchmemlint.knowledge.contracts import Contracts
-from torchmemlint.syntax.outline import Outline, dotted
+from torchmemlint.syntax.outline import Outline, defaults, dotted
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
@@ -349,9 +349,11 @@ def _mentions(value: ast.expr, attribute: str, names: Set[str]) -> bool:
 def _settings(unit: Unit, stores: list[tuple[ast.expr, ast.expr | None]]) -> set[str]:
     """The names in a function that hold no tensor, whatever it is called with."""
     given = _parameters(unit.syntax)
-    defaults = _defaults(unit.syntax)
+    unless_given = defaults(unit.syntax.args)
     found = {
-        name for name, annotation in given.items() if _declares_setting(annotation) or _is_switch(defaults.get(name))
+        name
+        for name, annotation in given.items()
+        if _declares_setting(annotation) or _is_switch(unless_given.get(name))
     }
     other = given.keys() - found
     assigned: dict[str, list[ast.expr | None]] = {}
@@ -363,16 +365,6 @@ def _settings(unit: Unit, stores: list[tuple[ast.expr, ast.expr | None]]) -> set
             found.add(name)
         else:
             found.discard(name)
-    return found
-
-
-def _defaults(syntax: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast.expr]:
-    """The defaults of those parameters that have one."""
-    positional = [*syntax.args.posonlyargs, *syntax.args.args]
-    found = {a.arg: default for a, default in zip(positional[::-1], syntax.args.defaults[::-1], strict=False)}
-    for argument, default in zip(syntax.args.kwonlyargs, syntax.args.kw_defaults, strict=True):
-        if default is not None:
-            found[argument.arg] = default
     return found
 
 
@@ -445,7 +437,9 @@ def activates(unit: Unit) -> bool:
 def activation_attributes(unit: Unit) -> set[str]:
     """The attributes that a method gives activations to, also by way of parameters and local names."""
     names = set(_LAYERS_IN_PLACE)
-    names.update(name for name, default in _defaults(unit.syntax).items() if _identifiers(default) & _LAYERS_IN_PLACE)
+    names.update(
+        name for name, default in defaults(unit.syntax.args).items() if _identifiers(default) & _LAYERS_IN_PLACE
+    )
     found: set[str] = set()
     for target, value in _stores(unit):
         if value is None or names.isdisjoint(_identifiers(value)):

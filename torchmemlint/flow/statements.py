@@ -192,7 +192,8 @@ def _part(it: Interpreter, value: Value, index: int, node: cst.BaseExpression) -
                 graph = Graph.UNKNOWN  # a backward runs through another part: this one may be detached
                 return replace(value, graph=graph, history=(), part=index, certain=False, producer="unpack")
             found = proof is not None
-            return replace(value, exact=found, part=-1 if found else index, certain=found, producer="unpack")
+            producer = value.producer if index == 0 and value.producer in torch_api.RECURRENT else "unpack"
+            return replace(value, exact=found, part=-1 if found else index, certain=found, producer=producer)
         case Unknown():
             made = it.origin(node, index)
             proof = it.proved(made.site, index, it.switched_as(made, value))
@@ -218,9 +219,22 @@ def _part(it: Interpreter, value: Value, index: int, node: cst.BaseExpression) -
 def assign_statement(it: Interpreter, node: cst.Assign) -> None:
     """`target = value`."""
     value = it.evaluate(node.value)
+    _trim(it, node)
     for assigned in node.targets:
         target = assigned.target
         assign(it, target, _fold(it, node, target, value, node.value, augmented=False), node.value)
+
+
+def _trim(it: Interpreter, node: cst.Assign) -> None:
+    """`losses = losses[-100:]`: what the slice leaves out is let go of."""
+    match node:
+        case cst.Assign(
+            targets=[cst.AssignTarget(target=target)],
+            value=cst.Subscript(value=owner, slice=[cst.SubscriptElement(slice=cst.Slice(lower=lower, upper=upper))]),
+        ) if (lower or upper) and (path := dotted_text(target)) and path == dotted_text(owner):
+            whole = it.evaluate(owner)
+            if isinstance(whole, Container):
+                it.shrunk.update(one.oid for one in (whole, *whole.others))
 
 
 def annotated_statement(it: Interpreter, node: cst.AnnAssign) -> None:
@@ -752,11 +766,20 @@ def with_statement(it: Interpreter, node: cst.With) -> None:
         if isinstance(value, Unknown):
             it.use(value, Use.PASSED)  # what entering it does is out of view
         if item.asname is not None:
-            entered = value if not isinstance(value, GradMode) else Unknown()
-            assign(it, item.asname.name, entered, item.item)
+            assign(it, item.asname.name, _entered(value), item.item)
     execute_body(it, node.body)
     if not it.state.dead:
         it.state.mode = mode
+
+
+def _entered(context: Value) -> Value:
+    """What entering a context gives: itself, where nothing else is known."""
+    match context:
+        case Known(role="context manager", element=yielded):
+            return yielded or Unknown()
+        case GradMode():
+            return Unknown()
+    return context
 
 
 def mode_unless_set(it: Interpreter, mode: Mode) -> Mode:

@@ -21,7 +21,7 @@ from torchmemlint.flow.given import call_at
 from torchmemlint.flow.program import ClassInfo, Function
 from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import Constant, Known, Unknown
-from torchmemlint.syntax.outline import dotted, dotted_text
+from torchmemlint.syntax.outline import defaults, dotted, dotted_text
 
 _NAME, _POSITION = "num_workers", 5
 
@@ -105,9 +105,7 @@ def _of_function(function: Function, syntax: ast.FunctionDef, name: str) -> _Par
 
 def _with_default(owner: Function, syntax: ast.FunctionDef, name: str, skipped: int) -> _Parameter | None:
     given = [*syntax.args.posonlyargs, *syntax.args.args]
-    defaults = dict(zip([a.arg for a in given[::-1]], syntax.args.defaults[::-1], strict=False))
-    defaults.update((a.arg, d) for a, d in zip(syntax.args.kwonlyargs, syntax.args.kw_defaults, strict=True) if d)
-    match defaults.get(name):
+    match defaults(syntax.args).get(name):
         case ast.Constant(value=int(number)) if not isinstance(number, bool):
             position = next((index - skipped for index, one in enumerate(given) if one.arg == name), -1)
             return _Parameter(owner, name, number, position)

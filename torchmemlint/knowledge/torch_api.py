@@ -40,6 +40,8 @@ FACTORIES = operations.factories() | frozenset(
     "normal ones_like poisson rand_like randint_like randn_like tensor zeros_like new_empty new_full new_ones "
     "new_tensor new_zeros FloatTensor LongTensor Tensor IntTensor BoolTensor DoubleTensor HalfTensor ByteTensor".split()
 )
+# Their first output is a packed sequence where they are given one: its `data` is its one tensor, with the graph.
+RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
 DISCRETE_FACTORIES = frozenset(
     "arange randint randint_like randperm tril_indices triu_indices LongTensor IntTensor BoolTensor ByteTensor".split()
 )

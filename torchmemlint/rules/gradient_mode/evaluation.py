@@ -28,6 +28,14 @@ def evaluates(tests: Sequence[tuple[cst.BaseExpression, bool]]) -> bool:
     return any(_says_so(test, holds) for test, holds in tests)
 
 
+def only_evaluation_calls(facts: FileFacts, function: Function | None) -> bool:
+    """A method of its class alone that is called only where the module is not being trained: `_decode` of a parser."""
+    if function is None or function.cls is None or not function.name.startswith("_"):
+        return False
+    places = facts.called_at.get(function, ())
+    return bool(places) and all(evaluates(facts.tests.get(place, ())) for place in places)
+
+
 def is_evaluation(scope: Scope) -> bool:
     """A method that says by its name that it evaluates: `_evaluate_postprocess`, `validation_loss`."""
     function = scope.function
@@ -42,6 +50,8 @@ def _says_so(test: cst.BaseExpression, holds: bool) -> bool:
             return dotted_text(test) == "self.training" and not holds
         case cst.BooleanOperation(left=left, operator=cst.And(), right=right):
             return holds and (_says_so(left, True) or _says_so(right, True))
+        case cst.BooleanOperation(left=left, operator=cst.Or(), right=right):
+            return not holds and (_says_so(left, False) or _says_so(right, False))
         case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.Equal() | cst.In(), comparator=named)]):
             texts = [_text(found) for found in inside(named) if isinstance(found, cst.SimpleString)]
             return holds and bool(texts) and all(_is_phase(text) for text in texts)

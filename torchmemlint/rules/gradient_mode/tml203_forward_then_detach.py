@@ -25,6 +25,7 @@ from torchmemlint.rules.gradient_mode.evaluation import (
     is_evaluation,
     needs_gradients,
     only_constructor_calls,
+    only_evaluation_calls,
     runs_once,
 )
 from torchmemlint.rules.gradient_mode.guarding import wrap
@@ -165,7 +166,11 @@ def _wasted(facts: FileFacts, functions: set[object]) -> Iterator[_Pass]:
             continue
         if call.origin in facts.given_back:
             continue  # a public method of a module: who else calls it may want the gradient
-        if in_module(call.scope) and (is_evaluation(call.scope) or evaluates(facts.tests.get(call.site, ()))):
+        if in_module(call.scope) and (
+            is_evaluation(call.scope)
+            or evaluates(facts.tests.get(call.site, ()))
+            or only_evaluation_calls(facts, call.scope.function)
+        ):
             continue  # whoever evaluates the model turns gradients off around it
         if facts.enters_without_gradients(call.scope.function) or facts.goes_to_other_files(call.origin):
             continue

@@ -78,8 +78,9 @@ class GraphOnAttribute(Rule):
     ## When it stays silent
     A later backward goes through the attribute (auxiliary losses), it cannot be told who reads it (the state of a
     module that is called afterwards, an attribute that only the module's method that sets it looks at), or gradients
-    are off. An advice where the function does not train and nothing shows that there is a graph (for a cache: no module
-    that is known made it): who else reads it may be in another file.
+    are off; a dictionary of an object that has a `backward` of its own. An advice where the function does not train
+    and nothing shows that there is a graph (for a cache: no module that is known made it): who else reads it may be
+    in another file.
 
     ## References
     - [Autograd mechanics: saved tensors](https://pytorch.org/docs/stable/notes/autograd.html#saved-tensors)
@@ -175,6 +176,9 @@ class GraphOnAttribute(Rule):
             return
         if "clear" in facts.methods.get(collection.container, set()) or emptied_at(collection) is not None:
             return
+        function = collection.scope.function
+        if function is not None and function.cls is not None and function.cls.method("backward") is not None:
+            return  # the object is the loss of a batch
         if spent is None and facts.enters_without_gradients(collection.scope.function):
             return
         links = history(collection.value.history)
