@@ -77,9 +77,10 @@ class ForwardThenDetach(Rule):
     reference model: it is frozen, put into training mode, or asked for its parameters, by the trainer or by a
     function that its constructor hands it to; its inputs may hang on what the trained model computes; it may be the
     trained model itself; the trainer makes its own optimizer. An advice for a single pass of a script or
-    constructor, where the result becomes an array without `.cpu()`, so that it is no accelerator's memory that the
-    graph takes, and where the graph is small for certain: one linear layer, one row of numbers (an environment's
-    state) through linear layers, or a script that defines the network that it runs and never mentions a device.
+    constructor, where nothing but the detach shows that what is called is a network (and none is trained beside it),
+    where the result becomes an array without `.cpu()`, so that it is no accelerator's memory that the graph takes,
+    and where the graph is small for certain: one linear layer, one row of numbers (an environment's state) through
+    linear layers, or a script that defines the network that it runs and never mentions a device.
 
     ## References
     - [torch.no_grad](https://pytorch.org/docs/stable/generated/torch.no_grad.html)
@@ -208,7 +209,9 @@ def _fed_into(call: ModuleCall | WeakCall, passes: list[_Pass]) -> _Pass | None:
 
 
 def _is_minor(facts: FileFacts, call: ModuleCall | WeakCall, found: list[Detach]) -> bool:
-    """Once, in the host's memory, or little."""
+    """Once, in the host's memory, or little; or a call that nothing but the detach shows to be a forward pass."""
+    if isinstance(call, WeakCall) and not (_is_teacher(facts, call) or _is_beside_another(facts, call)):
+        return True
     if _at_once(call.scope) or runs_once(call.scope) or only_constructor_calls(facts, call.scope):
         return True
     return all(_is_on_the_host(facts, detach) for detach in found) or _is_little(facts, call)
@@ -260,9 +263,8 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
     if isinstance(call, WeakCall):
         if facts.spent.get(call.origin) or not call.runs or _goes_through_another(facts, call):
             return False
-        plain = call.callee.removeprefix("self.").isidentifier()
         # in training code, a detach shows that there is a graph
-        return plain and ("backward" in effects or _is_teacher(facts, call))
+        return _is_plain(call) and ("backward" in effects or _is_teacher(facts, call))
     if facts.spent.get(call.origin):
         return False  # differentiated already by the function that returns it
     if call.frozen or call.differentiable_input:
@@ -270,6 +272,11 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
     if call.module is None and call.evaluating is None and use is not Use.DETACHED:
         return False
     return call.evaluating is None or "backward" in effects  # else it is evaluation, TML201's business
+
+
+def _is_plain(call: WeakCall) -> bool:
+    """A name or an attribute of the object, not a method of something."""
+    return call.callee.removeprefix("self.").isidentifier()
 
 
 def _goes_through_another(facts: FileFacts, call: WeakCall) -> bool:
@@ -291,6 +298,20 @@ def _is_teacher(facts: FileFacts, call: WeakCall) -> bool:
         and other.origin != call.origin
         and Use.RETURNED in facts.uses.get(other.origin, Use.NOTHING)
         for other in facts.weak_calls
+    )
+
+
+def _is_beside_another(facts: FileFacts, call: WeakCall) -> bool:
+    """Does the function differentiate what another call makes of its data: the network that is trained, and no loss?"""
+    calls: list[ModuleCall | WeakCall] = [*facts.module_calls, *facts.weak_calls]
+    made = {other.origin for other in calls}
+    return any(
+        other.scope.function is call.scope.function
+        and other.callee != call.callee
+        and (isinstance(other, ModuleCall) or _is_plain(other))
+        and made.isdisjoint(other.input_origins)
+        and Use.DIFFERENTIATED in facts.uses.get(other.origin, Use.NOTHING)
+        for other in calls
     )
 
 
