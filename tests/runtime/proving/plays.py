@@ -23,6 +23,7 @@ from tests.runtime.proving.stands_in import (
     Loader,
     Loss,
     Model,
+    RankCorrelation,
     WithLoss,
     module,
     passing,
@@ -247,19 +248,22 @@ def _distilling(stage: Stage) -> Any:
     return [stage.learn(stage.call("Distillation")) for _ in range(2)]
 
 
-def _lightning(name: str, end: str) -> Any:
-    """What a framework does with a module: steps, and the hook at the end of an epoch."""
+def _lightning(name: str, end: str = "") -> Any:
+    """What a framework does with a module: steps, and the hook at the end of an epoch, if it has one."""
 
     def act(stage: Stage) -> Any:
         made, outputs = stage.call(name), []
-        optimizer = torch.optim.SGD(made.parameters(), lr=0.1)
         for index, batch in enumerate(stage.feed("loader")):
             output = made.training_step(batch, index)
+            if not getattr(made, "automatic_optimization", True):
+                continue
+            optimizer = made.optimizers()
             optimizer.zero_grad()
             (output["loss"] if isinstance(output, dict) else output).backward()
             optimizer.step()
             outputs.append(output)
-        getattr(made, end)(*([outputs] if end == "training_epoch_end" else []))
+        if end:
+            getattr(made, end)(*([outputs] if end == "training_epoch_end" else []))
         return made
 
     return act
@@ -267,7 +271,12 @@ def _lightning(name: str, end: str) -> Any:
 
 def _lightning_modules(world: World) -> dict[str, types.ModuleType]:
     made = module("pytorch_lightning", LightningModule=LightningModule)
-    return {"pytorch_lightning": made, "lightning": module("lightning", pytorch=made), "lightning.pytorch": made}
+    return {
+        "pytorch_lightning": made,
+        "lightning": module("lightning", pytorch=made, LightningModule=LightningModule),
+        "lightning.pytorch": made,
+        "torchmetrics": module("torchmetrics", SpearmanCorrCoef=RankCorrelation),
+    }
 
 
 def _project(**contents: Given) -> Any:
@@ -622,5 +631,10 @@ PLAYS: dict[str, Play] = {
         },
         modules=_lightning_modules,
         act=_lightning("Segmenter", "training_epoch_end"),
+    ),
+    "TML701/bad_metric_called": Play(
+        {"loader": batches(lambda world: (torch.randn(BATCH, 8), torch.randn(BATCH, 1)))},
+        modules=_lightning_modules,
+        act=_lightning("Regression"),
     ),
 }

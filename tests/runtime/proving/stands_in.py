@@ -92,9 +92,30 @@ class LightningModule(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.logged: dict[str, Any] = {}
+        self.optimizer: torch.optim.Optimizer | None = None
 
     def log(self, name: str, value: Any) -> None:
         self.logged[name] = value.clone()
+
+    def optimizers(self) -> torch.optim.Optimizer:
+        self.optimizer = self.optimizer or torch.optim.SGD(self.parameters(), lr=0.1)
+        return self.optimizer
+
+    def manual_backward(self, loss: torch.Tensor) -> None:
+        loss.backward()
+
+
+class RankCorrelation(nn.Module):
+    """A metric that keeps what it is given, as torchmetrics' `SpearmanCorrCoef` does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def forward(self, predicted: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        self.kept.append((predicted, target))
+        ranks = [one.flatten().argsort().argsort().float() for one in (predicted, target)]
+        return torch.corrcoef(torch.stack(ranks))[0, 1]
 
 
 def module(name: str, **contents: Any) -> types.ModuleType:
