@@ -146,7 +146,7 @@ _LATER = (
     "sets-r-s-t-rules",
     "sets-u-v-rules",
     "sets-w-x-rules",
-    "sets-y-kk-rules",
+    "latest-sets-rules",
 )
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 SOURCE = Path(__file__).resolve().parent.parent / "docs" / "precision.json"
-LATEST = "sets-y-kk-rules"
+SETS = "latest-sets"
+LATEST = "latest-sets-rules"
 TITLES = {
     "rule": "rule",
     "project": "project",
@@ -101,10 +102,11 @@ def met() -> dict[str, tuple[int, int]]:
 
 def told(code: str) -> str:
     """What the page of a rule says of its precision; empty where nothing of it was read."""
+    sets = sum(" as met: " in row["set"] for row in tables()[SETS]["rows"][:-1])
     last = next((row for row in tables()[LATEST]["rows"] if row["rule"] == code), None)
     if last is not None:
         return (
-            f"In the twelve sets of projects that were read last, as it met them: {last['met']} found, "
+            f"In the {sets} sets of projects that were read last, as it met them: {last['met']} found, "
             f"{last['met-true']} of them true, {last['met-trifling']} true and hardly worth a change, "
             f"{last['met-false']} false."
         )
@@ -112,7 +114,7 @@ def told(code: str) -> str:
     if not findings:
         return ""
     return (
-        "In the twelve sets of projects that were read last it found nothing. In earlier ones, as it met them: "
+        f"In the {sets} sets of projects that were read last it found nothing. In earlier ones, as it met them: "
         f"{findings} found, {true} of them true and worth a change."
     )
 
