@@ -25,6 +25,7 @@ from torchmemlint.flow.values import (
     ModuleValue,
     Step,
     Tensor,
+    TrainingMode,
     Unknown,
     Value,
 )
@@ -116,7 +117,7 @@ def _of_object(it: Interpreter, node: cst.Attribute, owner: ModuleValue | Instan
     value = it.heap_value(owner, name)
     if isinstance(value, Flag):
         now = it.state.heap.get((owner.oid, name)) if name == "training" else None
-        return Constant(now.on, True) if isinstance(now, Flag) else NUMBER
+        return TrainingMode(now.on, True, owner.oid) if isinstance(now, Flag) else NUMBER
     path = dotted_text(node)
     untrained = held.read(it, owner, name, value)
     if untrained is not None:

@@ -90,6 +90,9 @@ def apply(it: Interpreter, node: cst.Call, callee: Value, arguments: Arguments) 
         case ClassValue():
             return modules.construct(it, node, callee.cls, arguments)
         case ModuleValue():
+            own = callee.cls.method("__call__") if callee.cls is not None else None
+            if own is not None and _stands_in_for_forward(it, own):
+                return inline(it, node, FunctionValue(own, callee), arguments.items, arguments)
             return modules.call(it, node, callee, arguments)
         case Method():
             return method(it, node, callee, arguments)
@@ -113,6 +116,11 @@ def apply(it: Interpreter, node: cst.Call, callee: Value, arguments: Arguments) 
 
 
 BUILTINS = library.BUILTINS
+
+
+def _stands_in_for_forward(it: Interpreter, own: Function) -> bool:
+    """Is a module's `__call__` another entrance than torch's, or one that turns gradients off on the way to it?"""
+    return "__call__" not in own.outline.calls or gradient_modes.mode_of_function(it, own, Mode.ON) is Mode.OFF
 
 
 def method(it: Interpreter, node: cst.Call, callee: Method, arguments: Arguments) -> Value:

@@ -65,6 +65,11 @@ def _may_be_their_own(it: Interpreter, node: cst.Call, value: Value) -> bool:
     )
 
 
+def _is_taken(it: Interpreter, node: cst.Call) -> bool:
+    """`x = step.backward(x)`: torch's gives nothing back, so this may be an inverse, or a layer's own derivative."""
+    return it.frame.assigned is node and text_of(node.func).endswith(".backward")
+
+
 def _differentiate(it: Interpreter, node: cst.Call, value: Value, arguments: Arguments) -> None:
     if isinstance(value, ModuleValue | Known):
         it.effect("backward")
@@ -73,7 +78,7 @@ def _differentiate(it: Interpreter, node: cst.Call, value: Value, arguments: Arg
     site = it.site(node)
     it.use(value, Use.DIFFERENTIATED)
     training.differentiated(it, node, value)
-    for part in () if _may_be_their_own(it, node, value) else _parts(it, value):
+    for part in () if _is_taken(it, node) or _may_be_their_own(it, node, value) else _parts(it, value):
         it.prove(part, site)
     it.effect("backward")
     is_grad = not text_of(node.func).endswith("backward")

@@ -73,6 +73,12 @@ class Heap:
             self._trail.slots[slot] = None
         return known if known is not None else default
 
+    def of(self, oid: int) -> list[tuple[str, Value]]:
+        """All attributes of an object."""
+        slots = {slot: None for slots in (self._base, self._written) for slot in slots if slot[0] == oid}
+        found = ((slot[1], self.get(slot)) for slot in slots)
+        return [(attribute, value) for attribute, value in found if value is not None]
+
     def written(self) -> Iterator[tuple[Slot, Value]]:
         """What was written over the base and is still there."""
         for slot, value in self._written.items():

@@ -105,6 +105,7 @@ class Frame:
     recording: bool = True
     entrance: Entrance | None = None  # where a function of another file is followed
     statement: Site | None = None  # the statement being executed
+    assigned: cst.BaseExpression | None = None  # the value of the last assignment
     returns: list[Value] = field(default_factory=list)
     return_states: list[State] = field(default_factory=list)
     return_sites: list[Site] = field(default_factory=list)

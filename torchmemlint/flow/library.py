@@ -82,6 +82,8 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
         return modules.build(it, node, qualified, arguments)
     if it.contracts.is_wrapper(qualified) and arguments.items:
         first = arguments.items[0].value
+        if isinstance(first, ModuleValue) and qualified in _COPYING:
+            return modules.copied(it, node, first)
         return first if isinstance(first, ModuleValue | FunctionValue) else _copied(it, node, first, arguments)
     if qualified in ("torch.func.functional_call", "torch.nn.utils.stateless.functional_call") and arguments.items:
         first = arguments.items[0].value
@@ -644,6 +646,7 @@ def _derived(it: Interpreter, node: cst.Call, owner: Unknown, arguments: Argumen
 
 # These make an array of what they are given, which raises for a tensor with a graph, also for one in a list.
 # Tried with numpy 2.4.6 and matplotlib 3.11.2; the others begin with `numpy.asarray`.
+_COPYING = frozenset({"copy.copy", "copy.deepcopy"})
 _OF_ARRAYS = ("numpy.", "matplotlib.", "scipy.", "sklearn.", "seaborn.")
 _DRAWING = frozenset({"plot", "imshow"})
 _FORWARDING = torch_api.COPIES | frozenset("mean sum".split())

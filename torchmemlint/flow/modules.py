@@ -63,6 +63,7 @@ FORWARD_METHODS = frozenset(
 # transformers, modeling_utils.py: PreTrainedModel.get_decoder, get_encoder give the backbone (peft: get_base_model).
 _PARTS = frozenset({"get_decoder", "get_encoder", "get_base_model"})
 # No model that an `Auto` class of transformers makes has these: its repository's own code does, and guards itself.
+# That of a repository of torch.hub makes of a text what it will (fairseq, models/roberta/hub_interface.py: numbers).
 _OF_REMOTE_CODE = frozenset({"encode", "encode_image", "encode_text"})
 _OF_TOKENIZERS = frozenset({"encode", "decode"})  # a part of a model that has these may be no module
 _ASKED = frozenset({"CrossEntropyLoss", "CosineSimilarity"})  # layers whose settings rules ask about
@@ -208,6 +209,14 @@ def build(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments)
         single=layers.gives_one_tensor(qualified, children),
         loops=it.frame.loops,
     )
+
+
+def copied(it: Interpreter, node: cst.Call, module: ModuleValue) -> ModuleValue:
+    """A module like another, which goes on by itself: `.eval()` and freezing of the copy leave the other as it is."""
+    oid = it.oid(node, it.frame.path)
+    for attribute, value in it.state.heap.of(module.oid):
+        it.state.heap[(oid, attribute)] = value
+    return replace(module, oid=oid)
 
 
 def _trains(it: Interpreter, value: Value) -> bool:

@@ -218,6 +218,7 @@ def _part(it: Interpreter, value: Value, index: int, node: cst.BaseExpression) -
 
 def assign_statement(it: Interpreter, node: cst.Assign) -> None:
     """`target = value`."""
+    it.frame.assigned = node.value
     value = it.evaluate(node.value)
     _trim(it, node)
     for assigned in node.targets:
@@ -673,7 +674,8 @@ def if_statement(it: Interpreter, node: cst.If) -> None:
     tests = it.frame.tests
     it.frame.tests = (*tests, (node.test, True))
     type_tests.narrow(it, node.test, True)
-    execute_body(it, node.body)
+    with type_tests.as_trained(it, test):
+        execute_body(it, node.body)
     after = it.state
     if it.frame.handler is not None:
         failures.tested(it, node.test, after.dead)

@@ -1,11 +1,14 @@
-"""Conditions that ask whether a value is a tensor: on their other branch it is a number."""
+"""Conditions that ask what a value is: a tensor (on their other branch it is a number), a module that trains."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import libcst as cst
 
 from torchmemlint.flow.interpreter import Interpreter
-from torchmemlint.flow.values import Constant, Tensor
+from torchmemlint.flow.values import Constant, Tensor, TrainingMode, Value
 from torchmemlint.syntax.text import string_value, text_of
 
 _CLASSES = frozenset({"Tensor", "Variable"})
@@ -56,6 +59,15 @@ def narrow(it: Interpreter, test: cst.BaseExpression, holds: bool) -> None:
         return
     if isinstance(it.state.vars.get(found[0].value), Tensor):
         it.state.vars[found[0].value] = Constant()
+
+
+@contextmanager
+def as_trained(it: Interpreter, test: Value) -> Iterator[None]:
+    """The branch of `if module.training:` is not for the evaluation mode that the module was left in."""
+    mode = it.state.heap.pop((test.module, "training")) if isinstance(test, TrainingMode) else None
+    yield
+    if mode is not None and isinstance(test, TrainingMode):
+        it.state.heap.setdefault((test.module, "training"), mode)
 
 
 def is_number(test: cst.BaseExpression, holds: bool, value: cst.BaseExpression) -> bool:

@@ -135,6 +135,13 @@ class Constant(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class TrainingMode(Constant):
+    """`module.training` of a module whose mode is known."""
+
+    module: int = 0  # its oid
+
+
+@dataclass(frozen=True, slots=True)
 class Tensor(Value):
     """A tensor; with `exact` False also a structure of tensors (the output of an unread module)."""
 
@@ -372,8 +379,8 @@ def _joined_objects(a: Known, b: Known) -> Known:
     return a
 
 
-# The classes of transformers that make whatever model a name stands for, also one whose code its repository brings.
-OF_ANY_REPOSITORY = "transformers.Auto"
+# What makes whatever model a name stands for, also one whose code its repository brings.
+OF_ANY_REPOSITORY = ("transformers.Auto", "torch.hub.load")
 _DEVICES = {"cpu": False, "cuda": True, "xpu": True, "mps": True, "hip": True, "npu": True, "xla": True}
 
 

@@ -10,7 +10,7 @@ import libcst as cst
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow import inner_gradients
 from torchmemlint.flow.facts import FileFacts, ModuleCall, Use, WeakCall
-from torchmemlint.flow.gradient_modes import runs_inference
+from torchmemlint.flow.gradient_modes import off_in_evaluation, runs_inference
 from torchmemlint.flow.made_elsewhere import has_no_parameters
 from torchmemlint.flow.program import Function
 from torchmemlint.flow.small_graphs import is_small
@@ -122,6 +122,8 @@ class EvalWithoutNoGrad(Rule):
         if call.scope.mode is not Mode.ON or call.frozen or call.differentiable_input or freezes_itself(call):
             return None
         if asks_for_graph(call.scope):
+            return None
+        if call.module is None and call.function and off_in_evaluation(facts.program.contracts, call.function):
             return None
         if _set_by_another(call):
             call = replace(call, evaluating=None)

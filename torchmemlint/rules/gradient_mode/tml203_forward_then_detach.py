@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -9,7 +10,7 @@ from typing import TypeAlias
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity, Span
-from torchmemlint.flow import lightning
+from torchmemlint.flow import bindings, lightning
 from torchmemlint.flow.facts import Detach, FileFacts, HeldCall, ModuleCall, Scope, Use, WeakCall
 from torchmemlint.flow.made_elsewhere import has_no_parameters
 from torchmemlint.flow.small_graphs import is_small
@@ -30,6 +31,7 @@ from torchmemlint.rules.gradient_mode.evaluation import (
 )
 from torchmemlint.rules.gradient_mode.guarding import wrap
 from torchmemlint.rules.graphs.lifetime import in_forward, in_module, is_part
+from torchmemlint.syntax.outline import dotted
 from torchmemlint.syntax.text import text_of
 from torchmemlint.syntax.walking import contains
 
@@ -212,9 +214,20 @@ def _is_minor(facts: FileFacts, call: ModuleCall | WeakCall, found: list[Detach]
     """Once, in the host's memory, or little; or a call that nothing but the detach shows to be a forward pass."""
     if isinstance(call, WeakCall) and not (_is_teacher(facts, call) or _is_beside_another(facts, call)):
         return True
+    if isinstance(call, WeakCall) and _is_any_callable(call):
+        return True
     if _at_once(call.scope) or runs_once(call.scope) or only_constructor_calls(facts, call.scope):
         return True
     return all(_is_on_the_host(facts, detach) for detach in found) or _is_little(facts, call)
+
+
+def _is_any_callable(call: WeakCall) -> bool:
+    """Is it a parameter that stands for any function: `residual: Callable[[Tensor], Tensor]`?"""
+    syntax = call.scope.function.syntax if call.scope.function is not None else None
+    given = bindings.parameters(syntax) if syntax is not None else []
+    annotations = [one.annotation for one in given if one.arg == call.callee and one.annotation is not None]
+    named = (dotted(node) for annotation in annotations for node in ast.walk(annotation) if isinstance(node, ast.expr))
+    return any(name.rpartition(".")[2] == "Callable" for name in named)
 
 
 def _is_little(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:

@@ -186,7 +186,7 @@ class GraphOnAttribute(Rule):
             links.append(spent_link(facts, spent))
         if collection.made is not None:
             links.append((collection.made, f"`{collection.container}` is made here and outlives the call"))
-        proven = known_maker(facts, collection.value.origins)
+        proven = known_maker(facts, collection.value.origins) and not _hangs_on_leaves(facts, collection)
         is_only_kept = only_kept(collection.site, collection.element, spent)
         fix = detach_fix(collection.element, safe=False) if is_only_kept and collection.value.certain else None
         yield report(
@@ -209,6 +209,13 @@ class GraphOnAttribute(Rule):
             fix=_detach_result(cached),
             evidence=[*history(cached.value.history), (cached.site, "every result is kept by this decorator")],
         )
+
+
+def _hangs_on_leaves(facts: FileFacts, collection: Collection) -> bool:
+    """Is a graph known of the parameters among the entries alone? Views of them have none that is worth a word."""
+    leaves = {origin.site for origin in facts.leaves}
+    known = facts.makers.isdisjoint(collection.value.origins)
+    return known and all(step.site in leaves for step in collection.value.history)
 
 
 def _is_state_of_a_module(facts: FileFacts, store: AttributeStore) -> bool:
