@@ -28,6 +28,11 @@ def evaluates(tests: Sequence[tuple[cst.BaseExpression, bool]]) -> bool:
     return any(_says_so(test, holds) for test, holds in tests)
 
 
+def trains(tests: Sequence[tuple[cst.BaseExpression, bool]]) -> bool:
+    """Does one of the conditions around a place say that something is being trained: `if self.training:`?"""
+    return any(holds and isinstance(test, cst.Attribute) and test.attr.value == "training" for test, holds in tests)
+
+
 def only_evaluation_calls(facts: FileFacts, function: Function | None) -> bool:
     """A method of its class alone that is called only where the module is not being trained: `_decode` of a parser."""
     if function is None or function.cls is None or not function.name.startswith("_"):
