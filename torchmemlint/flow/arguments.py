@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
 from torchmemlint.flow import containers
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.values import Constant, Container, Known, Switches, Value
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.walking import contains
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Argument:
     """One argument of a call: its keyword ("0", "1", ... where positional), value and expression."""
 

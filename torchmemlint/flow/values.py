@@ -8,12 +8,13 @@ the `State`, keyed by the value's `oid`. Unknown is not a leak: an operation tha
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import libcst as cst
 
 from torchmemlint.flow.replacing import replace
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge.contracts import contracts
 from torchmemlint.syntax.source_module import Site
 
@@ -66,7 +67,7 @@ class Via(enum.IntEnum):
     MODULE = 3
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@immutable(repr=False)
 class LoopMark:
     """Something that repeats: a loop statement, a comprehension, or the calls of a function or class."""
 
@@ -78,7 +79,7 @@ class LoopMark:
         return f"LoopMark({self.label or self.site})"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Carry:
     """The value holds the graph that `key` had in the previous iteration of `loop`."""
 
@@ -92,7 +93,7 @@ Loops: TypeAlias = "tuple[LoopMark, ...]"
 Switches: TypeAlias = "tuple[tuple[str, bool], ...]"  # booleans that a call is given, by name or position
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Step:
     """One link of a value's history."""
 
@@ -100,7 +101,7 @@ class Step:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Origin:
     """A place that makes graph-carrying values: a module call, a parameter, a call into the project."""
 
@@ -115,7 +116,7 @@ class Value:
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Unknown(Value):
     """Anything. `origins` are the graph-making places that may be in its past."""
 
@@ -126,7 +127,7 @@ class Unknown(Value):
     carried: frozenset[Carry] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Constant(Value):
     """A Python number, string, bool or None; `known` tells whether `value` is its value."""
 
@@ -134,14 +135,14 @@ class Constant(Value):
     known: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class TrainingMode(Constant):
     """`module.training` of a module whose mode is known."""
 
     module: int = 0  # its oid
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Tensor(Value):
     """A tensor; with `exact` False also a structure of tensors (the output of an unread module)."""
 
@@ -167,7 +168,7 @@ class Tensor(Value):
         return self.graph is Graph.LIVE
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class ModuleValue(Value):
     """An `nn.Module` (instance), known by construction, annotation, base class or behaviour."""
 
@@ -183,7 +184,7 @@ class ModuleValue(Value):
     loops: Loops = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Instance(Value):
     """An object of a project class that is not a module."""
 
@@ -193,7 +194,7 @@ class Instance(Value):
     made: Site | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Known(Value):
     """An object of a library class that has a role: an optimizer, loader, iterator, logger, ..."""
 
@@ -206,7 +207,7 @@ class Known(Value):
     element: Value | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Container(Value):
     """A list, tuple, set, dict or deque. Elements live in the state under (oid, "[]") and (oid, "[key]")."""
 
@@ -220,14 +221,14 @@ class Container(Value):
     attributes: bool = False  # of a dict: its entries are attributes as well
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class External(Value):
     """Something imported from outside the file: "torch.no_grad", "numpy.mean"."""
 
     qualified: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class FunctionValue(Value):
     """A function of the project, with `self` bound where it is a method taken from an object."""
 
@@ -236,14 +237,14 @@ class FunctionValue(Value):
     closure: tuple[tuple[str, Value], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class ClassValue(Value):
     """A class of the project."""
 
     cls: ClassInfo
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Method(Value):
     """A method of a value that the project does not define: `x.detach`, `losses.append`."""
 
@@ -252,7 +253,7 @@ class Method(Value):
     path: str = ""  # dotted source text of the owner, if plain
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Partial(Value):
     """`functools.partial(target, ...)`."""
 
@@ -260,7 +261,7 @@ class Partial(Value):
     arguments: tuple[tuple[str, Value], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class GradMode(Value):
     """An object that sets the gradient mode, as a context or decorator: `torch.no_grad()`, or the class itself."""
 
@@ -269,7 +270,7 @@ class GradMode(Value):
     site: Site | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Flag(Value):
     """A switch on an object in the state: a module's training mode, its being frozen."""
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import libcst as cst
 
 from torchmemlint.findings import Position, Span
+from torchmemlint.immutable import immutable
 from torchmemlint.source.decoding import LimitReached, UnreadableFile
 from torchmemlint.syntax import patterns
 from torchmemlint.syntax.conversion import convert, convert_method
@@ -207,7 +208,7 @@ class Piece:
         return None
 
 
-@dataclass(frozen=True, eq=False, slots=True, repr=False)
+@immutable(eq=False, repr=False)
 class Site:
     """A syntax node and the piece it belongs to: a place that can be turned into a span when needed."""
 
