@@ -110,6 +110,8 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
     if qualified in it.contracts.neutral and (reads or not any(_holds_tensors(it, v) for v in arguments.values)):
         for value in arguments.values:
             it.use(value, Use.READ)
+            if reads and isinstance(value, Tensor) and qualified.startswith(_OF_ARRAYS):
+                it.use(value, Use.ARRAY, frozenset(one for one in value.origins if one.site is not value.made))
         return Known("context", it.oid(node, it.frame.path), qualified, it.site(node))
     if reads:
         use = Use.READ | Use.ARRAY if qualified.startswith(_OF_ARRAYS) else Use.READ

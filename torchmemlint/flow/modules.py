@@ -505,7 +505,9 @@ def project_result(
         if it.recording:
             statement = it.frame.statement or it.site(node)
             it.facts.weak_calls.append(
-                WeakCall(it.site(node), it.scope, text_of(node.func), origin, statement, runs=runs)
+                WeakCall(
+                    it.site(node), it.scope, text_of(node.func), origin, statement, _origins(it, arguments), runs=runs
+                )
             )
         return replace(result, origins=cap(result.origins | {origin}))
     if not _carries(it, result):

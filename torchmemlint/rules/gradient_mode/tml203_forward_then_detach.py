@@ -165,7 +165,7 @@ def _wasted(facts: FileFacts, functions: set[object]) -> Iterator[_Pass]:
             continue
         if isinstance(call, ModuleCall) and (freezes_itself(call) or needs_gradients(facts, call)):
             continue
-        if lightning.takes_turns(call.scope.function) or _takes_the_mode(call):
+        if lightning.takes_turns(call.scope.function) or _is_toggled(call.scope) or _takes_the_mode(call):
             continue
         if call.origin in facts.given_back:
             continue  # a public method of a module: who else calls it may want the gradient
@@ -243,6 +243,11 @@ def _is_on_the_host(facts: FileFacts, detach: Detach) -> bool:
     return "cpu" not in (detach.site.piece.text if isinstance(owner, cst.Name) else text_of(owner))
 
 
+def _is_toggled(scope: Scope) -> bool:
+    """Does the step have Lightning freeze what the other optimizers hold: `self.toggle_optimizer(opt_d)`?"""
+    return scope.function is not None and "toggle_optimizer" in scope.function.outline.calls
+
+
 def _takes_the_mode(call: ModuleCall | WeakCall) -> bool:
     """Does the function that is called turn gradients off where its caller asks for that: `set_grad_enabled(train)`?"""
     function = call.function if isinstance(call, ModuleCall) else None
@@ -276,6 +281,8 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
     if isinstance(call, WeakCall):
         if facts.spent.get(call.origin) or not call.runs or _goes_through_another(facts, call):
             return False
+        if _looks_at_a_loss(facts, call):
+            return False
         # in training code, a detach shows that there is a graph
         return _is_plain(call) and ("backward" in effects or _is_teacher(facts, call))
     if facts.spent.get(call.origin):
@@ -285,6 +292,16 @@ def _only_detached(facts: FileFacts, call: ModuleCall | WeakCall) -> bool:
     if call.module is None and call.evaluating is None and use is not Use.DETACHED:
         return False
     return call.evaluating is None or "backward" in effects  # else it is evaluation, TML201's business
+
+
+def _looks_at_a_loss(facts: FileFacts, call: WeakCall) -> bool:
+    """`self.gather(loss).detach()`: is it given what another call gave alone, and a backward runs through that?"""
+    node = call.site.node
+    if not (isinstance(node, cst.Call) and len(node.args) == 1):
+        return False
+    calls: list[ModuleCall | WeakCall] = [*facts.module_calls, *facts.weak_calls]
+    made = {other.origin for other in calls}
+    return any(Use.DIFFERENTIATED in facts.uses.get(origin, Use.NOTHING) for origin in call.input_origins & made)
 
 
 def _is_plain(call: WeakCall) -> bool:
