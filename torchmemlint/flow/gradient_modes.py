@@ -159,14 +159,11 @@ def off_in_evaluation(contracts: Contracts, function: Function) -> bool:
         return False
     for node in function.outline.nodes:
         match node:
-            case ast.If(test=ast.Attribute(attr="training"), orelse=branch):
-                pass
-            case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(attr="training")), body=branch):
-                pass
-            case _:
-                continue
-        if any(_turns_off(contracts, function.program, inner) for inner in branch):
-            return True
+            case (
+                ast.If(test=ast.Attribute(attr="training"), orelse=branch)
+                | ast.If(test=ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(attr="training")), body=branch)
+            ) if any(_turns_off(contracts, function.program, inner) for inner in branch):
+                return True
     return False
 
 

@@ -8,6 +8,7 @@ every heap keeps a trail of the slots written since it and another parted, and o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import TypeAlias
 
 from torchmemlint.flow.values import Value, join
@@ -75,9 +76,9 @@ class Heap:
 
     def of(self, oid: int) -> list[tuple[str, Value]]:
         """All attributes of an object."""
-        slots = {slot: None for slots in (self._base, self._written) for slot in slots if slot[0] == oid}
-        found = ((slot[1], self.get(slot)) for slot in slots)
-        return [(attribute, value) for attribute, value in found if value is not None]
+        slots = chain(self._base.items(), self._written.items())
+        now = {attribute: value for (owner, attribute), value in slots if owner == oid}
+        return [(attribute, value) for attribute, value in now.items() if value is not None]
 
     def written(self) -> Iterator[tuple[Slot, Value]]:
         """What was written over the base and is still there."""

@@ -81,10 +81,7 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
     if it.contracts.is_module_class(qualified) or it.contracts.is_module_factory(qualified):
         return modules.build(it, node, qualified, arguments)
     if it.contracts.is_wrapper(qualified) and arguments.items:
-        first = arguments.items[0].value
-        if isinstance(first, ModuleValue) and qualified in _COPYING:
-            return modules.copied(it, node, first)
-        return first if isinstance(first, ModuleValue | FunctionValue) else _copied(it, node, first, arguments)
+        return _wrapped(it, node, qualified, arguments)
     if qualified in ("torch.func.functional_call", "torch.nn.utils.stateless.functional_call") and arguments.items:
         first = arguments.items[0].value
         if isinstance(first, ModuleValue):
@@ -111,6 +108,7 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
         for value in arguments.values:
             it.use(value, Use.READ)
             if reads and isinstance(value, Tensor) and qualified.startswith(_OF_ARRAYS):
+                # Of itself alone: what a function made of it in between may have cut the graph.
                 it.use(value, Use.ARRAY, frozenset(one for one in value.origins if one.site is not value.made))
         return Known("context", it.oid(node, it.frame.path), qualified, it.site(node))
     if reads:
@@ -157,8 +155,11 @@ def _cast(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     return value if value is not None else Unknown()
 
 
-def _copied(it: Interpreter, node: cst.Call, first: Value, arguments: Arguments) -> Value:
-    if isinstance(first, Tensor | Container | Known):
+def _wrapped(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) -> Value:
+    first = arguments.items[0].value
+    if isinstance(first, ModuleValue) and qualified in _COPYING:
+        return modules.copied(it, node, first)
+    if isinstance(first, ModuleValue | FunctionValue | Tensor | Container | Known):
         return first
     return calls.unknown_call(it, node, Unknown(), arguments)
 
@@ -646,9 +647,9 @@ def _derived(it: Interpreter, node: cst.Call, owner: Unknown, arguments: Argumen
     return Unknown(origins | {made}, made)
 
 
+_COPYING = frozenset({"copy.copy", "copy.deepcopy"})
 # These make an array of what they are given, which raises for a tensor with a graph, also for one in a list.
 # Tried with numpy 2.4.6 and matplotlib 3.11.2; the others begin with `numpy.asarray`.
-_COPYING = frozenset({"copy.copy", "copy.deepcopy"})
 _OF_ARRAYS = ("numpy.", "matplotlib.", "scipy.", "sklearn.", "seaborn.")
 _DRAWING = frozenset({"plot", "imshow"})
 _FORWARDING = torch_api.COPIES | frozenset("mean sum".split())

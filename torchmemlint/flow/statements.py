@@ -673,14 +673,13 @@ def if_statement(it: Interpreter, node: cst.If) -> None:
     before = it.state.copy()
     tests = it.frame.tests
     it.frame.tests = (*tests, (node.test, True))
-    type_tests.narrow(it, node.test, True)
-    with type_tests.as_trained(it, test):
-        execute_body(it, node.body)
+    type_tests.narrow(it, node.test, test, True)
+    execute_body(it, node.body)
     after = it.state
     if it.frame.handler is not None:
         failures.tested(it, node.test, after.dead)
     it.state = before
-    type_tests.narrow(it, node.test, False)
+    type_tests.narrow(it, node.test, test, False)
     if node.orelse is not None:
         it.frame.tests = (*tests, (node.test, False))
         _orelse(it, node.orelse)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import libcst as cst
 
 from torchmemlint.flow.interpreter import Interpreter
@@ -52,22 +49,18 @@ def _asks(called: str, rest: list[cst.Arg]) -> bool:
     return False
 
 
-def narrow(it: Interpreter, test: cst.BaseExpression, holds: bool) -> None:
-    """On the branch where it is not a tensor, a name stands for a number."""
+def narrow(it: Interpreter, test: cst.BaseExpression, value: Value, holds: bool) -> None:
+    """On the branch where it is not a tensor, a name stands for a number.
+
+    The branch of `if module.training:` is not for the evaluation mode that the module was left in.
+    """
+    if isinstance(value, TrainingMode) and holds:
+        it.state.heap.pop((value.module, "training"))
     found = asked_of(test)
     if found is None or found[1] is holds or not isinstance(found[0], cst.Name):
         return
     if isinstance(it.state.vars.get(found[0].value), Tensor):
         it.state.vars[found[0].value] = Constant()
-
-
-@contextmanager
-def as_trained(it: Interpreter, test: Value) -> Iterator[None]:
-    """The branch of `if module.training:` is not for the evaluation mode that the module was left in."""
-    mode = it.state.heap.pop((test.module, "training")) if isinstance(test, TrainingMode) else None
-    yield
-    if mode is not None and isinstance(test, TrainingMode):
-        it.state.heap.setdefault((test.module, "training"), mode)
 
 
 def is_number(test: cst.BaseExpression, holds: bool, value: cst.BaseExpression) -> bool:

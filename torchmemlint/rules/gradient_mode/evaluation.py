@@ -28,7 +28,7 @@ def evaluates(tests: Sequence[tuple[cst.BaseExpression, bool]]) -> bool:
     return any(_says_so(test, holds) for test, holds in tests)
 
 
-def trains(tests: Sequence[tuple[cst.BaseExpression, bool]]) -> bool:
+def in_training(tests: Sequence[tuple[cst.BaseExpression, bool]]) -> bool:
     """Does one of the conditions around a place say that something is being trained: `if self.training:`?"""
     return any(holds and isinstance(test, cst.Attribute) and test.attr.value == "training" for test, holds in tests)
 

@@ -22,10 +22,10 @@ from torchmemlint.rules.gradient_mode.evaluation import (
     asks_for_graph,
     compares_once,
     freezes_itself,
+    in_training,
     is_smoke_test,
     needs_gradients,
     runs_once,
-    trains,
 )
 from torchmemlint.rules.gradient_mode.guarding import decorate, innermost_loop, wrap
 from torchmemlint.rules.graphs.lifetime import in_forward, is_part
@@ -122,7 +122,7 @@ class EvalWithoutNoGrad(Rule):
     def _call(self, facts: FileFacts, call: ModuleCall) -> Finding | None:
         if call.scope.mode is not Mode.ON or call.frozen or call.differentiable_input or freezes_itself(call):
             return None
-        if asks_for_graph(call.scope) or trains(facts.tests.get(call.site, ())):
+        if asks_for_graph(call.scope) or in_training(facts.tests.get(call.site, ())):
             return None
         if call.module is None and call.function and off_in_evaluation(facts.program.contracts, call.function):
             return None

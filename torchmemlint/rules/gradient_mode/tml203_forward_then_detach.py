@@ -212,9 +212,9 @@ def _fed_into(call: ModuleCall | WeakCall, passes: list[_Pass]) -> _Pass | None:
 
 def _is_minor(facts: FileFacts, call: ModuleCall | WeakCall, found: list[Detach]) -> bool:
     """Once, in the host's memory, or little; or a call that nothing but the detach shows to be a forward pass."""
-    if isinstance(call, WeakCall) and not (_is_teacher(facts, call) or _is_beside_another(facts, call)):
-        return True
-    if isinstance(call, WeakCall) and _is_any_callable(call):
+    if isinstance(call, WeakCall) and (
+        _is_any_callable(call) or not (_is_teacher(facts, call) or _is_beside_another(facts, call))
+    ):
         return True
     if _at_once(call.scope) or runs_once(call.scope) or only_constructor_calls(facts, call.scope):
         return True
@@ -299,8 +299,7 @@ def _looks_at_a_loss(facts: FileFacts, call: WeakCall) -> bool:
     node = call.site.node
     if not (isinstance(node, cst.Call) and len(node.args) == 1):
         return False
-    calls: list[ModuleCall | WeakCall] = [*facts.module_calls, *facts.weak_calls]
-    made = {other.origin for other in calls}
+    made = facts.makers | facts.weak_makers
     return any(Use.DIFFERENTIATED in facts.uses.get(origin, Use.NOTHING) for origin in call.input_origins & made)
 
 
@@ -334,7 +333,7 @@ def _is_teacher(facts: FileFacts, call: WeakCall) -> bool:
 def _is_beside_another(facts: FileFacts, call: WeakCall) -> bool:
     """Does the function differentiate what another call makes of its data: the network that is trained, and no loss?"""
     calls: list[ModuleCall | WeakCall] = [*facts.module_calls, *facts.weak_calls]
-    made = {other.origin for other in calls}
+    made = facts.makers | facts.weak_makers
     return any(
         other.scope.function is call.scope.function
         and other.callee != call.callee

@@ -214,8 +214,8 @@ class GraphOnAttribute(Rule):
 def _hangs_on_leaves(facts: FileFacts, collection: Collection) -> bool:
     """Is a graph known of the parameters among the entries alone? Views of them have none that is worth a word."""
     leaves = {origin.site for origin in facts.leaves}
-    known = facts.makers.isdisjoint(collection.value.origins)
-    return known and all(step.site in leaves for step in collection.value.history)
+    ran = not facts.makers.isdisjoint(collection.value.origins)
+    return not ran and all(step.site in leaves for step in collection.value.history)
 
 
 def _is_state_of_a_module(facts: FileFacts, store: AttributeStore) -> bool:
