@@ -99,13 +99,15 @@ def test_layers_built_from_a_configuration_evaluate_nothing() -> None:
     assert walked(rebuilt) == {"Block.__init__", "Block.forward", "Block.reset"}
 
 
-def test_tests_are_walked_where_something_grows_over_a_backward() -> None:
+def test_of_tests_what_counts_there_is_walked() -> None:
     text = LAYER + (
-        "\ndef test_once():\n    Block()(torch.ones(1)).sum().backward()\n"
-        "\ndef test_often():\n    total = 0\n    for _ in range(3):\n        loss = Block()(torch.ones(1)).sum()\n"
+        "\ndef test_trains():\n    total = 0\n    for _ in range(3):\n        loss = Block()(torch.ones(1)).sum()\n"
         "        loss.backward()\n        total += loss\n"
+        "\ndef test_mode():\n    torch.no_grad()\n    Block()(torch.ones(1))\n"
+        "\ndef test_frozen():\n    block = Block()\n    block.requires_grad = False\n"
+        "\ndef test_overwritten(x):\n    y = torch.exp(x)\n    y += 1\n    y.sum().backward()\n"
     )
-    assert walked(text, "test_layers.py") == {"Block.__init__", "test_often"}
+    assert walked(text, "test_layers.py") == {"Block.__init__", "test_mode", "test_frozen", "test_overwritten"}
 
 
 METER = """

@@ -1,12 +1,12 @@
 """Which functions of a file are walked on their own.
 
 Where a file trains, evaluates or loads data, all of them are, but for those that only hand settings on (`flow.idle`).
-Most files of a library do nothing of the kind: they define layers. Others are tests, in which evaluation is nobody's
-business. There, a fact that a rule could report needs a sign that the syntax shows (`flow.signs`): a number read off,
-a detach, an attribute that is stored and read back, an activation with an in-place form, a tensor that is overwritten.
-Only functions with such a sign are walked, with those that could have a say in it: their class's constructor,
-functions that mention them, functions that mention the attributes concerned. What a walked function calls is followed
-as ever. `tests/flow/test_relevance.py` holds this against a full walk.
+Most files of a library do nothing of the kind: they define layers. There, a fact that a rule could report needs a sign
+that the syntax shows (`flow.signs`): a number read off, a detach, an attribute that is stored and read back, an
+activation with an in-place form, a tensor that is overwritten. Only functions with such a sign are walked, with those
+that could have a say in it: their class's constructor, functions that mention them, functions that mention the
+attributes concerned. What a walked function calls is followed as ever. Of tests, in which memory is nobody's business,
+even less is walked. `tests/flow/test_relevance.py` holds this against a full walk.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def find(program: Program) -> Relevance:
     """The functions of the file that are walked."""
     settled = idle.find(program)
     units = [unit for unit in _units(program) if unit.function.piece not in settled.ends]
-    driven = drives(program)
-    if driven and not program.is_test:
+    driven = not program.is_test and drives(program)
+    if driven:
         return Relevance(tuple(unit.function for unit in units), settled.callees(settled.ends), frozenset(), True, True)
-    chosen = _slice(program, units, driven, settled.handing.keys())
+    chosen = _slice_of_tests(units) if program.is_test else _slice(program, units, settled.handing.keys())
     walked = [unit for unit in units if unit in chosen]
     states = any(unit.folds for unit in walked)
     callees = settled.callees(settled.handing.keys() - {unit.function.piece for unit in walked})
@@ -118,49 +118,60 @@ def _caches(program: Program, names: Set[str]) -> bool:
     )
 
 
-def _slice(program: Program, units: list[Unit], driven: bool, handing: Set[Piece]) -> set[Unit]:
-    """The units with a sign, and those that have a say in it; `driven` where it is a file of tests that train.
+def _slice_of_tests(units: list[Unit]) -> set[Unit]:
+    """The units of a file of tests in which a mistake shows that counts there, too."""
+    chosen = {unit for unit in units if signs.activates_in_place(unit) or signs.overwrites(unit)}
+    chosen |= _built_as(chosen, units)
+    chosen.update(unit for unit in units if signs.changes_nothing(unit))
+    return chosen | _constructors(chosen, units)
+
+
+def _slice(program: Program, units: list[Unit], handing: Set[Piece]) -> set[Unit]:
+    """The units with a sign, and those that have a say in it.
 
     Functions that only hand settings on (`handing`) have no say in what happens to tensors.
     """
-    measured = set() if program.is_test else _see_modules(program, units)
+    measured = _see_modules(program, units)
     read = signs.read_attributes(units)
     called = set().union(*(unit.outline.calls for unit in measured))
-    differentiating = [unit for unit in units if not unit.outline.calls.isdisjoint(_TRAINING | _backward(program))]
-    training = _with_mentioning(differentiating, units, _mentions) if driven else set()
     overwriting: set[Unit] = set()  # what happens to an activation shows in its own function
     graphs: set[Unit] = set()
-    failing = not program.is_test and failures.speaks_of_memory(program.source.text)
+    defined = {unit.name for unit in units}
+    failing = failures.speaks_of_memory(program.source.text)
     alone: set[Unit] = set()  # what a handler or service does shows in its own function
     for unit in units:
         if failing and signs.handles_failures(unit):
             alone.add(unit)
-        if not program.is_test and any(tells(unit) for tells in _TELLING_ALONE):
+        if any(tells(unit) for tells in _TELLING_ALONE) or written_out.shows(unit.outline, unit.cls):
             alone.add(unit)
-        sampling = telling.samples(unit) if not program.is_test else ()
+        sampling = telling.samples(unit)
         alone.update(one for one in units if one.function in sampling)
-        if not program.is_test and written_out.shows(unit.outline, unit.cls):
-            alone.add(unit)
         if signs.activates(unit) or signs.overwrites(unit):
             overwriting.add(unit)
-        trained = driven and (_is_told(unit, program) or (unit in training and signs.grows(unit)))
         if (
-            signs.keeps(unit, read, given_tensors=driven or unit.name in called)
+            signs.keeps(unit, read, defined, given_tensors=unit.name in called)
             or signs.cuts(unit)
-            or trained
-            or (telling.loads(unit, program) and not program.is_test)
+            or telling.loads(unit, program)
             or (unit in measured and signs.measures(unit))
         ):
             graphs.add(unit)
-    chosen = overwriting | graphs
-    for unit in overwriting:
-        concerned = signs.activation_attributes(unit) if unit.cls is not None else set()
-        if concerned:
-            chosen.update(u for u in _family(unit, units) if not concerned.isdisjoint(u.outline.names))
+    chosen = overwriting | graphs | _built_as(overwriting, units)
+    if graphs:
+        chosen.update(unit for unit in units if signs.asks_for_gradients(unit))
     others = [unit for unit in units if unit.function.piece not in handing]
     chosen |= _with_mentioning(graphs, others, lambda unit: {*unit.attributes, *_mentions(unit)})
     chosen |= alone
     return chosen | _constructors(chosen, units)
+
+
+def _built_as(overwriting: Set[Unit], units: list[Unit]) -> set[Unit]:
+    """The methods that have to do with the activations that some of them build."""
+    found: set[Unit] = set()
+    for unit in overwriting:
+        concerned = signs.activation_attributes(unit) if unit.cls is not None else set()
+        if concerned:
+            found.update(u for u in _family(unit, units) if not concerned.isdisjoint(u.outline.names))
+    return found
 
 
 def _constructors(chosen: Set[Unit], units: list[Unit]) -> set[Unit]:
@@ -175,14 +186,6 @@ def _constructors(chosen: Set[Unit], units: list[Unit]) -> set[Unit]:
         classes = {cls for unit in inits if unit.cls and unit.cls.name in built for cls in unit.cls.ancestors()}
         pending = [unit for unit in inits if unit.cls in classes and unit.in_module and unit not in found]
     return found
-
-
-def _is_told(unit: Unit, program: Program) -> bool:
-    """Outside of loops, a call or a keyword may tell already: a hook, a loader, a retained graph."""
-    outline = unit.outline
-    if "retain_graph" in outline.names or any(call.endswith(("Loader", "_hook")) for call in outline.calls):
-        return True
-    return not outline.names.isdisjoint(("lru_cache", "cache")) and _caches(program, outline.names)
 
 
 def _see_modules(program: Program, units: list[Unit]) -> set[Unit]:

@@ -6,7 +6,7 @@ Each sign errs on the side of being there: without it, no rule can report the fu
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeVar
@@ -73,17 +73,27 @@ class Unit:
 
 
 def cuts(unit: Unit) -> bool:
-    """A detach, a change of what requires gradients, or a gradient mode that may do nothing."""
+    """A detach, a module that calls itself, or a gradient mode that may do nothing."""
     outline = unit.outline
     if not outline.calls.isdisjoint(torch_api.CUTS) or _takes_data(unit):
         return True
-    if "requires_grad" in outline.names and _asks_for_gradients(unit):
+    return "self" in outline.called or "self.forward" in outline.called or changes_nothing(unit)
+
+
+def changes_nothing(unit: Unit) -> bool:
+    """Is a gradient mode set that may be without effect?"""
+    names = unit.outline.names
+    if "volatile" in names or _switches_a_module(unit):
         return True
-    if "requires_grad_" in outline.calls or "self" in outline.called or "self.forward" in outline.called:
-        return True
-    if not outline.names.isdisjoint(_GRADIENT_MODES):
-        return any(_sets_mode_for_nothing(node) for kind in (ast.Expr, ast.With) for node in unit.nodes(kind))
-    return False
+    if names.isdisjoint(_GRADIENT_MODES):
+        return False
+    return any(_sets_mode_for_nothing(node) for kind in (ast.Expr, ast.With) for node in unit.nodes(kind))
+
+
+def asks_for_gradients(unit: Unit) -> bool:
+    """Does it change what requires gradients? No fact by itself: it tells of what others do."""
+    outline = unit.outline
+    return "requires_grad_" in outline.calls or ("requires_grad" in outline.names and _asks_for_gradients(unit))
 
 
 def handles_failures(unit: Unit) -> bool:
@@ -98,13 +108,33 @@ def handles_failures(unit: Unit) -> bool:
 
 def _asks_for_gradients(unit: Unit) -> bool:
     """`x.requires_grad = True`, `torch.zeros(3, requires_grad=True)`; not `nn.Parameter(x, requires_grad=flag)`."""
-    if any(node.attr == "requires_grad" and isinstance(node.ctx, ast.Store) for node in unit.nodes(ast.Attribute)):
+    if any(_is_switched(node) for node in unit.nodes(ast.Attribute)):
         return True
     return any(
         keyword.arg == "requires_grad"
         for call in unit.nodes(ast.Call)
         if dotted(call.func).rpartition(".")[2] != "Parameter"
         for keyword in call.keywords
+    )
+
+
+def _is_switched(node: ast.Attribute) -> bool:
+    """`x.requires_grad = ...`"""
+    return node.attr == "requires_grad" and isinstance(node.ctx, ast.Store)
+
+
+def _switches_a_module(unit: Unit) -> bool:
+    """`x.requires_grad = ...`, which nobody reads if it is a module; not in `for x in module.parameters():`."""
+    if "requires_grad" not in unit.outline.names:
+        return False
+    parameters: set[str] = set()
+    for loop in unit.nodes(ast.For):
+        walked = loop.iter.func if isinstance(loop.iter, ast.Call) else None
+        if isinstance(walked, ast.Attribute) and walked.attr.endswith("parameters"):
+            parameters |= _identifiers(loop.target)
+    return any(
+        _is_switched(node) and not (isinstance(node.value, ast.Name) and node.value.id in parameters)
+        for node in unit.nodes(ast.Attribute)
     )
 
 
@@ -217,10 +247,11 @@ def shows_module(unit: Unit, names: Set[str], program: Program) -> bool:
     return False
 
 
-def keeps(unit: Unit, read: Set[str], *, given_tensors: bool) -> bool:
+def keeps(unit: Unit, read: Set[str], defined: Set[str], *, given_tensors: bool) -> bool:
     """Is something that may have a graph kept in an attribute or global, where somebody could read it?
 
-    `read`: the attributes that are read off somewhere; `given_tensors`: may its parameters have a graph?
+    `read`: the attributes that are read off somewhere; `defined`: what functions of the file are called;
+    `given_tensors`: may its parameters have a graph?
     """
     if unit.name in ("__init__", "__new__", "__setstate__", "__post_init__"):
         return False
@@ -229,12 +260,13 @@ def keeps(unit: Unit, read: Set[str], *, given_tensors: bool) -> bool:
     local = {target.id for target, _ in stores if isinstance(target, ast.Name)} - given.keys()
     local.update(star.arg for star in (unit.syntax.args.vararg, unit.syntax.args.kwarg) if star is not None)
     settings = _settings(unit, stores)
+    new = _new_objects(unit, stores, defined) - given.keys()
     counted = {id(node.target) for node in unit.nodes(ast.AugAssign) if _is_plain(node.value, settings)}
     found: set[str] = set()
     kept = False
     for target, value in stores:
         root = _root(target)
-        if _is_plain(value, settings, stored=root is target) or id(target) in counted:
+        if _is_plain(value, settings, stored=root is target) or id(target) in counted or _owner(root) in new:
             continue
         if root is target:
             if isinstance(target, ast.Attribute) and not _without_graph(target, unit):
@@ -253,6 +285,8 @@ def keeps(unit: Unit, read: Set[str], *, given_tensors: bool) -> bool:
         if isinstance(call.func, ast.Attribute) and call.func.attr in _COLLECTING:
             root = _root(call.func.value)
             if all(_is_plain(argument, settings) for argument in call.args) and not call.keywords:
+                continue
+            if _owner(root) in new:
                 continue
             if isinstance(root, ast.Attribute):
                 found.add(root.attr)
@@ -314,6 +348,40 @@ def _root(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Subscript):
         node = node.value
     return node
+
+
+def _owner(node: ast.expr) -> str:
+    """`out` of `out.loss`, on whatever level; "" of a name."""
+    name = ""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+        name = node.id if isinstance(node, ast.Name) else ""
+    return name
+
+
+def _new_objects(unit: Unit, stores: list[tuple[ast.expr, ast.expr | None]], defined: Set[str]) -> set[str]:
+    """The local names of what nothing else knows of: what modules, classes and other libraries' functions return.
+
+    A function of the file (`defined`) may return what it keeps.
+    """
+    imported = unit.function.program.imported
+    found: set[str] = set()
+    others: set[str] = set()
+    for target, value in stores:
+        if isinstance(target, ast.Name):
+            (found if _makes_anew(value, imported, defined) else others).add(target.id)
+    return found - others
+
+
+def _makes_anew(value: ast.expr | None, imported: Mapping[str, str], defined: Set[str]) -> bool:
+    match value:
+        case ast.Call(func=ast.Name(id=name)):
+            return name not in defined and (name in imported or name[:1].isupper())
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)):
+            return (owner == "self" and name not in defined) or owner in imported
+        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")))):
+            return True
+    return False
 
 
 def _folds(unit: Unit, attribute: str, value: ast.expr | None) -> bool:
@@ -429,9 +497,17 @@ def activates(unit: Unit) -> bool:
     called = {name.rstrip("_") for name in outline.calls if name in _IN_PLACE_FUNCTIONS}
     if not named and not called:
         return False
-    if "inplace" in outline.names or any(name.endswith("_") for name in outline.calls & _IN_PLACE_FUNCTIONS):
+    if activates_in_place(unit):
         return True
     return bool(named - activations.SAVES_NOTHING) or any(name not in _QUIET_FUNCTIONS for name in called)
+
+
+def activates_in_place(unit: Unit) -> bool:
+    """Does an activation that is applied or built work in place?"""
+    outline = unit.outline
+    if "inplace" in outline.names:
+        return not outline.names.isdisjoint(_LAYERS_IN_PLACE) or not outline.calls.isdisjoint(_IN_PLACE_FUNCTIONS)
+    return any(name.endswith("_") for name in outline.calls & _IN_PLACE_FUNCTIONS)
 
 
 def activation_attributes(unit: Unit) -> set[str]:
@@ -482,6 +558,8 @@ def overwrites(unit: Unit) -> bool:
             isinstance(owner, ast.Call) and _keeps_output(owner, unit)
         ):
             return True
+    if changed and asks_for_gradients(unit):
+        return True  # it may be a leaf
     return any(_is_kept(name, row, unit) for name, row in changed.items())
 
 

@@ -12,7 +12,7 @@ from torchmemlint.flow.facts import Backward, FileFacts, Fold
 from torchmemlint.flow.program import Function
 from torchmemlint.flow.values import ModuleValue, Via
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import detach_fix, history, report
+from torchmemlint.rules.findings import detach_fix, history, is_test, report
 from torchmemlint.rules.graphs.lifetime import loop_link
 from torchmemlint.syntax.outline import dotted
 from torchmemlint.syntax.source_module import Site
@@ -56,7 +56,7 @@ class CarriedHiddenState(Rule):
     The state is detached on some path (truncated backpropagation every k steps), is made afresh in each iteration, or
     the losses of the whole sequence are differentiated after the loop; the module may detach it: a class of the project
     that mentions `detach` or `no_grad`, or a module that is not known, where no `retain_graph` keeps the program
-    running.
+    running; tests.
 
     ## References
     - [pytorch#2198](https://github.com/pytorch/pytorch/issues/2198)
@@ -70,6 +70,8 @@ class CarriedHiddenState(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield states carried through a module inside a loop that differentiates."""
+        if is_test(facts):
+            return
         for fold in facts.folds:
             if fold.carry.via is not Via.MODULE or fold.value.partly_cut or not fold.value.carries_graph:
                 continue

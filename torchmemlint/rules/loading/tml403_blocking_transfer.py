@@ -12,7 +12,7 @@ from torchmemlint.flow.values import Device
 from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import report
-from torchmemlint.rules.loading.loaders import name_of, own_batches, pins
+from torchmemlint.rules.loading.loaders import in_tests, name_of, own_batches, pins
 from torchmemlint.rules.loading.tml402_loader_unpinned import unpinned
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened
@@ -51,7 +51,7 @@ class BlockingTransfer(Rule):
     The batch does not come straight from a loader in view, the loader does not pin or is not known to, what is moved
     was computed on the host (and is pageable), the device is not known or may be the host, `non_blocking` is given in
     any form, the batch is an object of the project's own, whose `to` may not take the argument, or a part of one that a
-    tokenizer may have made, or a `break` ends the loop with its first batch.
+    tokenizer may have made, or a `break` ends the loop with its first batch; tests.
 
     ## References
     - [CUDA semantics: use pinned memory buffers](https://docs.pytorch.org/docs/stable/notes/cuda.html)
@@ -74,7 +74,7 @@ class BlockingTransfer(Rule):
         loaders = {loader.site: loader for loader in facts.loaders}
         for site, transfers in by_site.items():
             found = [loaders.get(t.loader) for t in transfers if t.loader is not None]
-            known = [loader for loader in found if loader is not None]
+            known = [loader for loader in found if loader is not None and not in_tests(facts, loader)]
             if not known or len(known) < len(found) or not all(_may_be_asynchronous(t) for t in transfers):
                 continue
             if all(map(_in_loop_of_one_turn, transfers)):
