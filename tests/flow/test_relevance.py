@@ -85,16 +85,32 @@ def test_what_is_stored_and_read_is_a_sign_with_all_that_mention_it() -> None:
     assert walked(text) == {"Block.__init__", "Block.forward", "Block.report"}
 
 
-def test_a_file_that_trains_is_walked_whole() -> None:
-    text = LAYER + "\ndef step(model, x):\n    model(x).sum().backward()\n"
-    assert walked(text) == {"Block.__init__", "Block.forward", "step"}
+STEP = "\ndef step(model, x):\n    model(x).sum().backward()\n"
+
+
+def test_where_a_file_trains_all_is_walked_but_what_only_computes_in_layers() -> None:
+    assert walked(LAYER + STEP + "\ndef other(x):\n    return x.sum()\n") == {"step", "other"}
+    assert walked(LAYER + STEP.replace("(model,", "(model: Block,")) == {"Block.__init__", "step"}
+    assert walked(LAYER + STEP.replace("(model,", "(model: 'Block | None',")) == {"Block.__init__", "step"}
+    assert walked(LAYER + STEP.replace("model(x)", "Block()(x)")) == {"Block.__init__", "step"}
+
+
+def test_layers_that_train_or_evaluate_themselves_are_walked_with_what_works_on_the_same() -> None:
+    text = LAYER + (
+        "\n    def learn(self, x):\n        self.fc(x).sum().backward()\n\n    def freeze(self):\n        return 1\n"
+    )
+    assert walked(text) == {"Block.__init__", "Block.forward", "Block.learn"}
+    promised = LAYER.replace("from torch", "import lightning\nfrom torch").replace(
+        "nn.Module", "lightning.LightningModule"
+    )
+    assert walked(promised) == {"Block.__init__", "Block.forward"}
 
 
 def test_layers_built_from_a_configuration_evaluate_nothing() -> None:
     text = LAYER.replace("nn.Linear(8, 8)", "AutoModel.from_config(config)")
     assert walked(text) == set()
     built = LAYER + "\ndef build(config):\n    return AutoModel.from_config(config)\n"
-    assert walked(built) == {"Block.__init__", "Block.forward", "build"}
+    assert walked(built) == {"build"}
     rebuilt = text + "\n    def reset(self):\n        self.fc = AutoModel.from_config(config)\n"
     assert walked(rebuilt) == {"Block.__init__", "Block.forward", "Block.reset"}
 

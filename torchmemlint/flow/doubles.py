@@ -14,8 +14,8 @@ from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import DoubleOnDevice
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import Program
-from torchmemlint.flow.signs import Unit
 from torchmemlint.flow.sizes import Sizes
+from torchmemlint.flow.units import Unit
 from torchmemlint.flow.values import Constant, Device, Known, Tensor, Unknown, Value
 from torchmemlint.knowledge import arrays
 from torchmemlint.knowledge.arrays import Maker

@@ -1,23 +1,27 @@
 """Which functions of a file are walked on their own.
 
-Where a file trains, evaluates or loads data, all of them are, but for those that only hand settings on (`flow.idle`).
-Most files of a library do nothing of the kind: they define layers. There, a fact that a rule could report needs a sign
-that the syntax shows (`flow.signs`): a number read off, a detach, an attribute that is stored and read back, an
-activation with an in-place form, a tensor that is overwritten. Only functions with such a sign are walked, with those
-that could have a say in it: their class's constructor, functions that mention them, functions that mention the
-attributes concerned. What a walked function calls is followed as ever. Of tests, in which memory is nobody's business,
-even less is walked. `tests/flow/test_relevance.py` holds this against a full walk.
+Most files of a library define layers. There, a fact that a rule could report needs a sign that the syntax shows
+(`flow.signs`): a number read off, a detach, an attribute that is stored and read back, an activation with an in-place
+form, a tensor that is overwritten. Only functions with such a sign are walked, with those that could have a say in it:
+their class's constructor, functions that mention them, functions that mention the attributes concerned. What a walked
+function calls is followed as ever.
+
+Where a file trains, evaluates or loads data, all its functions are walked, but for those that only hand settings on
+(`flow.idle`), and of the methods of layers those without a sign. Of tests, in which memory is nobody's business, even
+less is walked. `tests/flow/test_relevance.py` holds this against a full walk.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 
-from torchmemlint.flow import doubles, idle, signs, telling, written_out, zeroing
+from torchmemlint.flow import doubles, idle, plain, signs, telling, written_out, zeroing
+from torchmemlint.flow.plain import Plain
 from torchmemlint.flow.program import Function, Program
-from torchmemlint.flow.signs import Unit
+from torchmemlint.flow.units import Unit
 from torchmemlint.knowledge import failures
 from torchmemlint.syntax.outline import Outline, dotted
 from torchmemlint.syntax.source_module import Piece
@@ -45,15 +49,14 @@ class Relevance:
 def find(program: Program) -> Relevance:
     """The functions of the file that are walked."""
     settled = idle.find(program)
+    handing = settled.handing.keys()
     units = [unit for unit in _units(program) if unit.function.piece not in settled.ends]
     driven = not program.is_test and drives(program)
-    if driven:
-        return Relevance(tuple(unit.function for unit in units), settled.callees(settled.ends), frozenset(), True, True)
-    chosen = _slice_of_tests(units) if program.is_test else _slice(program, units, settled.handing.keys())
+    chosen = _slice_of_tests(units) if program.is_test else _slice(program, units, handing, driven)
     walked = [unit for unit in units if unit in chosen]
-    states = any(unit.folds for unit in walked)
-    callees = settled.callees(settled.handing.keys() - {unit.function.piece for unit in walked})
+    callees = settled.callees(handing - {unit.function.piece for unit in walked})
     mentioned = set().union(*(unit.outline.names for unit in units if unit not in chosen and unit.in_module))
+    states = driven or any(unit.folds for unit in walked)
     return Relevance(tuple(unit.function for unit in walked), callees, mentioned, driven, states)
 
 
@@ -75,28 +78,37 @@ def drives(program: Program) -> bool:
     """Does the file train, evaluate, hook, cache or load, or follow a framework's contract that does?"""
     if _EVALUATING_TEXT in program.source.text or any(piece.outline is None for piece in program.source.pieces):
         return True
-    if any(_drives(program.summary(piece), piece, program) for piece in program.source.pieces):
+    if any(_piece_drives(piece, program) for piece in program.source.pieces):
         return True
     classes = (piece.outline for piece in program.source.pieces if isinstance(piece.outline, ast.ClassDef))
-    return any(
-        program.qualify(dotted(base)).endswith(program.contracts.base_classes) for cls in classes for base in cls.bases
-    )
+    return any(_is_promised(program, (program.qualify(dotted(base)) for base in cls.bases)) for cls in classes)
 
 
-def _drives(outline: Outline, piece: Piece, program: Program) -> bool:
-    calls = outline.calls
-    if not calls.isdisjoint(_TRAINING) or not calls.isdisjoint(_backward(program)):
+def _piece_drives(piece: Piece, program: Program) -> bool:
+    outline = program.summary(piece)
+    if not _drives(outline, program):
+        return False
+    named = outline.calls & _BUILDING
+    return not named or not _only_builds(program, piece, named) or _drives(outline, program, but=named)
+
+
+def _drives(outline: Outline, program: Program, but: Set[str] = frozenset()) -> bool:
+    """Does something train, evaluate, hook, cache or load, by other calls than `but`?"""
+    names = program.contracts.names
+    calls = outline.calls - but
+    driving = (_TRAINING, _EVALUATING, names("differentiates").shown_by, names("runs-without-gradients").methods)
+    if any(not calls.isdisjoint(those) for those in driving):
         return True
-    guarding = program.contracts.names("runs-without-gradients").methods
-    if not program.is_test and not (calls.isdisjoint(_EVALUATING) and calls.isdisjoint(guarding)):
-        named = calls & (_EVALUATING | guarding)
-        if not named <= _BUILDING or not _only_builds(program, piece, named):
-            return True
     if any(call.endswith(("Loader", "_hook", "Pipeline")) for call in calls):
         return True
     if "compute_metrics" in outline.names:
         return True  # a trainer may be built
     return not outline.names.isdisjoint(("lru_cache", "cache")) and _caches(program, outline.names)
+
+
+def _is_promised(program: Program, bases: Iterable[str]) -> bool:
+    """Does a framework call the methods of a class with such bases?"""
+    return any(base.endswith(program.contracts.base_classes) for base in bases)
 
 
 def _only_builds(program: Program, piece: Piece, calls: Set[str]) -> bool:
@@ -105,11 +117,6 @@ def _only_builds(program: Program, piece: Piece, calls: Set[str]) -> bool:
     if cls is None or not cls.is_module:
         return False
     return all(method.outline.calls.isdisjoint(calls) for name, method in cls.methods.items() if name != "__init__")
-
-
-def _backward(program: Program) -> frozenset[str]:
-    """How the calls end that run a backward pass."""
-    return program.contracts.names("differentiates").shown_by
 
 
 def _caches(program: Program, names: Set[str]) -> bool:
@@ -126,17 +133,17 @@ def _slice_of_tests(units: list[Unit]) -> set[Unit]:
     return chosen | _constructors(chosen, units)
 
 
-def _slice(program: Program, units: list[Unit], handing: Set[Piece]) -> set[Unit]:
+def _slice(program: Program, units: list[Unit], handing: Set[Piece], driven: bool) -> set[Unit]:
     """The units with a sign, and those that have a say in it.
 
-    Functions that only hand settings on (`handing`) have no say in what happens to tensors.
+    Functions that only hand settings on (`handing`) have no say in what happens to tensors. Where the file trains,
+    evaluates or loads (`driven`), all are taken but those that only compute, in layers.
     """
     measured = _see_modules(program, units)
-    read = signs.read_attributes(units)
     called = set().union(*(unit.outline.calls for unit in measured))
     overwriting: set[Unit] = set()  # what happens to an activation shows in its own function
     graphs: set[Unit] = set()
-    defined = {unit.name for unit in units}
+    keeping = _keeping(units, lambda unit: driven or unit.name in called)
     failing = failures.speaks_of_memory(program.source.text)
     alone: set[Unit] = set()  # what a handler or service does shows in its own function
     for unit in units:
@@ -149,8 +156,9 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece]) -> set[Unit
         if signs.activates(unit) or signs.overwrites(unit):
             overwriting.add(unit)
         if (
-            signs.keeps(unit, read, defined, given_tensors=unit.name in called)
+            unit in keeping
             or signs.cuts(unit)
+            or (driven and unit.in_module and _has_part(unit, program))
             or telling.loads(unit, program)
             or (unit in measured and signs.measures(unit))
         ):
@@ -158,10 +166,55 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece]) -> set[Unit
     chosen = overwriting | graphs | _built_as(overwriting, units)
     if graphs:
         chosen.update(unit for unit in units if signs.asks_for_gradients(unit))
+    if driven:
+        chosen.update(unit for unit in units if not unit.in_module)
+        named = set().union(*(unit.outline.names | _quoted(unit) for unit in chosen))
+        chosen.update(unit for unit in units if unit.name == "__init__" and unit.cls and unit.cls.name in named)
     others = [unit for unit in units if unit.function.piece not in handing]
     chosen |= _with_mentioning(graphs, others, lambda unit: {*unit.attributes, *_mentions(unit)})
     chosen |= alone
     return chosen | _constructors(chosen, units)
+
+
+def _quoted(unit: Unit) -> set[str]:
+    """The names in the annotations of a function's parameters that are strings."""
+    arguments = unit.syntax.args
+    annotations = (node.annotation for node in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+    texts = (node.value for node in annotations if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return set().union(*(re.findall(r"\w+", text) for text in texts))
+
+
+def _keeping(units: list[Unit], given_tensors: Callable[[Unit], bool]) -> set[Unit]:
+    """The units that may keep a graph; `given_tensors` tells of which the parameters may have one."""
+    read = signs.read_attributes(units)
+    defined = plain.definitions(units)
+
+    def found(among: Iterable[Unit], numbers: Set[str]) -> list[Unit]:
+        return [
+            unit
+            for unit in among
+            if signs.keeps(unit, read, Plain(unit, defined, numbers), given_tensors=given_tensors(unit))
+        ]
+
+    keeping = found((unit for unit in units if signs.may_keep(unit)), frozenset())
+    if not keeping or not (numbers := plain.attributes(units, defined)):
+        return set(keeping)
+    for unit in keeping:
+        unit.attributes.clear()
+        unit.folds = False
+    return set(found(keeping, numbers))
+
+
+def _has_part(unit: Unit, program: Program) -> bool:
+    """Does a module's method train, evaluate, hook, cache or load, or stand for one that a framework calls?"""
+    assert unit.cls is not None
+    evaluates = "train" in unit.outline.calls and _EVALUATING_TEXT in program.source.text
+    if not evaluates and not _drives(unit.outline, program) and not _is_promised(program, unit.cls.base_names()):
+        return False
+    unit.attributes.update(
+        node.attr for node in unit.nodes(ast.Attribute) if isinstance(node.value, ast.Name) and node.value.id == "self"
+    )
+    return True
 
 
 def _built_as(overwriting: Set[Unit], units: list[Unit]) -> set[Unit]:

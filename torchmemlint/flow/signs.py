@@ -6,23 +6,22 @@ Each sign errs on the side of being there: without it, no rule can report the fu
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from collections.abc import Set
 from functools import lru_cache
-from typing import TypeVar
 
-from torchmemlint.flow.program import ClassInfo, Function, Program
+from torchmemlint.flow.plain import Plain, owner
+from torchmemlint.flow.program import Program
+from torchmemlint.flow.units import Unit, names_in
 from torchmemlint.knowledge import activations, saved_tensors, torch_api
 from torchmemlint.knowledge.contracts import Contracts
-from torchmemlint.syntax.outline import Outline, defaults, dotted
-
-_Node = TypeVar("_Node", bound=ast.AST)
+from torchmemlint.syntax.outline import defaults, dotted
 
 _GRADIENT_MODES = frozenset({"no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "autograd"})
 _NOT_TELLING = frozenset(
     "len isinstance type id repr str hasattr callable int bool format input all any round byte".split()
 )
 _READING = (torch_api.READERS | torch_api.READING_BUILTINS | torch_api.DISCRETE) - _NOT_TELLING
+BUILDING = frozenset("__init__ __new__ __setstate__ __post_init__".split())  # what these keep, each object has once
 _COLLECTING = frozenset("append extend add update insert put setdefault appendleft extendleft put_nowait".split())
 _QUIET_LAYERS = frozenset(f"torch.nn.{name}" for name in activations.SAVES_NOTHING)
 _LAYERS_IN_PLACE = activations.WITH_INPLACE
@@ -31,45 +30,6 @@ _IN_PLACE_FUNCTIONS = activations.FUNCTIONS | {f"{name}_" for name in activation
 _QUIET_FUNCTIONS = frozenset(
     name for name in activations.FUNCTIONS if activations.functional(f"torch.{name}") in _QUIET_LAYERS
 )
-
-
-@dataclass(eq=False, slots=True)
-class Unit:
-    """A top-level function or a method."""
-
-    function: Function
-    syntax: ast.FunctionDef | ast.AsyncFunctionDef
-    cls: ClassInfo | None
-    attributes: set[str] = field(default_factory=set)  # that its sign is about
-    folds: bool = False  # may it make an attribute's or global's value of the old one?
-    _by_kind: dict[type[ast.AST], list[ast.AST]] | None = None
-
-    @property
-    def outline(self) -> Outline:
-        """What it calls and names."""
-        return self.function.outline
-
-    @property
-    def name(self) -> str:
-        """The function's own name."""
-        return self.function.name
-
-    @property
-    def in_module(self) -> bool:
-        """Is it a method of an `nn.Module`?"""
-        return self.cls is not None and self.cls.is_module
-
-    def nodes(self, kind: type[_Node]) -> list[_Node]:
-        """All nodes of a kind (not of names and constants), outer ones first."""
-        if self._by_kind is None:
-            self._by_kind = {}
-            for node in self.outline.nodes:
-                self._by_kind.setdefault(node.__class__, []).append(node)
-        return self._by_kind.get(kind, [])  # type: ignore[return-value]
-
-    def loops(self) -> list[ast.For | ast.AsyncFor | ast.While]:
-        """Its loops, also those of functions within it."""
-        return [*self.nodes(ast.For), *self.nodes(ast.AsyncFor), *self.nodes(ast.While)]
 
 
 def cuts(unit: Unit) -> bool:
@@ -131,7 +91,7 @@ def _switches_a_module(unit: Unit) -> bool:
     for loop in unit.nodes(ast.For):
         walked = loop.iter.func if isinstance(loop.iter, ast.Call) else None
         if isinstance(walked, ast.Attribute) and walked.attr.endswith("parameters"):
-            parameters |= _identifiers(loop.target)
+            parameters |= names_in(loop.target)
     return any(
         _is_switched(node) and not (isinstance(node.value, ast.Name) and node.value.id in parameters)
         for node in unit.nodes(ast.Attribute)
@@ -201,7 +161,7 @@ def grows(unit: Unit) -> bool:
                 case ast.Call(func=ast.Attribute(attr=method)) if method in _COLLECTING:
                     return True
                 case ast.Assign(targets=targets, value=value):
-                    if any(not _identifiers(target).isdisjoint(_identifiers(value)) for target in targets):
+                    if any(not names_in(target).isdisjoint(names_in(value)) for target in targets):
                         return True
     return False
 
@@ -247,46 +207,53 @@ def shows_module(unit: Unit, names: Set[str], program: Program) -> bool:
     return False
 
 
-def keeps(unit: Unit, read: Set[str], defined: Set[str], *, given_tensors: bool) -> bool:
+def may_keep(unit: Unit) -> bool:
+    """Is anything put elsewhere than into local names?"""
+    if unit.name in BUILDING:
+        return False
+    if any(not isinstance(target, ast.Name) for target, _ in unit.stores):
+        return True
+    if any(unit.nodes(kind) for kind in (ast.Global, ast.Nonlocal)):
+        return True
+    return not unit.in_module and not unit.outline.calls.isdisjoint(_COLLECTING)
+
+
+def keeps(unit: Unit, read: Set[str], plain: Plain, *, given_tensors: bool) -> bool:
     """Is something that may have a graph kept in an attribute or global, where somebody could read it?
 
-    `read`: the attributes that are read off somewhere; `defined`: what functions of the file are called;
-    `given_tensors`: may its parameters have a graph?
+    `read`: the attributes that are read off somewhere; `plain`: what has no graph; `given_tensors`: may its parameters
+    have one?
     """
-    if unit.name in ("__init__", "__new__", "__setstate__", "__post_init__"):
-        return False
-    stores = list(_stores(unit))
-    given = _parameters(unit.syntax)
-    local = {target.id for target, _ in stores if isinstance(target, ast.Name)} - given.keys()
+    given = plain.given
+    local = {target.id for target, _ in unit.stores if isinstance(target, ast.Name)} - given.keys()
     local.update(star.arg for star in (unit.syntax.args.vararg, unit.syntax.args.kwarg) if star is not None)
-    settings = _settings(unit, stores)
-    new = _new_objects(unit, stores, defined) - given.keys()
-    counted = {id(node.target) for node in unit.nodes(ast.AugAssign) if _is_plain(node.value, settings)}
+    counted = {id(node.target) for node in unit.nodes(ast.AugAssign) if plain.is_plain(node.value)}
     found: set[str] = set()
     kept = False
-    for target, value in stores:
+    for target, value in unit.stores:
         root = _root(target)
-        if _is_plain(value, settings, stored=root is target) or id(target) in counted or _owner(root) in new:
+        if plain.is_plain(value, stored=root is target) or id(target) in counted or owner(root) in plain.new:
             continue
         if root is target:
             if isinstance(target, ast.Attribute) and not _without_graph(target, unit):
                 unit.folds |= (folds := _folds(unit, target.attr, value))
                 found.update([target.attr] if folds or target.attr in read else [])
         elif isinstance(root, ast.Attribute):
+            unit.folds |= _folds(unit, root.attr, value)
             found.add(root.attr)
         elif isinstance(root, ast.Name) and root.id not in local:
             kept |= root.id not in given or (given_tensors and not unit.in_module)
             found.update([root.id] if root.id not in given else [])
     declarations: list[ast.Global | ast.Nonlocal] = [*unit.nodes(ast.Global), *unit.nodes(ast.Nonlocal)]
-    for name in {name for declared in declarations for name in declared.names} - settings:
+    for name in {name for declared in declarations for name in declared.names if not plain.is_setting(name)}:
         unit.folds = True
         found.add(name)
     for call in unit.nodes(ast.Call) if not unit.in_module else ():
         if isinstance(call.func, ast.Attribute) and call.func.attr in _COLLECTING:
             root = _root(call.func.value)
-            if all(_is_plain(argument, settings) for argument in call.args) and not call.keywords:
+            if all(plain.is_plain(argument) for argument in call.args) and not call.keywords:
                 continue
-            if _owner(root) in new:
+            if owner(root) in plain.new:
                 continue
             if isinstance(root, ast.Attribute):
                 found.add(root.attr)
@@ -304,84 +271,11 @@ def _without_graph(target: ast.Attribute, unit: Unit) -> bool:
     return unit.cls is not None and "__call__" in unit.cls.methods_called_on(dotted(target))
 
 
-def _stores(unit: Unit) -> Iterator[tuple[ast.expr, ast.expr | None]]:
-    """All targets that are assigned to, with the value where there is one of its own."""
-    for assign in unit.nodes(ast.Assign):
-        for target in assign.targets:
-            yield from _single(target, assign.value)
-    for annotated in unit.nodes(ast.AnnAssign):
-        if annotated.value is not None:
-            yield annotated.target, annotated.value
-    for augmented in unit.nodes(ast.AugAssign):
-        yield augmented.target, None
-    loops: list[ast.For | ast.AsyncFor | ast.comprehension] = [
-        *unit.nodes(ast.For),
-        *unit.nodes(ast.AsyncFor),
-        *unit.nodes(ast.comprehension),
-    ]
-    for loop in loops:
-        yield from _single(loop.target, None)
-    for walrus in unit.nodes(ast.NamedExpr):
-        yield walrus.target, walrus.value
-    for item in unit.nodes(ast.withitem):
-        if item.optional_vars is not None:
-            yield from _single(item.optional_vars, None)
-
-
-def _single(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[ast.expr, ast.expr | None]]:
-    if isinstance(target, ast.Tuple | ast.List):
-        parts = value.elts if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts) else None
-        for index, element in enumerate(target.elts):
-            yield from _single(element, parts[index] if parts is not None else value)
-    else:
-        yield target, value
-
-
-def _parameters(syntax: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast.expr | None]:
-    """The parameters with their annotations, but for `*args` and `**kwargs`, which each call makes anew."""
-    named = (*syntax.args.posonlyargs, *syntax.args.args, *syntax.args.kwonlyargs)
-    return {node.arg: node.annotation for node in named}
-
-
 def _root(node: ast.expr) -> ast.expr:
     """What is subscripted: `self.cache` of `self.cache[key][0]`."""
     while isinstance(node, ast.Subscript):
         node = node.value
     return node
-
-
-def _owner(node: ast.expr) -> str:
-    """`out` of `out.loss`, on whatever level; "" of a name."""
-    name = ""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-        name = node.id if isinstance(node, ast.Name) else ""
-    return name
-
-
-def _new_objects(unit: Unit, stores: list[tuple[ast.expr, ast.expr | None]], defined: Set[str]) -> set[str]:
-    """The local names of what nothing else knows of: what modules, classes and other libraries' functions return.
-
-    A function of the file (`defined`) may return what it keeps.
-    """
-    imported = unit.function.program.imported
-    found: set[str] = set()
-    others: set[str] = set()
-    for target, value in stores:
-        if isinstance(target, ast.Name):
-            (found if _makes_anew(value, imported, defined) else others).add(target.id)
-    return found - others
-
-
-def _makes_anew(value: ast.expr | None, imported: Mapping[str, str], defined: Set[str]) -> bool:
-    match value:
-        case ast.Call(func=ast.Name(id=name)):
-            return name not in defined and (name in imported or name[:1].isupper())
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)):
-            return (owner == "self" and name not in defined) or owner in imported
-        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")))):
-            return True
-    return False
 
 
 def _folds(unit: Unit, attribute: str, value: ast.expr | None) -> bool:
@@ -398,7 +292,7 @@ def _folds(unit: Unit, attribute: str, value: ast.expr | None) -> bool:
     while True:
         more = {
             target.id
-            for target, given in _stores(unit)
+            for target, given in unit.stores
             if isinstance(target, ast.Name) and target.id not in made and given and _mentions(given, attribute, made)
         }
         if not more:
@@ -407,84 +301,21 @@ def _folds(unit: Unit, attribute: str, value: ast.expr | None) -> bool:
 
 
 def _mentions(value: ast.expr, attribute: str, names: Set[str]) -> bool:
-    return any(
-        (isinstance(node, ast.Attribute) and node.attr == attribute)
-        or (isinstance(node, ast.Name) and node.id in names)
-        for node in ast.walk(value)
-    )
-
-
-def _settings(unit: Unit, stores: list[tuple[ast.expr, ast.expr | None]]) -> set[str]:
-    """The names in a function that hold no tensor, whatever it is called with."""
-    given = _parameters(unit.syntax)
-    unless_given = defaults(unit.syntax.args)
-    found = {
-        name
-        for name, annotation in given.items()
-        if _declares_setting(annotation) or _is_switch(unless_given.get(name))
-    }
-    other = given.keys() - found
-    assigned: dict[str, list[ast.expr | None]] = {}
-    for target, value in stores:
-        if isinstance(target, ast.Name):
-            assigned.setdefault(target.id, []).append(value)
-    for name, values in assigned.items():  # in the order of their first assignment, so that one may build on another
-        if name not in other and all(value is not None and _is_plain(value, found) for value in values):
-            found.add(name)
-        else:
-            found.discard(name)
-    return found
-
-
-def _declares_setting(annotation: ast.expr | None) -> bool:
-    """Does an annotation name nothing but numbers, strings and structures of them (`Optional[Tuple[int, int]]`)?"""
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        try:
-            annotation = ast.parse(annotation.value, mode="eval").body
-        except SyntaxError:
-            return False
-    if annotation is None:
-        return False
-    names = _identifiers(annotation)
-    return not names.isdisjoint(_SETTINGS) and names <= _SETTINGS | _STRUCTURES
-
-
-def _is_switch(default: ast.expr | None) -> bool:
-    """Is it a string or boolean? A number may stand for a tensor that is not there yet (`loss=0.0`)."""
-    return isinstance(default, ast.Constant) and isinstance(default.value, bool | str)
-
-
-def _is_plain(value: ast.expr | None, settings: Set[str], *, stored: bool = False) -> bool:
-    """Is it no tensor: a constant, a setting, a new layer or other object? `settings` are names of such.
-
-    `stored`: or what is stored elsewhere already, an attribute or an item of one? A second name keeps nothing more
-    alive; a collection or a sum of such does.
-    """
-    match value:
-        case ast.Constant() | ast.Lambda() | ast.Compare() | ast.JoinedStr() | ast.UnaryOp(op=ast.Not()):
-            return True
-        case ast.Name(id=name):
-            return name in settings
-        case ast.Attribute():
-            return stored
-        case ast.Subscript(value=owner):
-            return _is_plain(owner, settings, stored=stored)
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return (name[:1].isupper() and not name.endswith("Tensor")) or name in _NUMBERS
-        case ast.BinOp(left=left, right=right):
-            return _is_plain(left, settings) and _is_plain(right, settings)
-        case ast.IfExp(body=body, orelse=orelse):
-            return _is_plain(body, settings, stored=stored) and _is_plain(orelse, settings, stored=stored)
-        case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.BoolOp(values=elements):
-            return all(_is_plain(element, settings, stored=stored) for element in elements)
-        case ast.Dict(values=elements):
-            return all(_is_plain(element, settings, stored=stored) for element in elements)
+    """Is the attribute's value, or one of the names', taken (and not only asked for its type or shape)?"""
+    pending: list[ast.AST] = [value]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Name):
+            if node.id in names:
+                return True
+            continue
+        if isinstance(node, ast.Attribute):
+            if node.attr in torch_api.METADATA_ATTRIBUTES:
+                continue
+            if node.attr == attribute:
+                return True
+        pending += ast.iter_child_nodes(node)
     return False
-
-
-_SETTINGS = frozenset("int bool str float bytes Path".split())
-_STRUCTURES = frozenset("Optional Union Tuple List Dict Sequence Iterable Set None tuple list dict set typing".split())
-_NUMBERS = frozenset("int float bool str len isinstance hasattr id type repr".split())
 
 
 # -- activations -----------------------------------------------------------------------------------------------------
@@ -513,26 +344,16 @@ def activates_in_place(unit: Unit) -> bool:
 def activation_attributes(unit: Unit) -> set[str]:
     """The attributes that a method gives activations to, also by way of parameters and local names."""
     names = set(_LAYERS_IN_PLACE)
-    names.update(
-        name for name, default in defaults(unit.syntax.args).items() if _identifiers(default) & _LAYERS_IN_PLACE
-    )
+    names.update(name for name, default in defaults(unit.syntax.args).items() if names_in(default) & _LAYERS_IN_PLACE)
     found: set[str] = set()
-    for target, value in _stores(unit):
-        if value is None or names.isdisjoint(_identifiers(value)):
+    for target, value in unit.stores:
+        if value is None or names.isdisjoint(names_in(value)):
             continue
         if isinstance(target, ast.Name):
             names.add(target.id)
         elif isinstance(target, ast.Attribute):
             found.add(target.attr)
     return found
-
-
-def _identifiers(node: ast.expr) -> set[str]:
-    return {
-        part.id if isinstance(part, ast.Name) else part.attr
-        for part in ast.walk(node)
-        if isinstance(part, ast.Name | ast.Attribute)
-    }
 
 
 # -- tensors that are overwritten ------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import ast
 
 from torchmemlint.flow import datasets
 from torchmemlint.flow.program import Function, Program
-from torchmemlint.flow.signs import Unit
+from torchmemlint.flow.units import Unit
 from torchmemlint.knowledge import checkpoints, operations, services
 from torchmemlint.syntax.outline import dotted
 

@@ -14,7 +14,7 @@ from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.facts import GradientsZeroed
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import Program
-from torchmemlint.flow.signs import Unit
+from torchmemlint.flow.units import Unit
 from torchmemlint.flow.values import Constant, LoopMark, Method, Tensor, Value
 from torchmemlint.syntax.outline import dotted, dotted_text
 from torchmemlint.syntax.text import string_value, text_of

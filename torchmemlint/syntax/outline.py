@@ -37,30 +37,41 @@ class Outline:
 
 
 # What stands in fields of nodes and holds no call. Operators and contexts are single objects of these classes.
-_OPERATORS = (kind for base in (ast.operator, ast.unaryop, ast.boolop, ast.cmpop) for kind in base.__subclasses__())
+_OPERATORS = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context)
 _LEAVES = frozenset(
-    (int, float, complex, bytes, bool, type(None), type(...), ast.Constant, ast.Load, ast.Store, ast.Del, *_OPERATORS)
+    [int, float, complex, bytes, bool, type(None), type(...), ast.Constant]
+    + [kind for base in _OPERATORS for kind in base.__subclasses__()]
 )
+_UNTOLD = frozenset({"ctx", "op", "ops", "type_comment", "type_ignores", "kind"})
+# By class, the fields in which names, other nodes or lists of them stand.
+_FIELDS: dict[type, tuple[str, ...]] = {
+    kind: tuple(name for name in kind._fields if name not in _UNTOLD)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
 
 
 def outline(statement: ast.AST) -> Outline:
     """Summarise everything inside `statement`."""
     found = Outline()
-    names = found.names
+    names, nodes = found.names, found.nodes
     level: list[ast.AST] = [statement]
     while level:
         found.depth += 1
-        found.nodes += level
+        nodes += level
         below: list[ast.AST] = []
         for node in level:
-            for value in vars(node).values():
+            shape = node.__class__
+            values = node.__dict__
+            for name in _FIELDS[shape]:
+                value = values.get(name)
                 kind = value.__class__
                 if kind is ast.Name:
-                    names.add(value.id)
+                    names.add(value.id)  # type: ignore[union-attr]
                 elif kind is str:
-                    names.add(value)
+                    names.add(value)  # type: ignore[arg-type]
                 elif kind is list:
-                    for item in value:
+                    for item in value:  # type: ignore[union-attr]
                         kind = item.__class__
                         if kind is ast.Name:
                             names.add(item.id)
@@ -69,9 +80,9 @@ def outline(statement: ast.AST) -> Outline:
                         elif kind not in _LEAVES:
                             below.append(item)
                 elif kind not in _LEAVES:
-                    below.append(value)
-            if node.__class__ is ast.Call:
-                _take_call(found, node)
+                    below.append(value)  # type: ignore[arg-type]
+            if shape is ast.Call:
+                _take_call(found, node)  # type: ignore[arg-type]
         level = below
     return found
 
