@@ -347,6 +347,13 @@ def _intercepts(owner: Value) -> bool:
     return cls is not None and cls.method("__setattr__") is not None
 
 
+def _freeze_own(it: Interpreter, target: cst.Attribute, parameter: Tensor) -> None:
+    """`self.scale.requires_grad = False`, of a parameter that the class has made."""
+    slot = it.slot(it.evaluate(target.value), target.attr.value)
+    if slot is not None and parameter.producer == "parameter":
+        it.state.heap[slot] = replace(parameter, graph=Graph.NONE, origins=frozenset(), history=())
+
+
 def _is_checked(it: Interpreter, owner: cst.BaseExpression) -> bool:
     """`if isinstance(part, nn.Parameter): part.requires_grad = False`: not a module here."""
     name = text_of(owner)
@@ -362,6 +369,8 @@ def _set_requires_grad(it: Interpreter, target: cst.Attribute, owner: Value, val
             it.state.heap[(owner.parameter_of, "frozen")] = Flag(True, it.site(target))
         elif owner.parameter_of:
             it.state.heap.pop((owner.parameter_of, "frozen"), None)
+        elif isinstance(target.value, cst.Attribute) and on is False:
+            _freeze_own(it, target.value, owner)
         elif isinstance(target.value, cst.Name) and on is not False:
             it.effect("input-gradient")
             it.state.vars[target.value.value] = replace(

@@ -148,7 +148,8 @@ def is_last(facts: FileFacts, backward: Backward) -> bool:
     own = frozenset(o for o in made if o.site is backward.value_site)
     if facts.use(own) & Use.PASSED:
         return False
-    return all(_inside_loop(backward, origin) for origin in made)
+    unknown = {o for o in backward.origins - facts.leaves - made if isinstance(o.site.node, cst.Call)}
+    return all(_inside_loop(backward, origin) for origin in made | unknown)
 
 
 def _others(facts: FileFacts, backward: Backward) -> bool:
