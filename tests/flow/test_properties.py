@@ -64,7 +64,7 @@ def walked(text: str, walks: list[str]) -> int:
 
 def test_a_property_is_walked_again_where_its_attributes_were_assigned(walks: list[str]) -> None:
     once = walked(TRAINER.format(attribute="other", between="pass"), walks)
-    assert 1 <= once <= 4  # in each of two passes, before and after the backward
+    assert 1 <= once <= 2  # before and after the backward
     assert walked(TRAINER.format(attribute="other", between="self.swap(x)"), walks) == once
     assert walked(TRAINER.format(attribute="model", between="self.swap(x)"), walks) > once
     assert walked(TRAINER.format(attribute="other", between="self._wrapped = None"), walks) > once
@@ -74,7 +74,7 @@ def test_a_property_that_computes_a_tensor_is_walked_at_each_reading(walks: list
     text = TRAINER.replace("return self._wrapped", "return self._model.weight.sum()").replace(
         "self.model(", "torch.abs(self.model * "
     )
-    assert walked(text.format(attribute="other", between="pass"), walks) >= 4
+    assert walked(text.format(attribute="other", between="pass"), walks) >= 2
 
 
 LOSSES = """

@@ -121,7 +121,6 @@ def analysis(
         if callee is not None:
             it.records[callee] = CallRecord({Mode.ON})
     for number in range(MAX_PASSES):
-        before = it.knowledge(states=relevant.states)
         it.start_pass()
         _walk_module(it, relevant.functions)
         inheritance.construct(it, relevant.functions)
@@ -134,7 +133,7 @@ def analysis(
             walked.add(function)
         _walk_nested(it, walked)
         ahead = number == 0 and it.called_last is not None and order[1:2] and order[1].name == "__init__"
-        if it.knowledge(states=relevant.states) == before and not ahead:
+        if not it.is_outdated(states=relevant.states) and not ahead:
             break  # unless it was walked ahead of constructors, whose objects it works on
     it.facts.callers = it.callers
     done = Analysis(it.facts, it, relevant)
@@ -150,15 +149,24 @@ def _callers_first(functions: Sequence[Function]) -> list[Function]:
     callees: dict[Function, list[Function]] = {}
     for function in functions:
         called: list[Function] = []
-        for path in sorted(function.outline.called):
-            called += [f for f in by_name.get(path.rpartition(".")[2], ()) if f is not function]
+        for name in sorted(function.outline.calls & by_name.keys()):
+            called += [f for f in by_name[name] if f is not function]
         callees[function] = called
     found: dict[Function, None] = {}
-    for function in functions:
+    for function in reversed(functions):
         _callees_first(function, callees, found, set())
     order = list(found)
     order.reverse()
-    return sorted(order, key=lambda f: f.name != "__init__")
+    return sorted(order, key=_turn)
+
+
+def _turn(function: Function) -> int:
+    """Constructors come first, then methods that freeze: what both leave behind, others work with."""
+    if function.name == "__init__":
+        return 0
+    names = function.outline.names
+    freezes = function.cls is not None and ("requires_grad" in names or "requires_grad_" in names)
+    return 1 if freezes and function.name != "forward" else 2
 
 
 def _callees_first(
@@ -178,6 +186,7 @@ def _walk_module(it: Interpreter, functions: Sequence[Function]) -> None:
     it.last_call = closing.call(it.program, functions)
     state = State({}, Heap(), Mode.ON)
     it.state = state
+    it.walking = None
     it.uses = it.facts.uses_in[None] = {}
     frame = Frame(None, it.program.source.pieces[0], _module_outline(it.program), ())
     it.frame = frame
@@ -213,7 +222,26 @@ def _without_effect(piece: Piece) -> bool:
             return True
         case ast.Assign() | ast.AnnAssign() if len(piece.text) > 2_000:
             return True
+        case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value) if len(piece.text) > 400:
+            return _is_table(value)
     return False
+
+
+def _is_table(value: ast.expr) -> bool:
+    """`dict(a=_entry(1), b=_entry(MEAN))`, `register({"a": _entry(1), ...})`: nothing that works on anything."""
+    match value:
+        case ast.Call(func=ast.Name(), args=[ast.Dict() | ast.List() | ast.Tuple() as value], keywords=[]):
+            pass
+        case ast.Dict() | ast.List() | ast.Tuple() | ast.Call(func=ast.Name(id="dict")):
+            pass
+        case _:
+            return False
+    nodes = list(ast.walk(value))
+    called = [node.func for node in nodes if isinstance(node, ast.Call)]
+    if any(not isinstance(function, ast.Name) or function.id[:1].isupper() for function in called):
+        return False
+    functions = {id(function) for function in called}
+    return all(node.id.isupper() for node in nodes if isinstance(node, ast.Name) and id(node) not in functions)
 
 
 def _walk_nested(it: Interpreter, walked: set[Function]) -> None:
@@ -231,6 +259,7 @@ def _walk_nested(it: Interpreter, walked: set[Function]) -> None:
 def _walk_function(it: Interpreter, function: Function) -> None:
     """A function's own analysis: facts are taken down."""
     before = it.facts.extent()
+    it.walking = function
     it.uses = it.facts.uses_in[function] = {}
     _enter_function(it, function)
     it.taken_down[function] = it.facts.since(before)
@@ -262,7 +291,7 @@ def _enter_function(it: Interpreter, function: Function) -> None:
     )
     it.frame = frame
     mode = gradient_modes.mode_of_function(it, function, mode)
-    heap = Heap(it.lasting_heap.copy())
+    heap = Heap(it.lasting_heap.copy(), asked=it.asked)
     for slot in it.writes.get(function, ()):
         value = heap.get(slot)
         least = Graph.UNKNOWN if function.name == "forward" else Graph.LIVE
@@ -310,6 +339,7 @@ def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
     states = [*frame.return_states, it.state]
     for state in states:
         it.remember(state.heap, everything=function.name == "__init__" or function is it.called_last)
+    it.leave()
 
 
 def _given(it: Interpreter, function: Function) -> frozenset[Origin]:
@@ -415,7 +445,7 @@ def _holds_settings(it: Interpreter, keywords: Value | None) -> bool:
     """Are the keywords that callers give all known by name, and what they give no tensors?"""
     if not isinstance(keywords, Container) or keywords.others:
         return False
-    entries = {key: it.lasting_heap.get((keywords.oid, key)) for key in it.element_keys.get(keywords.oid, ())}
+    entries = {key: it.lasting((keywords.oid, key)) for key in it.element_keys.get(keywords.oid, ())}
     return "[]" not in entries and not any(isinstance(value, Tensor | Container) for value in entries.values())
 
 

@@ -61,6 +61,8 @@ def call(it: Interpreter, node: cst.Call) -> Value:
     overwriting.looking_call(it, node)
     if isinstance(func, cst.Attribute):
         overwriting.looks(it, func)
+        if type(func.value) is cst.Subscript and func.attr.value in tensors.SHOWING:
+            it.show_to_be_tensor(it.site(func.value))  # ahead of its evaluation, which asks for it
         owner = it.evaluate(func.value)
         callee = attributes.read(it, func, owner, func.attr.value, called=True)
     elif isinstance(func, cst.Name) and func.value == "super":
@@ -480,8 +482,7 @@ def record_call(it: Interpreter, node: cst.CSTNode, function: Function, mode: Mo
         if isinstance(value, Container):
             for key, element, _ in containers.entries(it, value):
                 slot = (value.oid, key)
-                held = it.lasting_heap.get(slot)
-                it.lasting_heap[slot] = element if held is None else join(held, element)
+                it.learn(slot, element)
 
 
 def _for_callee(it: Interpreter, function: Function, value: Value) -> Value:

@@ -28,7 +28,8 @@ def constructed(it: Interpreter, made: Instance, constructor: Function) -> Itera
     )
     parameters = constructor.node.params
     names = [p.name.value for p in (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)]
-    it.state = State({name: Unknown(path=name) for name in names}, Heap(it.lasting_heap.copy()), it.module_mode)
+    heap = Heap(it.lasting_heap.copy(), asked=it.asked)
+    it.state = State({name: Unknown(path=name) for name in names}, heap, it.module_mode)
     it.state.vars[it.frame.self_name] = made
     it.active.append(constructor)
     try:

@@ -56,8 +56,7 @@ def fresh(it: Interpreter, node: cst.CSTNode, kind: str, *, bounded: bool = Fals
 
 def empty(it: Interpreter, oid: int) -> None:
     """Forget what a container holds."""
-    for key in it.element_keys.get(oid, ()):
-        it.state.heap.pop((oid, key), None)
+    it.state.heap.begin(oid, it.element_keys.get(oid, ()))
 
 
 def literal(
@@ -113,6 +112,7 @@ def _odd_one_out(it: Interpreter, pairs: Sequence[tuple[str, cst.BaseExpression,
 
 def entries(it: Interpreter, container: Container) -> Iterator[tuple[str, Value, Site | None]]:
     """Slot, value and place of what a container holds."""
+    it.state.heap.ask_for_elements(container.oid)
     for key in sorted(it.element_keys.get(container.oid, ())):
         value = it.state.heap.get((container.oid, key))
         if value is not None:
@@ -123,10 +123,10 @@ def store(it: Interpreter, container: Container, key: str, value: Value, site: S
     """Fill a slot: `[]`, that of all whose key is not known, may hold what was put in earlier as well."""
     slot = (container.oid, key)
     it.element_keys.setdefault(container.oid, set()).add(key)
-    known = it.state.heap.get(slot)
+    known = it.state.heap.get(slot) if key == "[]" else None
     if isinstance(value, Tensor) and value.carries_graph and value.entry is None and site is not None:
         value = replace(value, entry=site)
-    it.state.heap[slot] = value if known is None or key != "[]" else join(known, value)
+    it.state.heap[slot] = value if known is None else join(known, value)
     if site is not None and (slot not in it.entry_sites or (isinstance(value, Tensor) and value.carries_graph)):
         it.entry_sites[slot] = site
 
@@ -255,7 +255,7 @@ def subscript(it: Interpreter, node: cst.Subscript, owner: Value, keys: Sequence
             return it.state.vars[path]
         case Tensor():
             made = it.site(node)
-            tensor = owner.exact or it.proved(made, 0) is not None or made in it.proved_tensors
+            tensor = owner.exact or len(keys) > 1 or it.proved(made, 0) is not None or it.is_shown_to_be_tensor(made)
             result = replace(
                 tensor_from((owner,), producer="getitem", made=made),
                 exact=tensor,
@@ -373,7 +373,7 @@ def default_text(node: cst.BaseExpression) -> str:
 
 def _default(it: Interpreter, owner: Container) -> Value:
     slot = (owner.oid, "[]")
-    value = it.state.heap.get((owner.oid, "default")) or it.lasting_heap.get((owner.oid, "default"))
+    value = it.state.heap.get((owner.oid, "default")) or it.lasting((owner.oid, "default"))
     text = str(value.value) if isinstance(value, Constant) and value.known else ""
     kind = text.partition("(")[0]
     if kind in ("list", "dict", "set", "deque", "defaultdict"):

@@ -17,7 +17,7 @@ import libcst as cst
 
 from torchmemlint.flow.attempts import Attempt, Handler
 from torchmemlint.flow.facts import FileFacts, HeldCall, InPlace, Noted, Scope, Use
-from torchmemlint.flow.heap import Heap
+from torchmemlint.flow.heap import ANY, Heap, Slot
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.state import State, join_states
@@ -145,9 +145,18 @@ class Interpreter:
         self.frames: list[Frame] = []
         self.globals: dict[str, Value] = {}
         self.lasting_heap: dict[tuple[int, str], Value] = {}  # what objects hold between calls
+        self.asked: set[Slot] = set()  # of them, in this pass
+        self.asked_of_own: dict[int, Function | None] = {}  # containers that the walk of the function has made
+        self.learned: set[Slot] = set()  # after they were asked for
+        self.first_written: set[Slot] = set()  # by the function being walked, which had not been seen to
+        self.rewritten: set[Slot] = set()  # those of all that were asked for by the end of that walk
+        self.asked_places: set[tuple[Site | None, int | None]] = set()  # None: whatever the index
+        self.asked_names: set[str] = set()  # of globals
+        self.learned_late = False  # was anything else found out after it was asked for?
         self.records: dict[Function, CallRecord] = {}
         self.nested: dict[Function, dict[str, Value]] = {}
         self.taken_down: dict[Function, Noted] = {}  # by functions' own analyses
+        self.walking: Function | None = None  # whose own analysis it is
         self.abstract = 0  # calls of methods that subclasses replace
         self.uses: dict[Origin, Use] = {}  # seen in the running one
         self.enclosed: set[Function] = set()  # nested functions whose enclosing function was walked in this pass
@@ -351,29 +360,56 @@ class Interpreter:
         self.outliving = set()
         self.globals = {}
         self.called_last = None
+        self.start_asking()
 
-    def knowledge(self, *, states: bool) -> tuple[object, ...]:
-        """What another pass would start from; equal before and after a pass means that none is needed.
+    def start_asking(self) -> None:
+        """Nothing was asked for yet in this pass."""
+        self.asked.clear()
+        self.asked_of_own.clear()
+        self.asked_places.clear()
+        self.asked_names.clear()
+        self.learned.clear()
+        self.rewritten.clear()
+        self.learned_late = False
+
+    def is_outdated(self, *, states: bool) -> bool:
+        """Was something found out after it was asked for? Only then another pass comes to more.
 
         `states`: do values that one call leaves to the next matter?
         """
-        flags = frozenset(slot for slot in self.lasting_heap if slot[1] in ("training", "frozen"))
-        proven = len(self.proofs) + sum(map(len, self.proven_with.values()))
-        shown = proven, len(self.proved_tensors), flags, frozenset(self.hooked)
-        return (*shown, *self._states()) if states else shown
-
-    def _states(self) -> tuple[object, ...]:
+        if self.learned_late or any(attribute in _FLAGS for _, attribute in self.learned):
+            return True
+        if not states:
+            return False
+        if any(_strength(self.lasting_heap.get(slot)) for slot in self.rewritten):
+            return True  # the next call of the function begins with what this one leaves
+        if not self.learned:
+            return False
         written = set().union(*self.writes.values()) if self.writes else set()
-        lasting = self._lasting_containers()
-        live = frozenset(
-            slot
-            for slot, value in self.lasting_heap.items()
-            if isinstance(value, Tensor)
-            and (value.carries_graph or (value.graph is Graph.UNKNOWN and slot in written))
-            and (slot in written or (slot[1].startswith("[") and slot[0] in lasting))
-        )
-        named = frozenset(n for n, v in self.global_writes.items() if isinstance(v, Tensor) and v.carries_graph)
-        return live, named
+        if not self.learned.isdisjoint(written):
+            return True
+        live = [slot for slot in self.learned if slot[1].startswith("[") and _strength(self.lasting_heap[slot]) > 1]
+        return bool(live) and not self._lasting_containers().isdisjoint(oid for oid, _ in live)
+
+    def leave(self) -> None:
+        """The walk of a function ends."""
+        self.rewritten |= self.first_written & self.asked
+        self.first_written.clear()
+
+    def learn(self, slot: Slot, value: Value) -> None:
+        """What an object holds between calls: this, or what is known already."""
+        known = self.lasting_heap.get(slot)
+        self.lasting_heap[slot] = now = value if known is None else join(known, value)
+        elsewhere = self.asked_of_own.get(slot[0], self.walking) is not self.walking
+        if not elsewhere and slot not in self.asked and (slot[0], ANY) not in self.asked:
+            return
+        if known is None if slot[1] in _FLAGS else _strength(now) > _strength(known):
+            self.learned.add(slot)
+
+    def lasting(self, slot: Slot) -> Value | None:
+        """What an object holds between calls, as far as it is known."""
+        self.asked.add(slot)
+        return self.lasting_heap.get(slot)
 
     def _lasting_containers(self) -> set[int]:
         """Containers that one walk leaves to another: in attributes, globals, closures, arguments, or in such ones."""
@@ -386,6 +422,7 @@ class Interpreter:
             pending += closure.values()
         for record in self.records.values():
             pending += record.arguments.values()
+        pending += (value for hooks in self.hooked.values() for given, *_ in hooks for _, value in given)
         found: set[int] = set()
         while pending:
             value = pending.pop()
@@ -420,7 +457,7 @@ class Interpreter:
                 continue
             if isinstance(value, Tensor) and value.carried:
                 value = replace(value, carried=frozenset())
-            self.lasting_heap[slot] = value if known is None else join(known, value)
+            self.learn(slot, value)
 
     def written(self, slot: tuple[int, str]) -> None:
         """An attribute is assigned by the running function."""
@@ -428,14 +465,19 @@ class Interpreter:
         entrance = self.frame.entrance
         function = self.frame.function if entrance is None else entrance.scope.function
         if function is not None and function.name != "__init__":
-            self.writes.setdefault(function, set()).add(slot)
+            known = self.writes.setdefault(function, set())
+            if slot not in known:
+                known.add(slot)
+                self.first_written.add(slot)
 
     def set_global(self, name: str, value: Value) -> None:
         """A `global` name is assigned by the running function."""
         if isinstance(value, Tensor) and value.carried:
             value = replace(value, carried=frozenset())
         known = self.global_writes.get(name)
-        self.global_writes[name] = value if known is None else join(known, value)
+        self.global_writes[name] = now = value if known is None else join(known, value)
+        if name in self.asked_names and isinstance(now, Tensor) and now.carries_graph:
+            self.learned_late |= not (isinstance(known, Tensor) and known.carries_graph)
 
     # -- names ---------------------------------------------------------------------------------------------------
 
@@ -455,12 +497,17 @@ class Interpreter:
         if program is not self.main:
             return self._definition(name, program)
         value = self.globals.get(name)
-        written = self.global_writes.get(name)
+        written = self.written_global(name)
         if written is not None:
             value = written if value is None else join(value, written)
         if isinstance(value, External):  # imported under a condition
             return self.external(value.qualified, program)
         return value if value is not None else self._definition(name, program)
+
+    def written_global(self, name: str) -> Value | None:
+        """What functions assign to a `global` name, as far as it is known."""
+        self.asked_names.add(name)
+        return self.global_writes.get(name)
 
     def _definition(self, name: str, program: Program) -> Value:
         if program.defines(name):
@@ -604,8 +651,10 @@ class Interpreter:
             yield from container.items
             return
         heap = self.state.heap
+        if not heap.ask_for_elements(container.oid):
+            self.asked_of_own[container.oid] = self.walking
         for key in sorted(self.element_keys.get(container.oid, ())):
-            value = heap.get((container.oid, key))
+            value = heap.peek((container.oid, key))
             if value is None:
                 value = self.lasting_heap.get((container.oid, key))
             if value is not None:
@@ -629,9 +678,9 @@ class Interpreter:
         if isinstance(value, Unknown) and value.made is not None:
             self._is_proven(value.made, site)
         elif isinstance(value, Tensor) and value.graph is Graph.UNKNOWN and value.made is not None:
-            self.proofs.setdefault((value.made, -1), site)
+            self._take_down_proof((value.made, -1), site)
         elif isinstance(value, Tensor) and value.part >= 0 and value.made is not None:
-            self.proofs.setdefault((value.made, value.part), site)
+            self._take_down_proof((value.made, value.part), site)
         own = value.made if isinstance(value, Unknown) else None
         calls = [o for o in origins_of(value) if o in self.callees and o != own]
         calls = [o for o in calls if o in self.leaves] or calls
@@ -676,9 +725,28 @@ class Interpreter:
 
     def _is_proven(self, origin: Origin, site: Site) -> None:
         place = (origin.site, origin.index)
-        self.proofs.setdefault(place, site)
+        self._take_down_proof(place, site)
         given = self.leaves.get(origin) or self.switches.get(origin, ())
-        self.proven_with.setdefault(place, {}).setdefault(given, site)
+        shown = self.proven_with.setdefault(place, {})
+        self.learned_late |= given not in shown and place in self.asked_places
+        shown.setdefault(given, site)
+
+    def _take_down_proof(self, place: tuple[Site, int], site: Site) -> None:
+        if place not in self.proofs:
+            self.proofs[place] = site
+            self.learned_late |= place in self.asked_places or (place[1] >= 0 and (place[0], None) in self.asked_places)
+
+    def is_shown_to_be_tensor(self, made: Site | None) -> bool:
+        """Is what was made here shown to be one tensor (and no tuple) by what is done with it?"""
+        self.asked_places.add((made, None))
+        return made in self.proved_tensors
+
+    def show_to_be_tensor(self, made: Site) -> None:
+        """What was made here is one tensor."""
+        if made not in self.proved_tensors:
+            self.proved_tensors.add(made)
+            # Where nothing trains, no backward asks which part of a result it goes through.
+            self.learned_late |= self.follows_imports and (made, None) in self.asked_places
 
     def proved(self, site: Site, index: int = -1, switches: Switches = ()) -> Site | None:
         """The backward that proves that the value made here had a graph.
@@ -686,6 +754,7 @@ class Interpreter:
         `switches`: the booleans that the call which makes it is given here. A helper may hand them on from its caller,
         and what is proven of `run(x, as_numbers=False)` is not proven of `run(x, as_numbers=True)`.
         """
+        self.asked_places.add((site, index))
         shown = self.proven_with.get((site, index)) if switches else None
         if shown and not any(_agree(switches, one) for one in shown):
             return None
@@ -693,6 +762,7 @@ class Interpreter:
 
     def proved_parts(self, site: Site) -> bool:
         """Does a backward prove that single parts of what is made here had a graph?"""
+        self.asked_places.add((site, None))
         return any(made is site and index >= 0 for made, index in self.proofs)
 
     def effect(self, name: str) -> None:
@@ -753,10 +823,17 @@ class Interpreter:
             shared = (ancestor.oid, attribute)
             value = self.state.heap.get(shared)
             if value is None:
-                value = self.lasting_heap.get(shared)
+                value = self.lasting(shared)
             if value is not None:
                 return value
         return None
+
+
+def _strength(value: Value | None) -> int:
+    """How sure it is that a value has a graph: 2 if it has, 1 if it may."""
+    if not isinstance(value, Tensor):
+        return 0
+    return 2 if value.carries_graph else 1 if value.graph is Graph.UNKNOWN else 0
 
 
 def _callee_name(node: cst.CSTNode) -> str:
@@ -778,6 +855,7 @@ def class_of(value: Value) -> ClassInfo | None:
     return value.cls if isinstance(value, ModuleValue | Instance) else None
 
 
+_FLAGS = ("training", "frozen")  # of modules, in the heap
 _NO_ORIGINS: frozenset[Origin] = frozenset()
 _LITERALS: dict[str, Value] = {
     "None": Constant(None, True),

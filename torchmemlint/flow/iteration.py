@@ -115,7 +115,9 @@ def _iterated(it: Interpreter, loader: Known, node: cst.BaseExpression) -> None:
 
 def parameter(it: Interpreter, source: Known, node: cst.BaseExpression) -> Tensor:
     """A parameter of a module (or of everything, where the module is not known)."""
-    frozen = it.state.heap.get((source.oid, "frozen"))
+    freezes = "requires_grad" in it.frame.outline.names or "requires_grad_" in it.frame.outline.names
+    slot = (source.oid, "frozen")  # which a loop that freezes them does not ask for
+    frozen = it.state.heap.peek(slot) if freezes else it.state.heap.get(slot)
     it.facts.leaves.add(it.origin(node))
     return Tensor(
         Graph.NONE if frozen is not None else Graph.LIVE,

@@ -98,7 +98,7 @@ def _put_behind(it: Interpreter, node: cst.Call, module: ModuleValue, layer: Val
 def grown(it: Interpreter, module: ModuleValue) -> ModuleValue:
     """The module with the layers that were added after it was made."""
     slot = (module.oid, "[]")
-    added = it.state.heap.get(slot) or it.lasting_heap.get(slot)
+    added = it.state.heap.get(slot) or it.lasting(slot)
     if added is None or module.qualified not in CONTAINERS:
         return module
     parts = (*module.children, added)

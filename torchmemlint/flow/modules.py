@@ -708,6 +708,7 @@ def hook(it: Interpreter, node: cst.Call, name: str, arguments: Arguments) -> No
     if argument is not None and isinstance(argument.node, cst.Lambda):
         _lambda_hook(it, node, name, argument.node)
     if isinstance(value, FunctionValue):
+        it.learned_late |= value.function not in it.hooked and value.function in it.taken_down
         registered = it.hooked.setdefault(value.function, [])
         registered[:] = [r for r in registered if r[1] is not it.site(node)]
         registered.append((given, it.site(node), name, it.state.mode))
@@ -741,7 +742,7 @@ def hook_tensor(it: Interpreter, parameter: cst.Param) -> Tensor:
         Graph.LIVE,
         frozenset({it.origin(parameter)}),
         (Step(it.site(parameter), "is what the hooked module computed, with its graph"),),
-        exact=it.site(parameter) in it.proved_tensors,
+        exact=it.is_shown_to_be_tensor(it.site(parameter)),
         producer="hook",
         made=it.site(parameter),
     )

@@ -32,8 +32,10 @@ def undecided(program: Program) -> Iterator[Recomputation]:
     """The calls that for certain give no `use_reentrant`, in order."""
     if "checkpoint" not in program.source.text:
         return
+    ends = {qualified.rpartition(".")[2] for qualified in _POSITIONS}
+    ends.update(name for name, qualified in program.imported.items() if qualified in _POSITIONS)
     for piece in program.source.pieces:
-        if piece.outline is None or "checkpoint" not in piece.text:
+        if piece.outline is None or program.outline_of(piece).calls.isdisjoint(ends):
             continue
         calls = [node for node in program.outline_of(piece).nodes if isinstance(node, ast.Call)]
         for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):

@@ -166,9 +166,9 @@ def _walk_again(analysis: Analysis, function: Function) -> None:
     states = analysis.relevant is not None and analysis.relevant.states
     for _ in range(_PASSES):
         _forget(it, gone)
-        before = it.knowledge(states=states)
+        it.start_asking()
         analysis.walk(function)
-        if it.knowledge(states=states) == before:
+        if not it.is_outdated(states=states):
             break
     analysis.finish()
 

@@ -228,6 +228,8 @@ def assign_statement(it: Interpreter, node: cst.Assign) -> None:
 
 def _trim(it: Interpreter, node: cst.Assign) -> None:
     """`losses = losses[-100:]`: what the slice leaves out is let go of."""
+    if type(node.value) is not cst.Subscript:  # a match is slow on these classes where the answer is no
+        return
     match node:
         case cst.Assign(
             targets=[cst.AssignTarget(target=target)],
@@ -602,7 +604,7 @@ def global_statement(it: Interpreter, node: cst.Global | cst.Nonlocal) -> None:
     for item in node.names:
         name = item.name.value
         it.frame.globals_declared.add(name)
-        value = it.global_writes.get(name) or it.frame.closure.get(name) or it.globals.get(name)
+        value = it.written_global(name) or it.frame.closure.get(name) or it.globals.get(name)
         if value is None:
             continue
         function = it.frame.function
@@ -654,13 +656,14 @@ def continue_statement(it: Interpreter, node: cst.Continue) -> None:
 
 def if_statement(it: Interpreter, node: cst.If) -> None:
     """`if`: both ways, joined."""
-    if _is_switched(node.test, False):
-        if node.orelse is not None:
-            _orelse(it, node.orelse)
-        return
-    if _is_switched(node.test, True):
-        execute_body(it, node.body)
-        return
+    if type(node.test) in _SWITCHES:
+        if _is_switched(node.test, False):
+            if node.orelse is not None:
+                _orelse(it, node.orelse)
+            return
+        if _is_switched(node.test, True):
+            execute_body(it, node.body)
+            return
     test = it.evaluate(node.test)
     it.use(test, Use.READ)
     decided = isinstance(test, Constant) and test.known and not it.recording
@@ -685,6 +688,9 @@ def if_statement(it: Interpreter, node: cst.If) -> None:
         _orelse(it, node.orelse)
     it.frame.tests = tests
     it.state = join_states(after, it.state)
+
+
+_SWITCHES = frozenset({cst.Name, cst.Integer, cst.BooleanOperation})
 
 
 def _is_switched(test: cst.BaseExpression, on: bool) -> bool:

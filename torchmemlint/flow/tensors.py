@@ -47,13 +47,8 @@ _FILLING = frozenset("zero_ fill_ normal_ uniform_ bernoulli_ random_ exponentia
 def method(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments: Arguments) -> Value:
     """`owner.name(...)` of a tensor."""
     made = it.site(node)
-    if (
-        owner.producer in ("hook", "getitem")
-        and not owner.exact
-        and owner.made is not None
-        and name in _COMMON | _PROVING
-    ):
-        it.proved_tensors.add(owner.made)  # what a tuple does not have
+    if owner.producer in ("hook", "getitem") and not owner.exact and owner.made is not None and name in SHOWING:
+        it.show_to_be_tensor(owner.made)
     if owner.producer == "distribution":
         return distribution_method(it, node, owner, name, arguments)
     if name in torch_api.READERS:
@@ -103,6 +98,7 @@ _COMMON = frozenset(
     "bmm size view reshape float half double cpu cuda to squeeze unsqueeze norm std var topk sort permute transpose t "
     "contiguous flatten split chunk gather masked_fill item clone expand repeat bfloat16 type view_as unbind".split()
 )
+SHOWING = _COMMON | _PROVING  # what a tuple does not have
 
 
 def moved(it: Interpreter, node: cst.Call, owner: Value, name: str, arguments: Arguments) -> Value:
@@ -297,7 +293,7 @@ def _prove_elements(it: Interpreter, value: Value) -> None:
     if isinstance(value, Container):
         for element in it.elements(value):
             if isinstance(element, Tensor) and element.producer == "hook" and element.made is not None:
-                it.proved_tensors.add(element.made)
+                it.show_to_be_tensor(element.made)
 
 
 _KEEPING = frozenset(

@@ -12,9 +12,13 @@ _CLASSES = frozenset({"Tensor", "Variable"})
 _NUMBERS = frozenset({"int", "float", "bool", "complex", "str"})  # or what is none, and no tensor either
 _OF_TENSORS = frozenset({"detach", "item", "requires_grad", "grad_fn", "backward", "cpu"})  # numbers have none of these
 
+_ASKING = frozenset({cst.UnaryOperation, cst.Call})
+
 
 def asked_of(test: cst.BaseExpression) -> tuple[cst.BaseExpression, bool] | None:
     """What a condition asks about, and the answer with which it may be a tensor."""
+    if type(test) not in _ASKING:  # a match is slow on these classes where the answer is no
+        return None
     match test:
         case cst.UnaryOperation(operator=cst.Not(), expression=inner):
             found = asked_of(inner)
