@@ -291,7 +291,7 @@ def _enter_function(it: Interpreter, function: Function) -> None:
     )
     it.frame = frame
     mode = gradient_modes.mode_of_function(it, function, mode)
-    heap = Heap(it.lasting_heap.copy(), asked=it.asked)
+    heap = Heap(it.lasting_heap.copy(), asked=it.asked.slots)
     for slot in it.writes.get(function, ()):
         value = heap.get(slot)
         least = Graph.UNKNOWN if function.name == "forward" else Graph.LIVE
@@ -339,7 +339,7 @@ def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
     states = [*frame.return_states, it.state]
     for state in states:
         it.remember(state.heap, everything=function.name == "__init__" or function is it.called_last)
-    it.leave()
+    it.asked.leave()
 
 
 def _given(it: Interpreter, function: Function) -> frozenset[Origin]:

@@ -28,7 +28,7 @@ def constructed(it: Interpreter, made: Instance, constructor: Function) -> Itera
     )
     parameters = constructor.node.params
     names = [p.name.value for p in (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)]
-    heap = Heap(it.lasting_heap.copy(), asked=it.asked)
+    heap = Heap(it.lasting_heap.copy(), asked=it.asked.slots)
     it.state = State({name: Unknown(path=name) for name in names}, heap, it.module_mode)
     it.state.vars[it.frame.self_name] = made
     it.active.append(constructor)

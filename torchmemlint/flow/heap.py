@@ -66,7 +66,7 @@ class Heap:
         return self._base.get(slot)
 
     def peek(self, slot: Slot) -> Value | None:
-        """The value of a slot that is about to be overwritten: nobody is told that it was asked for."""
+        """The same, where nothing comes of it that rests on the base: the slot is overwritten, or only compared."""
         written = self._written
         return written[slot] if slot in written else self._base.get(slot)
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from torchmemlint.flow.asking import Asked, strength
 from torchmemlint.flow.attempts import Attempt, Handler
 from torchmemlint.flow.facts import FileFacts, HeldCall, InPlace, Noted, Scope, Use
-from torchmemlint.flow.heap import ANY, Heap, Slot
+from torchmemlint.flow.heap import Heap, Slot
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.state import State, join_states
@@ -145,14 +146,7 @@ class Interpreter:
         self.frames: list[Frame] = []
         self.globals: dict[str, Value] = {}
         self.lasting_heap: dict[tuple[int, str], Value] = {}  # what objects hold between calls
-        self.asked: set[Slot] = set()  # of them, in this pass
-        self.asked_of_own: dict[int, Function | None] = {}  # containers that the walk of the function has made
-        self.learned: set[Slot] = set()  # after they were asked for
-        self.first_written: set[Slot] = set()  # by the function being walked, which had not been seen to
-        self.rewritten: set[Slot] = set()  # those of all that were asked for by the end of that walk
-        self.asked_places: set[tuple[Site | None, int | None]] = set()  # None: whatever the index
-        self.asked_names: set[str] = set()  # of globals
-        self.learned_late = False  # was anything else found out after it was asked for?
+        self.asked = Asked()  # in this pass
         self.records: dict[Function, CallRecord] = {}
         self.nested: dict[Function, dict[str, Value]] = {}
         self.taken_down: dict[Function, Noted] = {}  # by functions' own analyses
@@ -360,55 +354,35 @@ class Interpreter:
         self.outliving = set()
         self.globals = {}
         self.called_last = None
-        self.start_asking()
-
-    def start_asking(self) -> None:
-        """Nothing was asked for yet in this pass."""
         self.asked.clear()
-        self.asked_of_own.clear()
-        self.asked_places.clear()
-        self.asked_names.clear()
-        self.learned.clear()
-        self.rewritten.clear()
-        self.learned_late = False
 
     def is_outdated(self, *, states: bool) -> bool:
         """Was something found out after it was asked for? Only then another pass comes to more.
 
         `states`: do values that one call leaves to the next matter?
         """
-        if self.learned_late or any(attribute in _FLAGS for _, attribute in self.learned):
+        asked = self.asked
+        if asked.flags or asked.other:
             return True
         if not states:
             return False
-        if any(_strength(self.lasting_heap.get(slot)) for slot in self.rewritten):
-            return True  # the next call of the function begins with what this one leaves
-        if not self.learned:
-            return False
-        written = set().union(*self.writes.values()) if self.writes else set()
-        if not self.learned.isdisjoint(written):
+        if any(strength(self.lasting_heap.get(slot)) for slot in asked.rewritten):
             return True
-        live = [slot for slot in self.learned if slot[1].startswith("[") and _strength(self.lasting_heap[slot]) > 1]
+        written = set().union(*self.writes.values()) if self.writes and asked.learned else set()
+        if not asked.learned.isdisjoint(written):
+            return True
+        live = [slot for slot in asked.learned if slot[1].startswith("[") and strength(self.lasting_heap[slot]) > 1]
         return bool(live) and not self._lasting_containers().isdisjoint(oid for oid, _ in live)
-
-    def leave(self) -> None:
-        """The walk of a function ends."""
-        self.rewritten |= self.first_written & self.asked
-        self.first_written.clear()
 
     def learn(self, slot: Slot, value: Value) -> None:
         """What an object holds between calls: this, or what is known already."""
         known = self.lasting_heap.get(slot)
         self.lasting_heap[slot] = now = value if known is None else join(known, value)
-        elsewhere = self.asked_of_own.get(slot[0], self.walking) is not self.walking
-        if not elsewhere and slot not in self.asked and (slot[0], ANY) not in self.asked:
-            return
-        if known is None if slot[1] in _FLAGS else _strength(now) > _strength(known):
-            self.learned.add(slot)
+        self.asked.learn(slot, known, now, self.walking)
 
     def lasting(self, slot: Slot) -> Value | None:
         """What an object holds between calls, as far as it is known."""
-        self.asked.add(slot)
+        self.asked.slots.add(slot)
         return self.lasting_heap.get(slot)
 
     def _lasting_containers(self) -> set[int]:
@@ -468,7 +442,7 @@ class Interpreter:
             known = self.writes.setdefault(function, set())
             if slot not in known:
                 known.add(slot)
-                self.first_written.add(slot)
+                self.asked.write(slot)
 
     def set_global(self, name: str, value: Value) -> None:
         """A `global` name is assigned by the running function."""
@@ -476,8 +450,8 @@ class Interpreter:
             value = replace(value, carried=frozenset())
         known = self.global_writes.get(name)
         self.global_writes[name] = now = value if known is None else join(known, value)
-        if name in self.asked_names and isinstance(now, Tensor) and now.carries_graph:
-            self.learned_late |= not (isinstance(known, Tensor) and known.carries_graph)
+        if name in self.asked.names:
+            self.asked.other |= strength(now) > 1 >= strength(known)
 
     # -- names ---------------------------------------------------------------------------------------------------
 
@@ -506,7 +480,7 @@ class Interpreter:
 
     def written_global(self, name: str) -> Value | None:
         """What functions assign to a `global` name, as far as it is known."""
-        self.asked_names.add(name)
+        self.asked.names.add(name)
         return self.global_writes.get(name)
 
     def _definition(self, name: str, program: Program) -> Value:
@@ -652,7 +626,7 @@ class Interpreter:
             return
         heap = self.state.heap
         if not heap.ask_for_elements(container.oid):
-            self.asked_of_own[container.oid] = self.walking
+            self.asked.own[container.oid] = self.walking
         for key in sorted(self.element_keys.get(container.oid, ())):
             value = heap.peek((container.oid, key))
             if value is None:
@@ -728,17 +702,17 @@ class Interpreter:
         self._take_down_proof(place, site)
         given = self.leaves.get(origin) or self.switches.get(origin, ())
         shown = self.proven_with.setdefault(place, {})
-        self.learned_late |= given not in shown and place in self.asked_places
+        self.asked.other |= given not in shown and place in self.asked.places
         shown.setdefault(given, site)
 
     def _take_down_proof(self, place: tuple[Site, int], site: Site) -> None:
         if place not in self.proofs:
             self.proofs[place] = site
-            self.learned_late |= place in self.asked_places or (place[1] >= 0 and (place[0], None) in self.asked_places)
+            self.asked.prove(place)
 
     def is_shown_to_be_tensor(self, made: Site | None) -> bool:
         """Is what was made here shown to be one tensor (and no tuple) by what is done with it?"""
-        self.asked_places.add((made, None))
+        self.asked.places.add((made, None))
         return made in self.proved_tensors
 
     def show_to_be_tensor(self, made: Site) -> None:
@@ -746,7 +720,7 @@ class Interpreter:
         if made not in self.proved_tensors:
             self.proved_tensors.add(made)
             # Where nothing trains, no backward asks which part of a result it goes through.
-            self.learned_late |= self.follows_imports and (made, None) in self.asked_places
+            self.asked.other |= self.follows_imports and (made, None) in self.asked.places
 
     def proved(self, site: Site, index: int = -1, switches: Switches = ()) -> Site | None:
         """The backward that proves that the value made here had a graph.
@@ -754,7 +728,7 @@ class Interpreter:
         `switches`: the booleans that the call which makes it is given here. A helper may hand them on from its caller,
         and what is proven of `run(x, as_numbers=False)` is not proven of `run(x, as_numbers=True)`.
         """
-        self.asked_places.add((site, index))
+        self.asked.places.add((site, index))
         shown = self.proven_with.get((site, index)) if switches else None
         if shown and not any(_agree(switches, one) for one in shown):
             return None
@@ -762,7 +736,7 @@ class Interpreter:
 
     def proved_parts(self, site: Site) -> bool:
         """Does a backward prove that single parts of what is made here had a graph?"""
-        self.asked_places.add((site, None))
+        self.asked.places.add((site, None))
         return any(made is site and index >= 0 for made, index in self.proofs)
 
     def effect(self, name: str) -> None:
@@ -829,13 +803,6 @@ class Interpreter:
         return None
 
 
-def _strength(value: Value | None) -> int:
-    """How sure it is that a value has a graph: 2 if it has, 1 if it may."""
-    if not isinstance(value, Tensor):
-        return 0
-    return 2 if value.carries_graph else 1 if value.graph is Graph.UNKNOWN else 0
-
-
 def _callee_name(node: cst.CSTNode) -> str:
     """The last name of what a call calls; "" where it is no call."""
     match node:
@@ -855,7 +822,6 @@ def class_of(value: Value) -> ClassInfo | None:
     return value.cls if isinstance(value, ModuleValue | Instance) else None
 
 
-_FLAGS = ("training", "frozen")  # of modules, in the heap
 _NO_ORIGINS: frozenset[Origin] = frozenset()
 _LITERALS: dict[str, Value] = {
     "None": Constant(None, True),

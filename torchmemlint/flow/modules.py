@@ -708,7 +708,7 @@ def hook(it: Interpreter, node: cst.Call, name: str, arguments: Arguments) -> No
     if argument is not None and isinstance(argument.node, cst.Lambda):
         _lambda_hook(it, node, name, argument.node)
     if isinstance(value, FunctionValue):
-        it.learned_late |= value.function not in it.hooked and value.function in it.taken_down
+        it.asked.other |= value.function not in it.hooked and value.function in it.taken_down
         registered = it.hooked.setdefault(value.function, [])
         registered[:] = [r for r in registered if r[1] is not it.site(node)]
         registered.append((given, it.site(node), name, it.state.mode))

@@ -166,7 +166,7 @@ def _walk_again(analysis: Analysis, function: Function) -> None:
     states = analysis.relevant is not None and analysis.relevant.states
     for _ in range(_PASSES):
         _forget(it, gone)
-        it.start_asking()
+        it.asked.clear()
         analysis.walk(function)
         if not it.is_outdated(states=states):
             break
