@@ -122,8 +122,11 @@ def test_of_tests_what_counts_there_is_walked() -> None:
         "\ndef test_mode():\n    torch.no_grad()\n    Block()(torch.ones(1))\n"
         "\ndef test_frozen():\n    block = Block()\n    block.requires_grad = False\n"
         "\ndef test_overwritten(x):\n    y = torch.exp(x)\n    y += 1\n    y.sum().backward()\n"
+        "\ndef test_in_place(x):\n    torch.nn.functional.selu(x, True)\n"
+        "\ndef test_out_of_place(x):\n    torch.nn.functional.selu(x)\n"
     )
-    assert walked(text, "test_layers.py") == {"Block.__init__", "test_mode", "test_frozen", "test_overwritten"}
+    told = {"test_mode", "test_frozen", "test_overwritten", "test_in_place"}
+    assert walked(text, "test_layers.py") == {"Block.__init__", *told}
 
 
 METER = """

@@ -338,7 +338,16 @@ def activates_in_place(unit: Unit) -> bool:
     outline = unit.outline
     if "inplace" in outline.names:
         return not outline.names.isdisjoint(_LAYERS_IN_PLACE) or not outline.calls.isdisjoint(_IN_PLACE_FUNCTIONS)
-    return any(name.endswith("_") for name in outline.calls & _IN_PLACE_FUNCTIONS)
+    called = outline.calls & _IN_PLACE_FUNCTIONS
+    if any(name.endswith("_") for name in called):
+        return True
+    return bool(called) and any(_is_told_to(call) for call in unit.nodes(ast.Call))
+
+
+def _is_told_to(call: ast.Call) -> bool:
+    """`F.selu(x, True)`"""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else dotted(call.func)
+    return name in _IN_PLACE_FUNCTIONS and any(isinstance(a, ast.Constant) and a.value is True for a in call.args)
 
 
 def activation_attributes(unit: Unit) -> set[str]:
