@@ -22,6 +22,7 @@ from torchmemlint.source.decoding import LimitReached
 from torchmemlint.syntax.source_module import SourceModule
 from torchmemlint.syntax.trees import Trees, UnlikeTree
 
+_OF_HAZARDS = "TML302"  # the rule that asks which tensors are overwritten while something needs them
 _FRAMES = 8_000  # Python frames: some twenty for each level of nesting that is let in
 
 
@@ -36,7 +37,7 @@ class Check:
     `extend` names plugins, besides those that are installed, whose rules may be among the codes asked for.
 
     `pulse` is called again and again on the way; what it raises ends the check and is passed on. `nesting` is how deep
-    statements and expressions may be in each other.
+    statements and expressions may be in each other. `codes`: the only ones that are asked for; None for any.
 
     Raises UnreadableFile where the text is not Python 3, or nested too deeply.
     """
@@ -52,8 +53,10 @@ class Check:
         extend: tuple[str, ...] = (),
         pulse: Callable[[], None] | None = None,
         nesting: int = MAX_NESTING,
+        codes: frozenset[str] | None = None,
     ) -> None:
         self._rules = known(extend)
+        self._hazards = codes is None or _OF_HAZARDS in codes or not codes.isdisjoint(self._rules.brought_by)
         self._stops: list[Exception] = []  # what `pulse` has raised
         pulse = None if pulse is None else _watched(pulse, self._stops)
         self._trees = Trees() if around is None else around.files.trees
@@ -67,7 +70,7 @@ class Check:
         try:
             with _depth():
                 source = SourceModule(text, path, trees=self._trees)
-                found = analysis(source, self._around, self._promised, pulse)
+                found = analysis(source, self._around, self._promised, pulse, hazards=self._hazards)
         except UnlikeTree as unlike:
             self._distrust(unlike)
             return self._analysed(text, path, pulse)
@@ -137,7 +140,17 @@ def check_text(
     nesting: int = MAX_NESTING,
 ) -> list[Finding]:
     """The findings of a `Check` that nothing more is asked of."""
-    check = Check(text, path, around, additions=additions, target=target, extend=extend, pulse=pulse, nesting=nesting)
+    check = Check(
+        text,
+        path,
+        around,
+        additions=additions,
+        target=target,
+        extend=extend,
+        pulse=pulse,
+        nesting=nesting,
+        codes=codes,
+    )
     try:
         return check.findings(codes)
     finally:

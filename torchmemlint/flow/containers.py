@@ -32,6 +32,7 @@ from torchmemlint.flow.values import (
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
+from torchmemlint.syntax.walking import contains
 
 CONSTRUCTORS = {
     "list": "list",
@@ -471,7 +472,9 @@ def _is_made_here(it: Interpreter, value: Tensor) -> bool:
     function, made = it.frame.function, value.made
     if function is None or made is None:
         return function is None
-    return made.piece is function.piece and function.piece.span(function.node).contains(made.span)
+    if made.piece is not function.piece:
+        return False
+    return (function.cls is None and function.parent is None) or contains(function.node, made.node)
 
 
 # -- methods ---------------------------------------------------------------------------------------------------------

@@ -204,6 +204,7 @@ class Interpreter:
         self.called_last: Function | None = None  # by it
         self.active: list[Function] = []
         self.body_executor: Callable[[Interpreter, cst.BaseSuite], None] = lambda it, body: None
+        self.looks_for_hazards = True  # is it asked which tensors are overwritten that something needs?
         self.marked_storages: set[int] = set()  # see flow.overwriting
         self.skimming = False  # is an outer loop walked for the first time? Loops within it are walked once, then
         self.skimmed = False  # was one of these met?

@@ -69,19 +69,21 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
         services.note(it, node, qualified, arguments)
     if qualified in known_checkpoints.LOADERS:
         return checkpoints.load(it, node, qualified, arguments)
-    promised = contracted.function(it, node, qualified, arguments)
-    if promised is not None:
-        return promised
-    if qualified in it.contracts.names("loaders"):
-        return loaders.build(it, node, qualified, arguments)
-    if qualified in it.contracts.names("trainer-arguments"):
-        return trainers.settings(it, node, qualified, arguments)
-    if qualified in it.contracts.names("trainers"):
-        trainers.built(it, node, qualified, arguments)
-    if it.contracts.is_module_class(qualified) or it.contracts.is_module_factory(qualified):
-        return modules.build(it, node, qualified, arguments)
-    if it.contracts.is_wrapper(qualified) and arguments.items:
-        return _wrapped(it, node, qualified, arguments)
+    known = it.contracts.speaks_of(qualified)
+    if known:
+        promised = contracted.function(it, node, qualified, arguments)
+        if promised is not None:
+            return promised
+        if qualified in it.contracts.names("loaders"):
+            return loaders.build(it, node, qualified, arguments)
+        if qualified in it.contracts.names("trainer-arguments"):
+            return trainers.settings(it, node, qualified, arguments)
+        if qualified in it.contracts.names("trainers"):
+            trainers.built(it, node, qualified, arguments)
+        if it.contracts.is_module_class(qualified) or it.contracts.is_module_factory(qualified):
+            return modules.build(it, node, qualified, arguments)
+        if it.contracts.is_wrapper(qualified) and arguments.items:
+            return _wrapped(it, node, qualified, arguments)
     if qualified in ("torch.func.functional_call", "torch.nn.utils.stateless.functional_call") and arguments.items:
         first = arguments.items[0].value
         if isinstance(first, ModuleValue):
@@ -90,7 +92,7 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
         return configurations.namespace(it, node, arguments)
     if qualified in containers.CONSTRUCTORS:
         return _container(it, node, qualified, arguments)
-    if it.contracts.is_optimizer(qualified):
+    if known and it.contracts.is_optimizer(qualified):
         return Known("optimizer", it.oid(node, it.frame.path), qualified, it.site(node), arguments.pairs())
     if qualified.startswith("torch.") and _computes(qualified):
         return tensors.function(it, node, qualified, arguments)
@@ -99,12 +101,13 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
         return replace(tensor_from(arguments.values, producer="distribution", made=made), exact=False)
     if qualified.endswith(".GradScaler"):
         return Known("scaler", it.oid(node, it.frame.path), qualified, it.site(node))
-    if qualified in it.contracts.names("passes") and arguments.items:
+    if known and qualified in it.contracts.names("passes") and arguments.items:
         return tensors.operation(it, node, qualified.rpartition(".")[2], [arguments.items[0].value], arguments)
-    if qualified in it.contracts.names("inference-objects"):
+    if known and qualified in it.contracts.names("inference-objects"):
         return Known("guarded", it.oid(node, it.frame.path), qualified, it.site(node))
-    reads = qualified in it.contracts.names("reads")
-    if qualified in it.contracts.neutral and (reads or not any(_holds_tensors(it, v) for v in arguments.values)):
+    reads = known and qualified in it.contracts.names("reads")
+    neutral = known and qualified in it.contracts.neutral
+    if neutral and (reads or not any(_holds_tensors(it, v) for v in arguments.values)):
         for value in arguments.values:
             it.use(value, Use.READ)
             if reads and isinstance(value, Tensor) and qualified.startswith(_OF_ARRAYS):

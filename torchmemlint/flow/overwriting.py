@@ -61,6 +61,8 @@ def renewed(it: Interpreter, value: Value) -> None:
 
 
 def _mark(it: Interpreter, value: Value, how: str, what: str, node: cst.CSTNode) -> None:
+    if not it.looks_for_hazards:
+        return
     storage = identity(it, value)
     if storage is not None:
         it.marked_storages.add(storage)
@@ -145,7 +147,7 @@ def overwritten(
     fact = InPlace(it.site(node), it.scope, value, text_of(target), operation, it.tick(), target, construction)
     if isinstance(value, Tensor):
         it.facts.in_places.append(fact)
-    if it.state.mode is Mode.ON:
+    if it.state.mode is Mode.ON and it.looks_for_hazards:
         _needed(it, fact, value)
     effect = it.frame.statement is not None and _is_statement(it.frame.statement.node, node)
     named = isinstance(target, cst.Name) or not isinstance(node, cst.AugAssign)
@@ -219,13 +221,13 @@ def shared(it: Interpreter, value: Value) -> None:
 
 def looks(it: Interpreter, node: cst.Attribute) -> None:
     """`x.shape`: looking at a tensor does not read its elements."""
-    if node.attr.value in _LOOKS:
+    if node.attr.value in _LOOKS and it.looks_for_hazards:
         it.looked_at.add(node.value)
 
 
 def looking_call(it: Interpreter, node: cst.Call) -> None:
     """`isinstance(x, ...)` likewise."""
-    if type(node.func) is cst.Name and node.func.value in _LOOKING:
+    if type(node.func) is cst.Name and node.func.value in _LOOKING and it.looks_for_hazards:
         it.looked_at.update(argument.value for argument in node.args)
 
 

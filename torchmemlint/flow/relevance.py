@@ -46,13 +46,16 @@ class Relevance:
     states: bool  # may values be handed from one call of a function to the next?
 
 
-def find(program: Program) -> Relevance:
-    """The functions of the file that are walked."""
+def find(program: Program, *, hazards: bool = True) -> Relevance:
+    """The functions of the file that are walked; `hazards`: also for tensors that are overwritten."""
     settled = idle.find(program)
     handing = settled.handing.keys()
     units = [unit for unit in _units(program) if unit.function.piece not in settled.ends]
     driven = not program.is_test and drives(program)
-    chosen = _slice_of_tests(units) if program.is_test else _slice(program, units, handing, driven)
+    if program.is_test:
+        chosen = _slice_of_tests(units, hazards)
+    else:
+        chosen = _slice(program, units, handing, driven=driven, hazards=hazards)
     walked = [unit for unit in units if unit in chosen]
     callees = settled.callees(handing - {unit.function.piece for unit in walked})
     mentioned = set().union(*(unit.outline.names for unit in units if unit not in chosen and unit.in_module))
@@ -125,15 +128,15 @@ def _caches(program: Program, names: Set[str]) -> bool:
     )
 
 
-def _slice_of_tests(units: list[Unit]) -> set[Unit]:
+def _slice_of_tests(units: list[Unit], hazards: bool) -> set[Unit]:
     """The units of a file of tests in which a mistake shows that counts there, too."""
-    chosen = {unit for unit in units if signs.activates_in_place(unit) or signs.overwrites(unit)}
+    chosen = {unit for unit in units if hazards and (signs.activates_in_place(unit) or signs.overwrites(unit))}
     chosen |= _built_as(chosen, units)
     chosen.update(unit for unit in units if signs.changes_nothing(unit))
     return chosen | _constructors(chosen, units)
 
 
-def _slice(program: Program, units: list[Unit], handing: Set[Piece], driven: bool) -> set[Unit]:
+def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: bool, hazards: bool) -> set[Unit]:
     """The units with a sign, and those that have a say in it.
 
     Functions that only hand settings on (`handing`) have no say in what happens to tensors. Where the file trains,
@@ -153,7 +156,7 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], driven: boo
             alone.add(unit)
         sampling = telling.samples(unit)
         alone.update(one for one in units if one.function in sampling)
-        if signs.activates(unit) or signs.overwrites(unit):
+        if signs.activates(unit) or (hazards and signs.overwrites(unit)):
             overwriting.add(unit)
         if (
             unit in keeping

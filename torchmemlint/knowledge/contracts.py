@@ -115,6 +115,7 @@ class Contracts:
 
     frameworks: tuple[Framework, ...]
     _terms: dict[str, Names] = field(default_factory=dict, repr=False)
+    _spoken_of: dict[str, bool] = field(default_factory=dict, repr=False)
 
     def names(self, term: str) -> Names:
         """The names of a term, over all frameworks."""
@@ -122,6 +123,15 @@ class Contracts:
         if found is None:
             assert term in TERMS, term
             found = self._terms[term] = Names([name for one in self.frameworks for name in one.of(term)])
+        return found
+
+    def speaks_of(self, qualified: str) -> bool:
+        """Is anything known of this function or class: what it makes, or does to what it is given?"""
+        found = self._spoken_of.get(qualified)
+        if found is None:
+            named = self.is_module_class(qualified) or any(qualified in self.names(term) for term in TERMS)
+            found = named or qualified in self.owners or self.operation(qualified) is not None
+            self._spoken_of[qualified] = found
         return found
 
     @cached_property
