@@ -25,7 +25,7 @@ TORCH = Path(find_spec("torch").origin).parent  # type: ignore[union-attr,arg-ty
 LAYERS = sorted([*TORCH.glob("nn/modules/*.py"), *TORCH.glob("optim/*.py"), *TORCH.glob("distributions/*.py")])
 
 
-def everything(program: Program) -> Relevance:
+def everything(program: Program, *, hazards: bool = True) -> Relevance:
     units = list(relevance._units(program))
     return Relevance(tuple(unit.function for unit in units), frozenset(), frozenset(), True, True)
 
