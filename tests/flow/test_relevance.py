@@ -100,6 +100,8 @@ def test_layers_that_train_or_evaluate_themselves_are_walked_with_what_works_on_
         "\n    def learn(self, x):\n        self.fc(x).sum().backward()\n\n    def freeze(self):\n        return 1\n"
     )
     assert walked(text) == {"Block.__init__", "Block.forward", "Block.learn"}
+    kept = text.replace("        self.fc(x).sum()", "        self.total = x + self.total\n        self.fc(x).sum()")
+    assert walked(kept) == walked(text)  # what it keeps is no reason to forget what else it works on
     promised = LAYER.replace("from torch", "import lightning\nfrom torch").replace(
         "nn.Module", "lightning.LightningModule"
     )

@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 
-from torchmemlint.flow import doubles, idle, plain, signs, telling, written_out, zeroing
+from torchmemlint.flow import bindings, doubles, idle, plain, signs, telling, written_out, zeroing
 from torchmemlint.flow.plain import Plain
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.units import Unit
@@ -150,6 +150,9 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: 
     failing = failures.speaks_of_memory(program.source.text)
     alone: set[Unit] = set()  # what a handler or service does shows in its own function
     for unit in units:
+        part = driven and unit.in_module and _has_part(unit, program)
+        if part:
+            unit.attributes |= _own_attributes(unit)
         if failing and signs.handles_failures(unit):
             alone.add(unit)
         if any(tells(unit) for tells in _TELLING_ALONE) or written_out.shows(unit.outline, unit.cls):
@@ -161,7 +164,7 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: 
         if (
             unit in keeping
             or signs.cuts(unit)
-            or (driven and unit.in_module and _has_part(unit, program))
+            or part
             or telling.loads(unit, program)
             or (unit in measured and signs.measures(unit))
         ):
@@ -181,8 +184,7 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: 
 
 def _quoted(unit: Unit) -> set[str]:
     """The names in the annotations of a function's parameters that are strings."""
-    arguments = unit.syntax.args
-    annotations = (node.annotation for node in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+    annotations = (node.annotation for node in bindings.parameters(unit.syntax))
     texts = (node.value for node in annotations if isinstance(node, ast.Constant) and isinstance(node.value, str))
     return set().union(*(re.findall(r"\w+", text) for text in texts))
 
@@ -212,12 +214,12 @@ def _has_part(unit: Unit, program: Program) -> bool:
     """Does a module's method train, evaluate, hook, cache or load, or stand for one that a framework calls?"""
     assert unit.cls is not None
     evaluates = "train" in unit.outline.calls and _EVALUATING_TEXT in program.source.text
-    if not evaluates and not _drives(unit.outline, program) and not _is_promised(program, unit.cls.base_names()):
-        return False
-    unit.attributes.update(
-        node.attr for node in unit.nodes(ast.Attribute) if isinstance(node.value, ast.Name) and node.value.id == "self"
-    )
-    return True
+    return evaluates or _drives(unit.outline, program) or _is_promised(program, unit.cls.base_names())
+
+
+def _own_attributes(unit: Unit) -> set[str]:
+    nodes = unit.nodes(ast.Attribute)
+    return {node.attr for node in nodes if isinstance(node.value, ast.Name) and node.value.id == "self"}
 
 
 def _built_as(overwriting: Set[Unit], units: list[Unit]) -> set[Unit]:
