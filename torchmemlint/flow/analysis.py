@@ -49,6 +49,7 @@ from torchmemlint.flow.values import (
     Unknown,
     Value,
 )
+from torchmemlint.knowledge import torch_api
 from torchmemlint.knowledge.contracts import Contracts
 from torchmemlint.syntax.outline import Outline
 from torchmemlint.syntax.source_module import Piece, SourceModule
@@ -168,9 +169,8 @@ def _turn(function: Function) -> int:
     """Constructors come first, then methods that freeze: what both leave behind, others work with."""
     if function.name == "__init__":
         return 0
-    names = function.outline.names
-    freezes = function.cls is not None and ("requires_grad" in names or "requires_grad_" in names)
-    return 1 if freezes and function.name != "forward" else 2
+    freezes = not function.outline.names.isdisjoint(torch_api.ASKING_FOR_GRADIENTS)
+    return 1 if freezes and function.cls is not None and function.name != "forward" else 2
 
 
 def _callees_first(

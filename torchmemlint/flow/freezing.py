@@ -10,7 +10,7 @@ from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import Container, Graph, Tensor, Value
-from torchmemlint.knowledge import modules
+from torchmemlint.knowledge import modules, torch_api
 from torchmemlint.syntax.outline import dotted
 
 _DEPTH = 3  # of containers in a result that are looked into
@@ -75,7 +75,7 @@ def _built(program: Program, call: ast.Call) -> Iterator[ClassInfo]:
 
 def _freezes_all(method: Function) -> bool:
     outline = method.outline
-    if "self.parameters" in outline.called and not outline.names.isdisjoint(("requires_grad_", "requires_grad")):
+    if "self.parameters" in outline.called and not outline.names.isdisjoint(torch_api.ASKING_FOR_GRADIENTS):
         return True
     return "self.requires_grad_" in outline.called and any(_turns_off(node) for node in outline.nodes)
 

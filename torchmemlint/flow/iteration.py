@@ -24,6 +24,7 @@ from torchmemlint.flow.values import (
     Value,
     join,
 )
+from torchmemlint.knowledge import torch_api
 
 # Wrappers around an iterable that yield its elements.
 TRANSPARENT = frozenset(
@@ -115,7 +116,7 @@ def _iterated(it: Interpreter, loader: Known, node: cst.BaseExpression) -> None:
 
 def parameter(it: Interpreter, source: Known, node: cst.BaseExpression) -> Tensor:
     """A parameter of a module (or of everything, where the module is not known)."""
-    freezes = "requires_grad" in it.frame.outline.names or "requires_grad_" in it.frame.outline.names
+    freezes = not it.frame.outline.names.isdisjoint(torch_api.ASKING_FOR_GRADIENTS)
     slot = (source.oid, "frozen")  # which a loop that freezes them does not ask for
     frozen = it.state.heap.peek(slot) if freezes else it.state.heap.get(slot)
     it.facts.leaves.add(it.origin(node))

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterable, Mapping, Set
 from functools import cached_property
 
+from torchmemlint.flow import bindings
 from torchmemlint.flow.units import Unit, names_in
 from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.outline import defaults, dotted
@@ -33,7 +34,8 @@ class Plain:
     def __init__(
         self, unit: Unit, defined: Mapping[str, bool], numbers: Set[str] = frozenset(), *, objects: bool = True
     ) -> None:
-        self.given = _parameters(unit.syntax)
+        # The parameters with their annotations; `*args` and `**kwargs` are made anew by each call.
+        self.given = {node.arg: node.annotation for node in bindings.parameters(unit.syntax)}
         self._defined = defined
         self._numbers = numbers
         self._objects = objects
@@ -210,12 +212,6 @@ def _set_by_name(unit: Unit) -> set[str]:
 
 
 _SETTERS = frozenset("register_buffer register_parameter setattr __setattr__ add_module register_module".split())
-
-
-def _parameters(syntax: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast.expr | None]:
-    """The parameters with their annotations, but for `*args` and `**kwargs`, which each call makes anew."""
-    named = (*syntax.args.posonlyargs, *syntax.args.args, *syntax.args.kwonlyargs)
-    return {node.arg: node.annotation for node in named}
 
 
 def _declares_setting(annotation: ast.expr | None) -> bool:

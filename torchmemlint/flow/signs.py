@@ -151,21 +151,6 @@ def measures(unit: Unit) -> bool:
     return reads(unit) or any(_in_loop(unit, node.lineno) for node in growing)
 
 
-def grows(unit: Unit) -> bool:
-    """Is something in a loop made of its own earlier value, or put into a container?"""
-    for loop in unit.loops():
-        for node in ast.walk(loop):
-            match node:
-                case ast.AugAssign() | ast.Subscript(ctx=ast.Store()):
-                    return True
-                case ast.Call(func=ast.Attribute(attr=method)) if method in _COLLECTING:
-                    return True
-                case ast.Assign(targets=targets, value=value):
-                    if any(not names_in(target).isdisjoint(names_in(value)) for target in targets):
-                        return True
-    return False
-
-
 def _in_loop(unit: Unit, row: int) -> bool:
     return any(loop.lineno <= row <= (loop.end_lineno or row) for loop in unit.loops())
 

@@ -27,6 +27,8 @@ METADATA_ATTRIBUTES = frozenset(
     "shape device dtype ndim is_cuda is_leaf requires_grad layout itemsize nbytes names is_sparse is_quantized".split()
 )
 CUTS = frozenset({"detach", "detach_"})
+# How a program says which tensors get gradients: as an attribute or keyword, and as a method.
+ASKING_FOR_GRADIENTS = frozenset({"requires_grad", "requires_grad_"})
 # Same elements in another place, dtype, or view: the graph goes through.
 COPIES = frozenset(
     "clone cpu cuda to float double half bfloat16 type type_as contiguous view view_as reshape reshape_as flatten "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import libcst as cst
 
@@ -36,13 +37,9 @@ class Outline:
         self.depth = max(self.depth, other.depth)
 
 
-# What stands in fields of nodes and holds no call. Operators and contexts are single objects of these classes.
-_OPERATORS = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context)
-_LEAVES = frozenset(
-    [int, float, complex, bytes, bool, type(None), type(...), ast.Constant]
-    + [kind for base in _OPERATORS for kind in base.__subclasses__()]
-)
-_UNTOLD = frozenset({"ctx", "op", "ops", "type_comment", "type_ignores", "kind"})
+# What stands in fields of nodes and holds no call.
+_LEAVES = frozenset({int, float, complex, bytes, bool, type(None), type(...), ast.Constant})
+_UNTOLD = frozenset({"ctx", "op", "ops", "type_comment", "type_ignores", "kind"})  # nor do these fields
 # By class, the fields in which names, other nodes or lists of them stand.
 _FIELDS: dict[type, tuple[str, ...]] = {
     kind: tuple(name for name in kind._fields if name not in _UNTOLD)
@@ -61,17 +58,16 @@ def outline(statement: ast.AST) -> Outline:
         nodes += level
         below: list[ast.AST] = []
         for node in level:
-            shape = node.__class__
             values = node.__dict__
-            for name in _FIELDS[shape]:
-                value = values.get(name)
+            for name in _FIELDS[node.__class__]:
+                value: Any = values.get(name)
                 kind = value.__class__
                 if kind is ast.Name:
-                    names.add(value.id)  # type: ignore[union-attr]
+                    names.add(value.id)
                 elif kind is str:
-                    names.add(value)  # type: ignore[arg-type]
+                    names.add(value)
                 elif kind is list:
-                    for item in value:  # type: ignore[union-attr]
+                    for item in value:
                         kind = item.__class__
                         if kind is ast.Name:
                             names.add(item.id)
@@ -80,9 +76,9 @@ def outline(statement: ast.AST) -> Outline:
                         elif kind not in _LEAVES:
                             below.append(item)
                 elif kind not in _LEAVES:
-                    below.append(value)  # type: ignore[arg-type]
-            if shape is ast.Call:
-                _take_call(found, node)  # type: ignore[arg-type]
+                    below.append(value)
+            if isinstance(node, ast.Call):
+                _take_call(found, node)
         level = below
     return found
 

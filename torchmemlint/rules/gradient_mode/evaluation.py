@@ -10,6 +10,7 @@ import libcst as cst
 from torchmemlint.flow import freezing, inner_gradients
 from torchmemlint.flow.facts import FileFacts, ModuleCall, Scope
 from torchmemlint.flow.program import Function
+from torchmemlint.knowledge import torch_api
 from torchmemlint.rules.graphs.lifetime import in_module
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.text import string_value
@@ -153,7 +154,7 @@ def freezes_itself(call: ModuleCall) -> bool:
     constructor = cls.method("__init__") if cls is not None else None
     if cls is None or constructor is None:
         return False
-    some = not constructor.outline.names.isdisjoint(("requires_grad_", "requires_grad"))
+    some = not constructor.outline.names.isdisjoint(torch_api.ASKING_FOR_GRADIENTS)
     return (some and in_module(call.scope)) or freezing.freezes_itself(cls)
 
 
