@@ -117,6 +117,56 @@ def test_layers_built_from_a_configuration_evaluate_nothing() -> None:
     assert walked(rebuilt) == {"Block.__init__", "Block.forward", "Block.reset"}
 
 
+def test_layers_that_generate_by_layers_evaluate_nothing() -> None:
+    text = LAYER + "\n    def predict(self, x):\n        return self.fc.generate(x)\n"
+    assert walked(text) == set()
+    assert walked(text + "\ndef predict(model, x):\n    return model.generate(x)\n") == {"predict"}
+
+
+def test_of_a_constructor_that_puts_a_part_into_evaluation_mode_what_runs_that_part_is_walked() -> None:
+    text = LAYER.replace("Linear(8, 8)\n", "Linear(8, 8)\n        self.teacher = load()\n        self.teacher.eval()\n")
+    assert walked(text) == {"Block.__init__"}
+    teaching = text + "\n    def teach(self, x):\n        return self.teacher(x)\n"
+    assert walked(teaching) == {"Block.__init__", "Block.teach"}
+    indirect = text.replace(
+        "        self.teacher = load()\n        self.teacher", "        teacher = load()\n        teacher"
+    )
+    assert walked(indirect) == {"Block.__init__", "Block.forward"}
+
+
+CHAIN = """
+import functools
+import torch
+
+def cut(x):
+    return x.detach() * 2
+
+def near(x):
+    return cut(x).sum()
+
+def far(x):
+    return near(x).sum()
+"""
+
+
+def test_callers_of_callers_have_a_say_by_the_gradient_mode() -> None:
+    assert walked(CHAIN) == {"cut", "near"}
+    guarded = CHAIN.replace("    return near(x).sum()", "    with torch.no_grad():\n        return near(x).sum()")
+    assert walked(guarded) == {"cut", "near", "far"}
+
+
+@pytest.mark.parametrize("decorator", ["functools.cache", "functools.lru_cache(8)", "cached()"])
+def test_a_function_whose_results_are_kept_is_a_sign(decorator: str) -> None:
+    plain = CHAIN.replace(".detach()", "")
+    assert walked(plain) == set()
+    assert walked(plain.replace("def near", f"@{decorator}\ndef near")) == {"near", "far"}
+
+
+def test_where_a_function_is_wrapped_in_a_cache_all_is_walked() -> None:
+    wrapped = CHAIN + "\nnear = functools.lru_cache(8)(near)\n"
+    assert walked(wrapped) == {"cut", "near", "far"}
+
+
 def test_of_tests_what_counts_there_is_walked() -> None:
     text = LAYER + (
         "\ndef test_trains():\n    total = 0\n    for _ in range(3):\n        loss = Block()(torch.ones(1)).sum()\n"

@@ -26,11 +26,13 @@ from torchmemlint.knowledge import failures
 from torchmemlint.syntax.outline import Outline, dotted
 from torchmemlint.syntax.source_module import Piece
 
-# Calls by which a file trains, caches or evaluates. Everything in such a file may matter.
-_TRAINING = frozenset("grad lru_cache cache cached cached_property".split())
+# Calls by which a file trains or evaluates. Everything in such a file may matter.
+_TRAINING = frozenset(["grad"])
 _EVALUATING = frozenset("eval set_grad_enabled from_pretrained from_config from_single_file Variable".split())
 _BUILDING = frozenset(["from_config"])  # what they give is in training mode, like any new module
 _EVALUATING_TEXT = ".train(False"
+# What keeps the results of a function: it shows in that function by itself, unless it is wrapped elsewhere.
+_CACHING = frozenset("lru_cache cache cached cached_property".split())
 # What shows in a function by itself.
 _TELLING_ALONE = (telling.serves, telling.creates_to_move, zeroing.is_met, doubles.is_met)
 
@@ -42,7 +44,7 @@ class Relevance:
     functions: tuple[Function, ...]
     called_out_of_view: Set[str]
     mentioned_out_of_view: Set[str]  # attributes by which functions that are not walked may call methods
-    drives: bool  # does the file train, evaluate, hook, cache or load?
+    drives: bool  # does the file train, evaluate, hook, cache or load, as far as is walked?
     states: bool  # may values be handed from one call of a function to the next?
 
 
@@ -57,10 +59,13 @@ def find(program: Program, *, hazards: bool = True) -> Relevance:
     else:
         chosen = _slice(program, units, handing, driven=driven, hazards=hazards)
     walked = [unit for unit in units if unit in chosen]
+    others = [unit for unit in units if unit not in chosen]
     callees = settled.callees(handing - {unit.function.piece for unit in walked})
-    mentioned = set().union(*(unit.outline.names for unit in units if unit not in chosen and unit.in_module))
+    callees.update(*(unit.outline.calls for unit in others))
+    mentioned = set().union(*(unit.outline.names for unit in others))
+    caches = not program.is_test and any(_caches(program, unit.outline) for unit in walked)
     states = driven or any(unit.folds for unit in walked)
-    return Relevance(tuple(unit.function for unit in walked), callees, mentioned, driven, states)
+    return Relevance(tuple(unit.function for unit in walked), callees, mentioned, driven or caches, states)
 
 
 def _units(program: Program) -> Iterator[Unit]:
@@ -89,24 +94,28 @@ def drives(program: Program) -> bool:
 
 def _piece_drives(piece: Piece, program: Program) -> bool:
     outline = program.summary(piece)
-    if not _drives(outline, program):
-        return False
-    named = outline.calls & _BUILDING
-    return not named or not _only_builds(program, piece, named) or _drives(outline, program, but=named)
+    if piece.kind == "code" and _caches(program, outline):
+        return True
+    return _drives(outline, program) and _drives(outline, program, but=_of_layers(program, piece, outline))
 
 
 def _drives(outline: Outline, program: Program, but: Set[str] = frozenset()) -> bool:
-    """Does something train, evaluate, hook, cache or load, by other calls than `but`?"""
-    names = program.contracts.names
-    calls = outline.calls - but
-    driving = (_TRAINING, _EVALUATING, names("differentiates").shown_by, names("runs-without-gradients").methods)
-    if any(not calls.isdisjoint(those) for those in driving):
-        return True
-    if any(call.endswith(("Loader", "_hook", "Pipeline")) for call in calls):
-        return True
+    """Does something train, evaluate, hook or load, by other calls than `but`?"""
     if "compute_metrics" in outline.names:
         return True  # a trainer may be built
-    return not outline.names.isdisjoint(("lru_cache", "cache")) and _caches(program, outline.names)
+    return any(_is_driving(call, program) for call in outline.calls - but)
+
+
+def _is_driving(call: str, program: Program) -> bool:
+    """Does a call of this name train, evaluate, hook or load?"""
+    names = program.contracts.names
+    driving = (_TRAINING, _EVALUATING, names("differentiates").shown_by, _generating(program))
+    return any(call in those for those in driving) or call.endswith(("Loader", "_hook", "Pipeline"))
+
+
+def _generating(program: Program) -> Set[str]:
+    """Methods of whatever object that run modules without gradients."""
+    return program.contracts.names("runs-without-gradients").methods
 
 
 def _is_promised(program: Program, bases: Iterable[str]) -> bool:
@@ -114,16 +123,23 @@ def _is_promised(program: Program, bases: Iterable[str]) -> bool:
     return any(base.endswith(program.contracts.base_classes) for base in bases)
 
 
-def _only_builds(program: Program, piece: Piece, calls: Set[str]) -> bool:
-    """Does nothing but the constructor of a module call these: for the layers that it is built of?"""
-    cls = program.find_class(piece.name) if piece.kind == "class" else None
+def _of_layers(program: Program, piece: Piece, outline: Outline) -> Set[str]:
+    """The calls of the piece that drive nothing, since it is a module that is made up of what they run or give."""
+    named = outline.calls & (_BUILDING | _generating(program))
+    cls = program.find_class(piece.name) if named and piece.kind == "class" else None
     if cls is None or not cls.is_module:
+        return frozenset()
+    others = (method.outline.calls for name, method in cls.methods.items() if name != "__init__")
+    return named - _BUILDING.intersection(*[set().union(*others)])
+
+
+def _caches(program: Program, outline: Outline) -> bool:
+    """Is something called, or named, that keeps the results of a function?"""
+    if not outline.calls.isdisjoint(_CACHING):
+        return True
+    if outline.names.isdisjoint(("lru_cache", "cache")):
         return False
-    return all(method.outline.calls.isdisjoint(calls) for name, method in cls.methods.items() if name != "__init__")
-
-
-def _caches(program: Program, names: Set[str]) -> bool:
-    return "functools" in names or any(
+    return "functools" in outline.names or any(
         program.imported.get(name, "").startswith("functools.") for name in ("lru_cache", "cache")
     )
 
@@ -152,7 +168,7 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: 
     for unit in units:
         part = driven and unit.in_module and _has_part(unit, program)
         if part:
-            unit.attributes |= _own_attributes(unit)
+            unit.attributes |= _attributes_of_part(unit, program)
         if failing and signs.handles_failures(unit):
             alone.add(unit)
         if any(tells(unit) for tells in _TELLING_ALONE) or written_out.shows(unit.outline, unit.cls):
@@ -165,6 +181,7 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: 
             unit in keeping
             or signs.cuts(unit)
             or part
+            or _caches(program, unit.outline)
             or telling.loads(unit, program)
             or (unit in measured and signs.measures(unit))
         ):
@@ -177,7 +194,7 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: 
         named = set().union(*(unit.outline.names | _quoted(unit) for unit in chosen))
         chosen.update(unit for unit in units if unit.name == "__init__" and unit.cls and unit.cls.name in named)
     others = [unit for unit in units if unit.function.piece not in handing]
-    chosen |= _with_mentioning(graphs, others, lambda unit: {*unit.attributes, *_mentions(unit)})
+    chosen |= _with_callers(graphs, others)
     chosen |= alone
     return chosen | _constructors(chosen, units)
 
@@ -211,15 +228,34 @@ def _keeping(units: list[Unit], given_tensors: Callable[[Unit], bool]) -> set[Un
 
 
 def _has_part(unit: Unit, program: Program) -> bool:
-    """Does a module's method train, evaluate, hook, cache or load, or stand for one that a framework calls?"""
+    """Does a module's method train, evaluate, hook or load, or stand for one that a framework calls?"""
     assert unit.cls is not None
     evaluates = "train" in unit.outline.calls and _EVALUATING_TEXT in program.source.text
-    return evaluates or _drives(unit.outline, program) or _is_promised(program, unit.cls.base_names())
+    but = _generating(program) | (_BUILDING if unit.name == "__init__" else frozenset())
+    return evaluates or _drives(unit.outline, program, but) or _is_promised(program, unit.cls.base_names())
 
 
-def _own_attributes(unit: Unit) -> set[str]:
-    nodes = unit.nodes(ast.Attribute)
-    return {node.attr for node in nodes if isinstance(node.value, ast.Name) and node.value.id == "self"}
+def _attributes_of_part(unit: Unit, program: Program) -> set[str]:
+    """The attributes that a part is about: in a constructor those that it puts into evaluation mode, hooks or loads."""
+    if unit.name != "__init__":
+        return _own_attributes(unit.nodes(ast.Attribute))
+    concerned: set[str] = set()
+    for call in unit.nodes(ast.Call):
+        if not isinstance(call.func, ast.Attribute) or not _is_driving(call.func.attr, program):
+            continue
+        owner = dotted(call.func.value)
+        if owner.startswith("self."):
+            concerned.add(owner.split(".")[1])
+        elif owner == "self":  # who runs it is concerned, and what is handed in
+            concerned |= _own_attributes(part for given in call.args for part in ast.walk(given))
+        else:
+            return _own_attributes(unit.nodes(ast.Attribute))
+    return concerned
+
+
+def _own_attributes(nodes: Iterable[ast.AST]) -> set[str]:
+    attributes = (node for node in nodes if isinstance(node, ast.Attribute))
+    return {node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id == "self"}
 
 
 def _built_as(overwriting: Set[Unit], units: list[Unit]) -> set[Unit]:
@@ -270,9 +306,37 @@ def _with_mentioning(seeds: Iterable[Unit], units: list[Unit], names: Callable[[
     while pending:
         fresh = set().union(*(names(unit) for unit in pending)) - wanted
         wanted |= fresh
-        pending = [unit for unit in units if unit not in reached and not fresh.isdisjoint(unit.outline.names)]
+        pending = [unit for unit in units if unit not in reached and _names_one(unit, fresh)]
         reached.update(pending)
     return reached
+
+
+def _with_callers(seeds: Set[Unit], units: list[Unit]) -> set[Unit]:
+    """The seeds, with the units that mention one of their attributes or them.
+
+    Those that mention these in turn, and so on, have a say by the gradient mode that one of them sets.
+    """
+    wanted = set().union(*(unit.attributes | _mentions(unit) for unit in seeds))
+    running = wanted - {unit.cls.name for unit in units if unit.cls is not None and unit.in_module}
+    near = set(seeds)
+    near.update(unit for unit in units if _names_one(unit, running if _builds_layers(unit) else wanted))
+    far = _with_mentioning(near, units, _mentions)
+    called = set().union(*(_mentions(unit) for unit in far))
+    sets_mode = (unit for unit in far - near if not called.isdisjoint(unit.outline.calls) and signs.sets_mode(unit))
+    return far if any(sets_mode) else near
+
+
+def _builds_layers(unit: Unit) -> bool:
+    """Is it a module's constructor: does it build other modules, and not run them?"""
+    return unit.in_module and unit.name == "__init__"
+
+
+def _names_one(unit: Unit, wanted: Set[str]) -> bool:
+    """Does a unit mention one of the names: its own, if it calls what is named like it?"""
+    outline = unit.outline
+    if wanted.isdisjoint(outline.names):
+        return False
+    return unit.name not in wanted or unit.name in outline.calls or not wanted.isdisjoint(outline.names - {unit.name})
 
 
 def _mentions(unit: Unit) -> set[str]:

@@ -50,6 +50,11 @@ def changes_nothing(unit: Unit) -> bool:
     return any(_sets_mode_for_nothing(node) for kind in (ast.Expr, ast.With) for node in unit.nodes(kind))
 
 
+def sets_mode(unit: Unit) -> bool:
+    """Does it name what sets the gradient mode?"""
+    return not unit.outline.names.isdisjoint(_GRADIENT_MODES)
+
+
 def asks_for_gradients(unit: Unit) -> bool:
     """Does it change what requires gradients? No fact by itself: it tells of what others do."""
     outline = unit.outline
