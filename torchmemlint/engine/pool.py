@@ -91,9 +91,9 @@ def _parallel(
     pending = deque(_batches(tasks, profiles, workers))
     context = _context()
     if _can_fork():
-        if workers > 1:  # once here instead of once in each worker, and nothing that is garbage
-            warm_up(_codes(profiles))
-            gc.collect()
+        if workers > 1:  # once here instead of once in each worker
+            with quiet_collector():
+                warm_up(_codes(profiles))
         gc.freeze()
     team: dict[connection.Connection, _Worker] = {}
 

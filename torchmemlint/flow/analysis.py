@@ -51,7 +51,7 @@ from torchmemlint.flow.values import (
 )
 from torchmemlint.knowledge import torch_api
 from torchmemlint.knowledge.contracts import Contracts
-from torchmemlint.syntax.outline import Outline
+from torchmemlint.syntax.outline import Outline, walk
 from torchmemlint.syntax.source_module import Piece, SourceModule
 
 MAX_PASSES = 3
@@ -115,7 +115,7 @@ def analysis(
     if pulse is not None:
         it.pulse = pulse
     relevant = relevance.find(program, hazards=hazards)
-    it.follows_imports = relevant.drives and not program.is_test
+    it.follows_imports = relevant.asks_others and not program.is_test
     it.callers = Callers(program)
     if not relevant.drives:
         it.constructors = frozenset(function for function in relevant.functions if function.name == "__init__")
@@ -240,7 +240,7 @@ def _is_table(value: ast.expr) -> bool:
             pass
         case _:
             return False
-    nodes = list(ast.walk(value))
+    nodes = list(walk(value))
     called = [node.func for node in nodes if isinstance(node, ast.Call)]
     if any(not isinstance(function, ast.Name) or function.id[:1].isupper() for function in called):
         return False

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +17,8 @@ from torchmemlint.flow import gradient_modes
 from torchmemlint.flow.program import ClassInfo, Function, Program, outlined_name
 from torchmemlint.flow.values import Mode
 from torchmemlint.knowledge import behaviour
-from torchmemlint.syntax.outline import dotted, imports
+from torchmemlint.syntax.outline import dotted, imports, parts
+from torchmemlint.syntax.source_module import Piece
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,17 @@ def find(program: Program, name: str) -> list[CallSite]:
     """All mentions of a name in the file, but for definitions and imports."""
     scan = _Scan(program, name)
     for piece in program.source.pieces:
-        if piece.outline is not None and (name in piece.text or piece.kind == "code"):
+        if piece.outline is not None and (name in piece.text or _may_set_mode(piece)):
             scan.visit(piece.outline, _Place(scan.module))
     return scan.found
+
+
+def _may_set_mode(piece: Piece) -> bool:
+    """May a piece set the gradient mode for those after it? A table or an import does not."""
+    return piece.kind == "code" and not isinstance(piece.outline, _PASSIVE)
+
+
+_PASSIVE = (ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom)
 
 
 @dataclass(slots=True)
@@ -81,6 +91,10 @@ class _Scan:
     within: bool = False  # one function, for the mentions of another that this defines
     found: list[CallSite] = field(default_factory=list)
     module: _Frame = field(default_factory=lambda: _Frame(Mode.ON))
+    rows: list[int] = field(init=False)  # of the file in which the name stands, or what holds it
+
+    def __post_init__(self) -> None:
+        self.rows = [row for row, text in enumerate(self.program.source.rows, 1) if self.name in text]
 
     def visit(self, node: ast.AST, place: _Place) -> None:
         """Look at a node and all inside it, in order."""
@@ -106,7 +120,7 @@ class _Scan:
                 self._inside(node, place)
 
     def _inside(self, node: ast.AST, place: _Place) -> None:
-        for child in ast.iter_child_nodes(node):
+        for child in parts(node):
             self.visit(child, place)
 
     def _found(self, node: ast.Name | ast.Attribute, place: _Place, call: ast.Call | None = None) -> None:
@@ -123,6 +137,8 @@ class _Scan:
             place.frame.mode = Mode.UNKNOWN
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, place: _Place) -> None:
+        if not self._mentions(node):
+            return
         for decorator in node.decorator_list:
             self.visit(decorator, place)
         frame = _Frame(_decorated(self.program, node))
@@ -139,6 +155,12 @@ class _Scan:
             inner = _Place(frame, function, node, hidden=function is None)
         for statement in node.body:
             self.visit(statement, inner)
+
+    def _mentions(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        """Does the name stand anywhere in a function's rows?"""
+        first = Piece.row_of(node)
+        after = bisect_left(self.rows, first)
+        return after < len(self.rows) and self.rows[after] <= (node.end_lineno or first)
 
     def _run_in(self, node: ast.FunctionDef | ast.AsyncFunctionDef, place: _Place) -> Mode | None:
         """The mode in which a function calls another that it defines, or gives it to a call, if always the same one."""

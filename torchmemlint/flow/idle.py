@@ -16,7 +16,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 from torchmemlint.flow.program import BUILTINS, Program
-from torchmemlint.syntax.outline import imports, outline
+from torchmemlint.syntax.outline import imports, outline, parts, walk
 from torchmemlint.syntax.source_module import Piece
 
 _COLLECTING = frozenset({"dict", "list", "tuple", "set", "frozenset", "int", "float", "str", "bool", "len", "range"})
@@ -24,8 +24,8 @@ _TAKING = frozenset({"get", "pop", "setdefault", "update", "copy"})
 _COLLECTING_LIBRARY = frozenset({"functools.partial", "collections.OrderedDict"})
 _PLAIN = (
     ast.Constant, ast.Name, ast.Attribute, ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Starred, ast.keyword,
-    ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.JoinedStr, ast.FormattedValue, ast.operator,
-    ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context, ast.Assign, ast.Return, ast.Expr, ast.Pass,
+    ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.JoinedStr, ast.FormattedValue, ast.Assign,
+    ast.Return, ast.Expr, ast.Pass,
 )  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def _hands_on(function: ast.FunctionDef, program: Program) -> set[str] | None:
             return None
         if isinstance(node, ast.Assign) and not all(isinstance(target, ast.Name) for target in node.targets):
             return None
-        pending += ast.iter_child_nodes(node)
+        pending += parts(node)
     return called
 
 
@@ -103,7 +103,7 @@ def _ends(program: Program, name: str, ends: dict[str, bool]) -> bool:
     if piece is None or not isinstance(piece.outline, ast.FunctionDef):
         return False
     known = set(program.imported)
-    for node in (node for part in piece.outline.body for node in ast.walk(part)):
+    for node in (node for part in piece.outline.body for node in walk(part)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             return False
         if isinstance(node, ast.Import | ast.ImportFrom):

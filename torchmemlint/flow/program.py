@@ -557,7 +557,7 @@ class Program:
         yield from map(self.summary, self.source.pieces)
 
     def summary(self, piece: Piece) -> Outline:
-        """The outline of a piece, that of a class being put together from its parts (and without their nodes)."""
+        """The outline of a piece, that of a class being put together from those of its parts."""
         return self._outlines_in_class(piece)[0] if piece.kind == "class" else self.outline_of(piece)
 
     def qualify(self, path: str) -> str:
@@ -606,6 +606,7 @@ def _class_outlines(piece: Piece) -> tuple[Outline, dict[str, Outline]]:
     for part in ast.iter_child_nodes(piece.outline):
         found = outline(part)
         whole.merge(found)
+        whole.nodes += found.nodes
         if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
             methods[part.name] = found
     return whole, methods

@@ -23,7 +23,7 @@ from torchmemlint.flow.plain import Plain
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.units import Unit
 from torchmemlint.knowledge import failures
-from torchmemlint.syntax.outline import Outline, dotted
+from torchmemlint.syntax.outline import Outline, dotted, walk
 from torchmemlint.syntax.source_module import Piece
 
 # Calls by which a file trains or evaluates. Everything in such a file may matter.
@@ -31,8 +31,6 @@ _TRAINING = frozenset(["grad"])
 _EVALUATING = frozenset("eval set_grad_enabled from_pretrained from_config from_single_file Variable".split())
 _BUILDING = frozenset(["from_config"])  # what they give is in training mode, like any new module
 _EVALUATING_TEXT = ".train(False"
-# What keeps the results of a function: it shows in that function by itself, unless it is wrapped elsewhere.
-_CACHING = frozenset("lru_cache cache cached cached_property".split())
 # What shows in a function by itself.
 _TELLING_ALONE = (telling.serves, telling.creates_to_move, zeroing.is_met, doubles.is_met)
 
@@ -44,7 +42,8 @@ class Relevance:
     functions: tuple[Function, ...]
     called_out_of_view: Set[str]
     mentioned_out_of_view: Set[str]  # attributes by which functions that are not walked may call methods
-    drives: bool  # does the file train, evaluate, hook, cache or load, as far as is walked?
+    drives: bool  # does the file train, evaluate, hook or load?
+    asks_others: bool  # does it matter what the functions of other files return?
     states: bool  # may values be handed from one call of a function to the next?
 
 
@@ -54,18 +53,22 @@ def find(program: Program, *, hazards: bool = True) -> Relevance:
     handing = settled.handing.keys()
     units = [unit for unit in _units(program) if unit.function.piece not in settled.ends]
     driven = not program.is_test and drives(program)
+    caching: set[Unit] = set()
     if program.is_test:
         chosen = _slice_of_tests(units, hazards)
     else:
-        chosen = _slice(program, units, handing, driven=driven, hazards=hazards)
+        defined = plain.definitions(units)
+        caching.update(unit for unit in units if signs.caches(unit, defined))
+        chosen = _slice(program, units, handing, caching, driven=driven, hazards=hazards)
     walked = [unit for unit in units if unit in chosen]
     others = [unit for unit in units if unit not in chosen]
     callees = settled.callees(handing - {unit.function.piece for unit in walked})
     callees.update(*(unit.outline.calls for unit in others))
     mentioned = set().union(*(unit.outline.names for unit in others))
-    caches = not program.is_test and any(_caches(program, unit.outline) for unit in walked)
     states = driven or any(unit.folds for unit in walked)
-    return Relevance(tuple(unit.function for unit in walked), callees, mentioned, driven or caches, states)
+    return Relevance(
+        tuple(unit.function for unit in walked), callees, mentioned, driven, driven or bool(caching), states
+    )
 
 
 def _units(program: Program) -> Iterator[Unit]:
@@ -94,7 +97,7 @@ def drives(program: Program) -> bool:
 
 def _piece_drives(piece: Piece, program: Program) -> bool:
     outline = program.summary(piece)
-    if piece.kind == "code" and _caches(program, outline):
+    if piece.kind == "code" and _wraps_in_cache(outline):
         return True
     return _drives(outline, program) and _drives(outline, program, but=_of_layers(program, piece, outline))
 
@@ -133,15 +136,10 @@ def _of_layers(program: Program, piece: Piece, outline: Outline) -> Set[str]:
     return named - _BUILDING.intersection(*[set().union(*others)])
 
 
-def _caches(program: Program, outline: Outline) -> bool:
-    """Is something called, or named, that keeps the results of a function?"""
-    if not outline.calls.isdisjoint(_CACHING):
-        return True
-    if outline.names.isdisjoint(("lru_cache", "cache")):
-        return False
-    return "functools" in outline.names or any(
-        program.imported.get(name, "").startswith("functools.") for name in ("lru_cache", "cache")
-    )
+def _wraps_in_cache(outline: Outline) -> bool:
+    """`encode = lru_cache(maxsize=None)(_encode)`, or a function that is defined under a condition."""
+    defines = any(isinstance(node, ast.FunctionDef) for node in outline.nodes)
+    return not (outline.names if defines else outline.calls).isdisjoint(signs.CACHING)
 
 
 def _slice_of_tests(units: list[Unit], hazards: bool) -> set[Unit]:
@@ -152,8 +150,10 @@ def _slice_of_tests(units: list[Unit], hazards: bool) -> set[Unit]:
     return chosen | _constructors(chosen, units)
 
 
-def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: bool, hazards: bool) -> set[Unit]:
-    """The units with a sign, and those that have a say in it.
+def _slice(
+    program: Program, units: list[Unit], handing: Set[Piece], caching: Set[Unit], *, driven: bool, hazards: bool
+) -> set[Unit]:
+    """The units with a sign (that they are `caching` results is one), and those that have a say in it.
 
     Functions that only hand settings on (`handing`) have no say in what happens to tensors. Where the file trains,
     evaluates or loads (`driven`), all are taken but those that only compute, in layers.
@@ -181,7 +181,7 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: 
             unit in keeping
             or signs.cuts(unit)
             or part
-            or _caches(program, unit.outline)
+            or unit in caching
             or telling.loads(unit, program)
             or (unit in measured and signs.measures(unit))
         ):
@@ -247,7 +247,7 @@ def _attributes_of_part(unit: Unit, program: Program) -> set[str]:
         if owner.startswith("self."):
             concerned.add(owner.split(".")[1])
         elif owner == "self":  # who runs it is concerned, and what is handed in
-            concerned |= _own_attributes(part for given in call.args for part in ast.walk(given))
+            concerned |= _own_attributes(part for given in call.args for part in walk(given))
         else:
             return _own_attributes(unit.nodes(ast.Attribute))
     return concerned

@@ -6,7 +6,7 @@ Each sign errs on the side of being there: without it, no rule can report the fu
 from __future__ import annotations
 
 import ast
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from functools import lru_cache
 
 from torchmemlint.flow.plain import Plain, owner
@@ -14,9 +14,11 @@ from torchmemlint.flow.program import Program
 from torchmemlint.flow.units import Unit, names_in
 from torchmemlint.knowledge import activations, saved_tensors, torch_api
 from torchmemlint.knowledge.contracts import Contracts
-from torchmemlint.syntax.outline import defaults, dotted
+from torchmemlint.syntax.outline import defaults, dotted, parts, walk
 
 _GRADIENT_MODES = frozenset({"no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "autograd"})
+CACHING = frozenset({"lru_cache", "cache"})  # of functools: decorators that keep all results
+_TURNING_OFF = frozenset({"no_grad", "inference_mode"})
 _NOT_TELLING = frozenset(
     "len isinstance type id repr str hasattr callable int bool format input all any round byte".split()
 )
@@ -145,7 +147,9 @@ def reads(unit: Unit) -> bool:
 
 
 def measures(unit: Unit) -> bool:
-    """Outside of modules: something is read off, or grows in a loop."""
+    """Outside of modules, and with gradients: something is read off, or grows in a loop."""
+    if any(dotted(_called(one)).rpartition(".")[2] in _TURNING_OFF for one in unit.syntax.decorator_list):
+        return False
     if unit.in_module:
         return False
     growing: list[ast.AugAssign | ast.Compare | ast.JoinedStr] = [
@@ -154,6 +158,10 @@ def measures(unit: Unit) -> bool:
         *unit.nodes(ast.JoinedStr),
     ]
     return reads(unit) or any(_in_loop(unit, node.lineno) for node in growing)
+
+
+def _called(decorator: ast.expr) -> ast.expr:
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
 
 
 def _in_loop(unit: Unit, row: int) -> bool:
@@ -181,7 +189,7 @@ def read_attributes(units: list[Unit]) -> set[str]:
                     pass
                 case _:
                     continue
-            found.update(inner.attr for inner in ast.walk(part) if isinstance(inner, ast.Attribute))
+            found.update(inner.attr for inner in walk(part) if isinstance(inner, ast.Attribute))
     return found
 
 
@@ -304,11 +312,22 @@ def _mentions(value: ast.expr, attribute: str, names: Set[str]) -> bool:
                 continue
             if node.attr == attribute:
                 return True
-        pending += ast.iter_child_nodes(node)
+        pending += parts(node)
     return False
 
 
 # -- activations -----------------------------------------------------------------------------------------------------
+
+
+def caches(unit: Unit, defined: Mapping[str, bool]) -> bool:
+    """Are the function's results kept, and may one have a graph? `defined`: as of `plain.definitions`."""
+    if unit.outline.names.isdisjoint(CACHING):
+        return False
+    decorators = (dotted(_called(one)) for one in unit.syntax.decorator_list)
+    if not any(name.rpartition(".")[2] in CACHING for name in decorators):
+        return not unit.outline.calls.isdisjoint(CACHING) or "functools" in unit.outline.names
+    given = [node.value for node in unit.nodes(ast.Return)]
+    return not defined[unit.name] and not all(map(Plain(unit, defined).is_plain, given))
 
 
 def activates(unit: Unit) -> bool:

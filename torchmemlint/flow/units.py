@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from torchmemlint.flow.program import ClassInfo, Function
-from torchmemlint.syntax.outline import Outline
+from torchmemlint.syntax.outline import Outline, walk
 
 _Node = TypeVar("_Node", bound=ast.AST)
 Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.comprehension"
@@ -97,6 +97,6 @@ def names_in(node: ast.AST) -> set[str]:
     """All names and attributes within an expression."""
     return {
         part.id if isinstance(part, ast.Name) else part.attr
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Name | ast.Attribute)
     }

@@ -46,6 +46,41 @@ _FIELDS: dict[type, tuple[str, ...]] = {
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST)
 }
+# Of these, those in which other nodes or lists of them stand.
+_TEXTS = frozenset({"id", "attr", "arg", "name", "asname", "module", "level", "is_async", "simple", "conversion"})
+_PARTS: dict[type, tuple[str, ...]] = {
+    kind: tuple(name for name in fields if name not in _TEXTS) for kind, fields in _FIELDS.items()
+}
+_PARTS[ast.Constant] = ()
+
+
+def parts(node: ast.AST) -> list[ast.AST]:
+    """As `ast.iter_child_nodes`, but for what tells an operator or a context."""
+    found: list[Any] = []
+    values = node.__dict__
+    for name in _PARTS[node.__class__]:
+        value: Any = values.get(name)
+        kind = value.__class__
+        if kind is list:
+            found += (item for item in value if item.__class__ in _PARTS)
+        elif kind in _PARTS:
+            found.append(value)
+    return found
+
+
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """As `ast.walk`, but for what tells an operator or a context: in half the time."""
+    pending: list[Any] = [node]
+    for one in pending:  # which grows on the way
+        yield one
+        values = one.__dict__
+        for name in _PARTS[one.__class__]:
+            value: Any = values.get(name)
+            kind = value.__class__
+            if kind is list:
+                pending += (item for item in value if item.__class__ in _PARTS)
+            elif kind in _PARTS:
+                pending.append(value)
 
 
 def outline(statement: ast.AST) -> Outline:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.attention.stages import Names
 from torchmemlint.flow.program import ClassInfo, Program
-from torchmemlint.syntax.outline import dotted
+from torchmemlint.syntax.outline import dotted, walk
 
 _SOFTMAX = frozenset({"torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax"})
 _DROPOUT = frozenset({"torch.dropout", "torch.nn.functional.dropout"})
@@ -46,7 +46,7 @@ class Owner:
             for method in cls.methods.values():
                 if method.syntax is None:
                     continue
-                for node in ast.walk(method.syntax):
+                for node in walk(method.syntax):
                     match node:
                         case ast.Assign(targets=targets, value=value):
                             for target in targets:
