@@ -14,6 +14,7 @@ from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import ClassInfo, Function
 from torchmemlint.flow.project import Project
 from torchmemlint.rules.registry import by_code
+from torchmemlint.syntax import trees
 
 CODES = frozenset(code for code in by_code() if not code.startswith("TML0"))
 
@@ -163,6 +164,30 @@ def test_only_what_is_asked_for_is_read(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     check_text(path.read_text(), path, CODES, project)
     assert set(project.read) == {tmp_path / "pkg/meters.py"}
+
+
+def test_what_was_read_for_context_is_not_parsed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"meters.py": METERS, "train.py": train("meters", name="Meter"), "a.py": train("meters")})
+    project = Project(tmp_path)
+    parsed: list[str] = []
+    parse = trees.parse
+    monkeypatch.setattr(trees, "parse", lambda text: parsed.append(text) or parse(text))
+
+    def found(name: str, text: str | None = None) -> list[Finding]:
+        path = tmp_path / name
+        return check_text(path.read_text(encoding="utf-8") if text is None else text, path, CODES, project)
+
+    alone = check(tmp_path, "meters.py")
+    parsed.clear()
+    first = found("train.py")
+    assert first
+    assert len(parsed) == 2
+    assert found("meters.py") == alone
+    assert len(parsed) == 2  # as it was read for the trainer
+    assert found("train.py") == first  # which still has its context when that is over
+    assert len(parsed) == 3
+    found("meters.py", METERS + "\n")  # not what was read
+    assert len(parsed) == 4
 
 
 def test_memory_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,8 @@ class Check:
     def _analysed(self, text: str, path: Path, pulse: Callable[[], None] | None) -> Analysis:
         try:
             with _depth():
-                source = SourceModule(text, path, trees=self._trees)
+                known = self._around.parsed(path, text) if self._around is not None else None
+                source = SourceModule(text, path, trees=self._trees, like=known)
                 found = analysis(source, self._around, self._promised, pulse, hazards=self._hazards)
         except UnlikeTree as unlike:
             self._distrust(unlike)

@@ -110,6 +110,14 @@ class Project:
         with self._ledger.by(by):
             return self._program(path, lead, name, by)
 
+    def parsed(self, path: Path, text: str) -> SourceModule | None:
+        """The file as it was parsed for context, if it was, is kept and has this text: parsing it again is spared."""
+        program = self._programs.get(path) if self.files.trees.may_share else None
+        known = program.source if program is not None else None
+        if known is None or known.text != text or any(piece.outline is None for piece in known.pieces):
+            return None
+        return known
+
     def mentioning(self, phrase: str, by: Path) -> dict[Path, int] | None:
         """As `Texts.mentioning`, asked on behalf of the file `by`."""
         with self._ledger.by(by):

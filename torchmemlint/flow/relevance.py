@@ -17,17 +17,20 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
+from functools import lru_cache
 
 from torchmemlint.flow import bindings, doubles, idle, plain, signs, telling, written_out, zeroing
 from torchmemlint.flow.plain import Plain
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.units import Unit
 from torchmemlint.knowledge import failures
+from torchmemlint.knowledge.contracts import Contracts
 from torchmemlint.syntax.outline import Outline, dotted, walk
 from torchmemlint.syntax.source_module import Piece
 
 # Calls by which a file trains or evaluates. Everything in such a file may matter.
 _TRAINING = frozenset(["grad"])
+_DRIVING_ENDS = ("Loader", "_hook", "Pipeline")
 _EVALUATING = frozenset("eval set_grad_enabled from_pretrained from_config from_single_file Variable".split())
 _BUILDING = frozenset(["from_config"])  # what they give is in training mode, like any new module
 _EVALUATING_TEXT = ".train(False"
@@ -106,14 +109,19 @@ def _drives(outline: Outline, program: Program, but: Set[str] = frozenset()) -> 
     """Does something train, evaluate, hook or load, by other calls than `but`?"""
     if "compute_metrics" in outline.names:
         return True  # a trainer may be built
-    return any(_is_driving(call, program) for call in outline.calls - but)
+    calls = outline.calls - but if but else outline.calls
+    return not calls.isdisjoint(_driving(program.contracts)) or any(call.endswith(_DRIVING_ENDS) for call in calls)
 
 
 def _is_driving(call: str, program: Program) -> bool:
     """Does a call of this name train, evaluate, hook or load?"""
-    names = program.contracts.names
-    driving = (_TRAINING, _EVALUATING, names("differentiates").shown_by, _generating(program))
-    return any(call in those for those in driving) or call.endswith(("Loader", "_hook", "Pipeline"))
+    return call in _driving(program.contracts) or call.endswith(_DRIVING_ENDS)
+
+
+@lru_cache(maxsize=16)
+def _driving(contracts: Contracts) -> frozenset[str]:
+    names = contracts.names
+    return _TRAINING | _EVALUATING | names("differentiates").shown_by | names("runs-without-gradients").methods
 
 
 def _generating(program: Program) -> Set[str]:

@@ -64,6 +64,13 @@ class Piece:
         row = self.row_of(function) - 1  # of the line that names the class
         return Piece(lines, row, "def", function.name, function, self.path, self.context, self, self.trees)
 
+    def twin(self, context: bool) -> Piece:
+        """The same piece with trees of its own, but for the standard parser's."""
+        first, beside = self.first_row, list(self.beside)
+        return Piece(
+            self.lines, first, self.kind, self.name, self.outline, self.path, context, trees=self.trees, beside=beside
+        )
+
     @property
     def text(self) -> str:
         """Its text, that of a method below a line which names the class."""
@@ -233,13 +240,25 @@ class Site:
 class SourceModule:
     """The text of one file with its pieces and imports.
 
-    Raises UnreadableFile when neither the standard parser nor libcst can read it.
+    Raises UnreadableFile when neither the standard parser nor libcst can read it. `like` was read of the same text.
     """
 
-    def __init__(self, text: str, path: Path, *, context: bool = False, trees: Trees = PARSING) -> None:
+    def __init__(
+        self,
+        text: str,
+        path: Path,
+        *,
+        context: bool = False,
+        trees: Trees = PARSING,
+        like: SourceModule | None = None,
+    ) -> None:
         self.text = text
         self.path = path
-        self.pieces = _split(text, path, context, trees)
+        self.pieces: list[Piece]
+        if like is None:
+            self.pieces = _split(text, path, context, trees)
+        else:
+            self.pieces = [piece.twin(context) for piece in like.pieces]
 
     def become(self, text: str, pieces: list[Piece]) -> None:
         """Have another text, of these pieces, from now on."""

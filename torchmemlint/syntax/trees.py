@@ -98,6 +98,8 @@ class Trees:
     `nesting` is how deep statements and expressions may be in each other for libcst and the analysis to look at them.
     """
 
+    may_share = True  # nobody changes the standard parser's tree of a file, which may serve two readings of it
+
     def __init__(self) -> None:
         self.nesting = MAX_NESTING
         self._unlike: set[tuple[Path, str]] = set()
@@ -145,6 +147,8 @@ class KeptTrees(Trees):
     The analysis tells places by their nodes. So a tree is handed out once in a round: where the same text stands
     twice in a file, or a file is read twice, each gets a tree of its own.
     """
+
+    may_share = False  # rows are counted anew in those of what an edit has moved
 
     def __init__(self) -> None:
         super().__init__()

@@ -69,7 +69,7 @@ class InplaceHazard(Rule):
     call stands alone as a statement (in place on purpose); gradients are off; the tensor was cloned; the ways exclude
     each other; only the shape, device or type is looked at afterwards; `state.copy_(state * decay)` outside of a
     forward and of training; where the module is not training (`else` of `if self.training`) and only its backward
-    would need the value.
+    would need the value. Tests that read what was overwritten do so to see that it was.
     `out += identity; out = relu(out)` of a residual block is fine: neither batch norm nor addition needs what it made.
     The rule is off by default: code that has been trained with hardly ever has such a hazard, and of what was found in
     published projects little was true (docs/precision.md). It is for code that is being written, as in an editor.
@@ -97,7 +97,7 @@ class InplaceHazard(Rule):
             if hazard.site not in seen:
                 seen.add(hazard.site)
                 needs_graph = hazard.kind in ("leaf", "output", "input")
-                if hazard.kind == "read" and (_means_the_same(facts, hazard) or _is_meant(hazard)):
+                if hazard.kind == "read" and (is_test(facts) or _means_the_same(facts, hazard) or _is_meant(hazard)):
                     continue
                 if needs_graph and (
                     _updates_state(facts, hazard)
