@@ -14,7 +14,7 @@ from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import ClassInfo, Function
 from torchmemlint.flow.project import Project
 from torchmemlint.rules.registry import by_code
-from torchmemlint.syntax import trees
+from torchmemlint.syntax import source_module, trees
 
 CODES = frozenset(code for code in by_code() if not code.startswith("TML0"))
 
@@ -199,6 +199,35 @@ def test_memory_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         found = check_text(path.read_text(), path, CODES, project)
         assert [finding.code for finding in found] == ["TML102"]
     assert project._programs == {}
+
+
+def test_of_what_was_let_go_the_pieces_that_are_asked_for_are_parsed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meters = "import math\n" + METERS + "\n\ndef other():\n    return math.pi\n"
+    write(tmp_path, {"meters.py": meters, "train.py": train("meters")})
+    monkeypatch.setattr("torchmemlint.flow.project.MAX_BYTES", 10)
+    whole: list[str] = []
+    pieces: list[str] = []
+    parse = trees.parse
+    monkeypatch.setattr(trees, "parse", lambda text: whole.append(text) or parse(text))
+    monkeypatch.setattr(source_module, "parse", lambda text: pieces.append(text) or parse(text))
+    project = Project(tmp_path)
+    path = tmp_path / "train.py"
+
+    def found() -> list[Finding]:
+        whole.clear()
+        pieces.clear()
+        return check_text(path.read_text(), path, CODES, project)
+
+    first = found()
+    assert len(whole) == 2
+    assert found() == first
+    assert whole == [path.read_text()]
+    assert [text.strip().splitlines()[0] for text in pieces] == ["class Meter:"]
+    write(tmp_path, {"meters.py": meters.replace("self.values.append(value)", "self.values.append(value.item())")})
+    assert found() == []  # it is read as it stands there now
+    assert len(whole) == 2
 
 
 def test_what_was_not_asked_for_longest_is_let_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

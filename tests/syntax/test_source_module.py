@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import ast
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import libcst as cst
@@ -92,3 +94,42 @@ def test_syntax_newer_than_the_running_python_is_read_by_libcst() -> None:
     text = "import torch\n\n\nclass A:\n    pass\n\n\ndef first[T](x: list[T]) -> T:\n    return x[0]\n\n\ny = 1\n"
     (piece,) = SourceModule(text, Path("a.py")).pieces
     assert len(piece.module.body) == 4
+
+
+_TORCH = Path(find_spec("torch").origin).parent  # type: ignore[union-attr,arg-type]
+_FILES = [*Path(ast.__file__).parent.glob("*.py"), *_TORCH.glob("*.py"), *_TORCH.glob("nn/**/*.py")]
+
+
+@pytest.mark.parametrize("path", _FILES, ids=lambda path: path.stem)
+def test_pieces_parsed_alone_are_those_of_the_whole(path: Path) -> None:
+    try:
+        whole = SourceModule(path.read_text(encoding="utf-8"), path)
+    except UnicodeDecodeError:
+        pytest.skip("not in UTF-8")
+    layout = whole.layout
+    assert layout is not None
+    assert layout.fits(whole.text)
+    late = SourceModule(whole.text, path, layout=layout)
+    assert late.is_parsed is (not late.pieces)
+    assert len(late.pieces) == len(whole.pieces)
+    for one, other in zip(late.pieces, whole.pieces, strict=True):
+        assert one.text == other.text
+        for mine, given in zip([one.outline, *one.beside], [other.outline, *other.beside], strict=True):
+            assert ast.dump(mine, include_attributes=True) == ast.dump(given, include_attributes=True)
+
+
+def test_statements_that_share_a_row_are_one_piece_also_when_it_is_parsed_alone() -> None:
+    text = "import torch\n\nx = 1; y = 2; z = (\n3)\n"
+    layout = SourceModule(text, Path("a.py")).layout
+    last = SourceModule(text, Path("a.py"), layout=layout).pieces[-1]
+    assert [ast.unparse(one) for one in (last.outline, *last.beside)] == ["x = 1", "y = 2", "z = 3"]
+    last.release()
+    assert last.outline is None
+
+
+def test_what_libcst_alone_can_read_has_no_layout() -> None:
+    text = "def f(a):\n    except_star = 1\n\n\nmatch = 1\n"
+    module = SourceModule(text, Path("a.py"))
+    module.pieces[0].outline = None
+    assert module.layout is None
+    assert not module.is_parsed

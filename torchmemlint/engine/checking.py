@@ -123,7 +123,10 @@ class Check:
 
     def release(self) -> None:
         """Let go of the text, and of its context where that has become large."""
-        self._analysis.facts.program.release()
+        program = self._analysis.facts.program
+        if self._around is not None:
+            self._around.keep_sketch(program)
+        program.release()
         if self._around is not None:
             self._around.trim()
 

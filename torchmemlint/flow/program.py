@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import itertools
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -17,7 +17,7 @@ from torchmemlint.flow import texts
 from torchmemlint.knowledge import modules
 from torchmemlint.knowledge.contracts import Contracts, contracts
 from torchmemlint.syntax.outline import Outline, dotted, imports, outline
-from torchmemlint.syntax.source_module import Piece, SourceModule
+from torchmemlint.syntax.source_module import Layout, Piece, SourceModule
 
 if TYPE_CHECKING:
     from torchmemlint.flow.project import Project
@@ -343,10 +343,29 @@ class ClassInfo:
         return found
 
 
-class Program:
-    """The functions, classes and imported names of one file, whose imports may lead to other files of a project."""
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """What is kept of a file that was let go of, so that to read it again takes little."""
 
-    def __init__(self, source: SourceModule, project: Project | None = None, promised: Contracts | None = None) -> None:
+    layout: Layout
+    imported: Mapping[str, str]
+    star_imports: tuple[str, ...]
+    exported: frozenset[str] | None  # what a plain `__all__` names
+
+
+class Program:
+    """The functions, classes and imported names of one file, whose imports may lead to other files of a project.
+
+    `known`: what was kept of an earlier reading of the same text, by which the source is laid out.
+    """
+
+    def __init__(
+        self,
+        source: SourceModule,
+        project: Project | None = None,
+        promised: Contracts | None = None,
+        known: Sketch | None = None,
+    ) -> None:
         self.source = source
         self.project = project
         self.contracts = promised or (project.contracts if project is not None else contracts())
@@ -361,13 +380,22 @@ class Program:
         self.asked_in = -1  # the number of the project's analysis that last asked something of this file
         self._class_outlines: dict[Piece, tuple[Outline, dict[str, Outline]]] = {}
         self._ids = project.ids if project is not None else itertools.count(2)
-        outlines = [p.outline for p in source.pieces if p.outline is not None]
-        self.imported.update(imports(outlines))
-        self.star_imports = tuple(module.removesuffix("*") for name, module in imports(outlines) if name == "*")
         for piece in source.pieces:
             if piece.name:
                 self._pieces[piece.name] = piece
+        if known is not None:
+            self.imported.update(known.imported)
+            self.star_imports, self._exported = known.star_imports, known.exported
+            return
+        outlines = [p.outline for p in source.pieces if p.outline is not None]
+        self.imported.update(imports(outlines))
+        self.star_imports = tuple(module.removesuffix("*") for name, module in imports(outlines) if name == "*")
         self._exported = _dunder_all(outlines)
+
+    def sketch(self) -> Sketch | None:
+        """What is worth keeping of the file; None where the standard parser could not read it."""
+        layout = self.source.layout
+        return Sketch(layout, self.imported, self.star_imports, self._exported) if layout is not None else None
 
     @property
     def is_of_another_framework(self) -> bool:

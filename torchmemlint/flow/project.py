@@ -15,7 +15,7 @@ from typing import TypeVar
 from torchmemlint.findings import ContextFile, Lead
 from torchmemlint.flow.finder import Finder, Place
 from torchmemlint.flow.needs import Ledger, Needs
-from torchmemlint.flow.program import ClassInfo, Function, Program
+from torchmemlint.flow.program import ClassInfo, Function, Program, Sketch
 from torchmemlint.flow.texts import Texts
 from torchmemlint.knowledge.contracts import Contracts, contracts
 from torchmemlint.regular import is_within
@@ -65,6 +65,7 @@ class Project:
         self._found_once: dict[str, object] = {}
         self._finder = self.files.finder
         self._programs: dict[Path, Program | None] = {}
+        self._sketches: dict[Path, Sketch] = {}  # of files that were let go of, or analysed
         self.analyses = 0  # that were made with these as context
         self.asked: Counter[Path] = Counter()  # of these, how many had use for a file
         self._definitions: dict[tuple[str, Path], Function | ClassInfo | None] = {}
@@ -114,9 +115,13 @@ class Project:
         """The file as it was parsed for context, if it was, is kept and has this text: parsing it again is spared."""
         program = self._programs.get(path) if self.files.trees.may_share else None
         known = program.source if program is not None else None
-        if known is None or known.text != text or any(piece.outline is None for piece in known.pieces):
-            return None
-        return known
+        return known if known is not None and known.text == text and known.is_parsed else None
+
+    def keep_sketch(self, program: Program) -> None:
+        """Take down what makes it cheap to read a file for context that has been read before."""
+        sketch = program.sketch() if self.files.trees.may_share else None
+        if sketch is not None:
+            self._sketches[program.source.path] = sketch
 
     def mentioning(self, phrase: str, by: Path) -> dict[Path, int] | None:
         """As `Texts.mentioning`, asked on behalf of the file `by`."""
@@ -181,7 +186,10 @@ class Project:
         try:
             text = self.files.text(path)
             if text is not None:
-                program = Program(SourceModule(text, path, context=True, trees=self.files.trees), self)
+                sketch = self._sketches.get(path)
+                layout = sketch.layout if sketch is not None and sketch.layout.fits(text) else None
+                source = SourceModule(text, path, context=True, trees=self.files.trees, layout=layout)
+                program = Program(source, self, known=sketch if layout is not None else None)
                 program.asked(program)
         except (OSError, UnreadableFile, RecursionError):
             program = None
@@ -228,6 +236,7 @@ class Project:
             if kept is not None:
                 kept.forget(gone)
         for program in gone:
+            self.keep_sketch(program)
             program.release()
 
     def release(self) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import libcst as cst
 
@@ -21,6 +22,7 @@ from torchmemlint.immutable import immutable
 from torchmemlint.source.decoding import LimitReached, UnreadableFile
 from torchmemlint.syntax import patterns
 from torchmemlint.syntax.conversion import convert, convert_method
+from torchmemlint.syntax.standard import parse
 from torchmemlint.syntax.trees import PARSING, Tree, Trees
 from torchmemlint.syntax.walking import inside
 
@@ -237,10 +239,49 @@ class Site:
         return self.piece.span(self.node)
 
 
+class LatePiece(Piece):
+    """A piece that is parsed when it is asked for, by itself, to nodes with the rows that they have in the file."""
+
+    __slots__ = ()
+
+    @property
+    def outline(self) -> ast.stmt | None:
+        """The standard parser's node."""
+        found: ast.stmt | None = _OUTLINE.__get__(self)
+        if found is None and self.lines:
+            found, *self.beside = parse("\n" * (self.first_row - 1) + "".join(self.lines)).body
+            _OUTLINE.__set__(self, found)
+        return found
+
+    @outline.setter
+    def outline(self, value: ast.stmt | None) -> None:
+        _OUTLINE.__set__(self, value)
+
+
+_OUTLINE: Any = Piece.__dict__["outline"]  # where all pieces keep it
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the pieces of a text begin and end, so that another reading of it need not parse them all."""
+
+    text: tuple[int, int]  # its length and hash
+    pieces: tuple[tuple[str, str, int, int], ...]  # kind, name, first row and number of rows
+
+    def fits(self, text: str) -> bool:
+        """Is it this text's?"""
+        return self.text == _key(text)
+
+
+def _key(text: str) -> tuple[int, int]:
+    return len(text), hash(text)
+
+
 class SourceModule:
     """The text of one file with its pieces and imports.
 
-    Raises UnreadableFile when neither the standard parser nor libcst can read it. `like` was read of the same text.
+    Raises UnreadableFile when neither the standard parser nor libcst can read it. `like` was read of the same text,
+    and `layout` made of it.
     """
 
     def __init__(
@@ -251,14 +292,29 @@ class SourceModule:
         context: bool = False,
         trees: Trees = PARSING,
         like: SourceModule | None = None,
+        layout: Layout | None = None,
     ) -> None:
         self.text = text
         self.path = path
         self.pieces: list[Piece]
-        if like is None:
-            self.pieces = _split(text, path, context, trees)
-        else:
+        if layout is not None:
+            self.pieces = list(_laid_out(text, path, context, trees, layout))
+        elif like is not None:
             self.pieces = [piece.twin(context) for piece in like.pieces]
+        else:
+            self.pieces = _split(text, path, context, trees)
+
+    @property
+    def layout(self) -> Layout | None:
+        """Where its pieces begin and end; None where the standard parser could not read it."""
+        if any(type(piece) is Piece and piece.outline is None for piece in self.pieces):
+            return None
+        return Layout(_key(self.text), tuple((p.kind, p.name, p.first_row, len(p.lines)) for p in self.pieces))
+
+    @property
+    def is_parsed(self) -> bool:
+        """Did the standard parser read all of it?"""
+        return all(type(piece) is Piece and piece.outline is not None for piece in self.pieces)
 
     def become(self, text: str, pieces: list[Piece]) -> None:
         """Have another text, of these pieces, from now on."""
@@ -299,6 +355,12 @@ def _split(text: str, path: Path, context: bool, trees: Trees) -> list[Piece]:
                 kind, name = "code", ""
         pieces.append(Piece(lines[first - 1 : last], first, kind, name, statement, path, context, trees=trees))
     return pieces
+
+
+def _laid_out(text: str, path: Path, context: bool, trees: Trees, layout: Layout) -> Iterator[Piece]:
+    lines = _lines(text)
+    for kind, name, first, count in layout.pieces:
+        yield LatePiece(lines[first - 1 : first - 1 + count], first, kind, name, None, path, context, trees=trees)
 
 
 def _lines(text: str) -> list[str]:
