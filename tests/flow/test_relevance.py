@@ -132,6 +132,8 @@ def test_of_a_constructor_that_puts_a_part_into_evaluation_mode_what_runs_that_p
         "        self.teacher = load()\n        self.teacher", "        teacher = load()\n        teacher"
     )
     assert walked(indirect) == {"Block.__init__", "Block.forward"}
+    loading = LAYER.replace("Linear(8, 8)\n", "Linear(8, 8)\n        self.rows = DataLoader(rows)\n")
+    assert walked(loading) == {"Block.__init__", "Block.forward"}
 
 
 CHAIN = """

@@ -3,8 +3,8 @@
 Most files of a library define layers. There, a fact that a rule could report needs a sign that the syntax shows
 (`flow.signs`): a number read off, a detach, an attribute that is stored and read back, an activation with an in-place
 form, a tensor that is overwritten. Only functions with such a sign are walked, with those that could have a say in it:
-their class's constructor, functions that mention them, functions that mention the attributes concerned. What a walked
-function calls is followed as ever.
+their class's constructor, functions that mention them or the attributes concerned; and what mentions these in turn,
+where it sets the gradient mode. What a walked function calls is followed as ever.
 
 Where a file trains, evaluates or loads data, all its functions are walked, but for those that only hand settings on
 (`flow.idle`), and of the methods of layers those without a sign. Of tests, in which memory is nobody's business, even
@@ -89,7 +89,10 @@ def _units(program: Program) -> Iterator[Unit]:
 
 
 def drives(program: Program) -> bool:
-    """Does the file train, evaluate, hook, cache or load, or follow a framework's contract that does?"""
+    """Does the file train, evaluate, hook or load, or follow a framework's contract that does?
+
+    Where it wraps a function in a cache, too: what may then return a graph is not looked for.
+    """
     if _EVALUATING_TEXT in program.source.text or any(piece.outline is None for piece in program.source.pieces):
         return True
     if any(_piece_drives(piece, program) for piece in program.source.pieces):
@@ -140,8 +143,8 @@ def _of_layers(program: Program, piece: Piece, outline: Outline) -> Set[str]:
     cls = program.find_class(piece.name) if named and piece.kind == "class" else None
     if cls is None or not cls.is_module:
         return frozenset()
-    others = (method.outline.calls for name, method in cls.methods.items() if name != "__init__")
-    return named - _BUILDING.intersection(*[set().union(*others)])
+    afterwards = set().union(*(one.outline.calls for name, one in cls.methods.items() if name != "__init__"))
+    return named - (_BUILDING & afterwards)
 
 
 def _wraps_in_cache(outline: Outline) -> bool:
@@ -239,8 +242,14 @@ def _has_part(unit: Unit, program: Program) -> bool:
     """Does a module's method train, evaluate, hook or load, or stand for one that a framework calls?"""
     assert unit.cls is not None
     evaluates = "train" in unit.outline.calls and _EVALUATING_TEXT in program.source.text
-    but = _generating(program) | (_BUILDING if unit.name == "__init__" else frozenset())
-    return evaluates or _drives(unit.outline, program, but) or _is_promised(program, unit.cls.base_names())
+    if evaluates or _is_promised(program, unit.cls.base_names()):
+        return True
+    return _drives(unit.outline, program, _excused(unit, program))
+
+
+def _excused(unit: Unit, program: Program) -> Set[str]:
+    """The calls that make no part of a module's method, as of `_of_layers`."""
+    return _generating(program) | (_BUILDING if unit.name == "__init__" else frozenset())
 
 
 def _attributes_of_part(unit: Unit, program: Program) -> set[str]:
@@ -248,10 +257,13 @@ def _attributes_of_part(unit: Unit, program: Program) -> set[str]:
     if unit.name != "__init__":
         return _own_attributes(unit.nodes(ast.Attribute))
     concerned: set[str] = set()
+    excused = _excused(unit, program)
     for call in unit.nodes(ast.Call):
-        if not isinstance(call.func, ast.Attribute) or not _is_driving(call.func.attr, program):
-            continue
-        owner = dotted(call.func.value)
+        match call.func:
+            case ast.Name(id=name) | ast.Attribute(attr=name) if name not in excused and _is_driving(name, program):
+                owner = dotted(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+            case _:
+                continue
         if owner.startswith("self."):
             concerned.add(owner.split(".")[1])
         elif owner == "self":  # who runs it is concerned, and what is handed in

@@ -69,7 +69,7 @@ def parts(node: ast.AST) -> list[ast.AST]:
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
-    """As `ast.walk`, but for what tells an operator or a context: in half the time."""
+    """As `ast.walk`, of `parts`: in half the time, since it does not call it for each node."""
     pending: list[Any] = [node]
     for one in pending:  # which grows on the way
         yield one
