@@ -90,12 +90,11 @@ def _parallel(
 ) -> Generator[tuple[int, FileResult], None, None]:
     pending = deque(_batches(tasks, profiles, workers))
     context = _context()
-    if _can_fork():
-        if workers > 1:  # once here instead of once in each worker
-            with quiet_collector():
-                warm_up(_codes(profiles))
-        gc.freeze()
     team: dict[connection.Connection, _Worker] = {}
+
+    def give(worker: _Worker) -> None:
+        worker.give(pending.popleft())
+        team[worker.pipe] = worker
 
     def leave(worker: _Worker) -> None:
         """Others do what is left of its batch."""
@@ -104,11 +103,16 @@ def _parallel(
             pending.appendleft(worker.batch)
 
     try:
+        if pending and (early := ready.take()) is not None:
+            give(early)  # it goes on with this when it has imported what it needs, whatever this process still does
+        if _can_fork():
+            if workers > 1:  # once here instead of once in each worker
+                with quiet_collector():
+                    warm_up(_codes(profiles))
+            gc.freeze()
         while pending or team:
             while pending and len(team) < workers:
-                worker = ready.take() or _Worker.start(context, profiles)
-                worker.give(pending.popleft())
-                team[worker.pipe] = worker
+                give(_Worker.start(context, profiles))
             for readable in connection.wait(list(team), _soonest(worker.time_left for worker in team.values())):
                 assert isinstance(readable, connection.Connection)
                 worker = team[readable]
