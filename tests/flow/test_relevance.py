@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from tests.torch_files import torch_files
 from torchmemlint.engine.checking import check_text
 from torchmemlint.findings import Finding
 from torchmemlint.flow import relevance
@@ -21,8 +21,7 @@ CODES = frozenset(code for code in by_code() if not code.startswith("TML0")) - C
 FIXTURES = sorted(
     path for path in (Path(__file__).parents[2] / "fixtures").glob("TML*/*.py") if ".fixed" not in path.name
 )
-TORCH = Path(find_spec("torch").origin).parent  # type: ignore[union-attr,arg-type]
-LAYERS = sorted([*TORCH.glob("nn/modules/*.py"), *TORCH.glob("optim/*.py"), *TORCH.glob("distributions/*.py")])
+LAYERS = torch_files("nn/modules/*.py", "optim/*.py", "distributions/*.py")
 
 
 def everything(program: Program, *, hazards: bool = True) -> Relevance:

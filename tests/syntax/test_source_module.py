@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import ast
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import libcst as cst
 import pytest
 
+from tests.torch_files import torch_files
 from torchmemlint.config.limits import MAX_NESTING
 from torchmemlint.engine.checking import check_text
-from torchmemlint.source.decoding import UnreadableFile
+from torchmemlint.source.decoding import UnreadableFile, decode
 from torchmemlint.syntax import source_module
 from torchmemlint.syntax.source_module import SourceModule
 
@@ -96,16 +96,12 @@ def test_syntax_newer_than_the_running_python_is_read_by_libcst() -> None:
     assert len(piece.module.body) == 4
 
 
-_TORCH = Path(find_spec("torch").origin).parent  # type: ignore[union-attr,arg-type]
-_FILES = [*Path(ast.__file__).parent.glob("*.py"), *_TORCH.glob("*.py"), *_TORCH.glob("nn/**/*.py")]
+_FILES = [*Path(ast.__file__).parent.glob("*.py"), *torch_files("*.py", "nn/**/*.py")]
 
 
 @pytest.mark.parametrize("path", _FILES, ids=lambda path: path.stem)
 def test_pieces_parsed_alone_are_those_of_the_whole(path: Path) -> None:
-    try:
-        whole = SourceModule(path.read_text(encoding="utf-8"), path)
-    except UnicodeDecodeError:
-        pytest.skip("not in UTF-8")
+    whole = SourceModule(decode(path.read_bytes()).text, path)
     layout = whole.layout
     assert layout is not None
     assert layout.fits(whole.text)

@@ -126,9 +126,8 @@ class Check:
         program = self._analysis.facts.program
         if self._around is not None:
             self._around.keep_sketch(program)
-        program.release()
-        if self._around is not None:
             self._around.trim()
+        program.release()
 
 
 def check_text(

@@ -55,7 +55,8 @@ def find(program: Program, name: str) -> list[CallSite]:
     """All mentions of a name in the file, but for definitions and imports."""
     scan = _Scan(program, name)
     for piece in program.source.pieces:
-        if piece.outline is not None and (name in piece.text or _may_set_mode(piece)):
+        last = piece.first_row + len(piece.lines) - 1
+        if piece.outline is not None and (scan.is_named(piece.first_row, last) or _may_set_mode(piece)):
             scan.visit(piece.outline, _Place(scan.module))
     return scan.found
 
@@ -95,6 +96,11 @@ class _Scan:
 
     def __post_init__(self) -> None:
         self.rows = [row for row, text in enumerate(self.program.source.rows, 1) if self.name in text]
+
+    def is_named(self, first: int, last: int) -> bool:
+        """Does the name stand anywhere in these rows?"""
+        after = bisect_left(self.rows, first)
+        return after < len(self.rows) and self.rows[after] <= last
 
     def visit(self, node: ast.AST, place: _Place) -> None:
         """Look at a node and all inside it, in order."""
@@ -137,7 +143,8 @@ class _Scan:
             place.frame.mode = Mode.UNKNOWN
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, place: _Place) -> None:
-        if not self._mentions(node):
+        first = Piece.row_of(node)
+        if not self.is_named(first, node.end_lineno or first):
             return
         for decorator in node.decorator_list:
             self.visit(decorator, place)
@@ -155,12 +162,6 @@ class _Scan:
             inner = _Place(frame, function, node, hidden=function is None)
         for statement in node.body:
             self.visit(statement, inner)
-
-    def _mentions(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        """Does the name stand anywhere in a function's rows?"""
-        first = Piece.row_of(node)
-        after = bisect_left(self.rows, first)
-        return after < len(self.rows) and self.rows[after] <= (node.end_lineno or first)
 
     def _run_in(self, node: ast.FunctionDef | ast.AsyncFunctionDef, place: _Place) -> Mode | None:
         """The mode in which a function calls another that it defines, or gives it to a call, if always the same one."""

@@ -22,6 +22,7 @@ from torchmemlint.flow.values import (
     Unknown,
     Value,
 )
+from torchmemlint.knowledge import torch_api
 from torchmemlint.knowledge.contracts import Contracts
 from torchmemlint.syntax.outline import defaults, dotted
 from torchmemlint.syntax.text import text_of
@@ -140,7 +141,7 @@ def mode_of_class(it: Interpreter, cls: ClassInfo) -> Mode | None:
 def off_by_default(contracts: Contracts, function: Function, arguments: Arguments) -> bool:
     """Does a function turn gradients off, which it is not asked not to: `def forward(self, x, inference=True)`?"""
     syntax = function.syntax
-    if syntax is None or function.outline.names.isdisjoint(("no_grad", "inference_mode")):
+    if syntax is None or function.outline.names.isdisjoint(torch_api.TURNING_GRADIENTS_OFF):
         return False
     switches = {name for name, value in defaults(syntax.args).items() if getattr(value, "value", None) is True}
     switches -= {item.name for item in arguments.items}
@@ -155,7 +156,7 @@ def off_by_default(contracts: Contracts, function: Function, arguments: Argument
 
 def off_in_evaluation(contracts: Contracts, function: Function) -> bool:
     """Does a function turn gradients off unless it trains: `if self.training: ... else: with torch.no_grad(): ...`?"""
-    if function.outline.names.isdisjoint(("no_grad", "inference_mode")):
+    if function.outline.names.isdisjoint(torch_api.TURNING_GRADIENTS_OFF):
         return False
     for node in function.outline.nodes:
         match node:

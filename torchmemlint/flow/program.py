@@ -383,14 +383,14 @@ class Program:
         for piece in source.pieces:
             if piece.name:
                 self._pieces[piece.name] = piece
-        if known is not None:
+        if known is None:
+            outlines = [p.outline for p in source.pieces if p.outline is not None]
+            self.imported.update(imports(outlines))
+            self.star_imports = tuple(module.removesuffix("*") for name, module in imports(outlines) if name == "*")
+            self._exported = _dunder_all(outlines)
+        else:
             self.imported.update(known.imported)
             self.star_imports, self._exported = known.star_imports, known.exported
-            return
-        outlines = [p.outline for p in source.pieces if p.outline is not None]
-        self.imported.update(imports(outlines))
-        self.star_imports = tuple(module.removesuffix("*") for name, module in imports(outlines) if name == "*")
-        self._exported = _dunder_all(outlines)
 
     def sketch(self) -> Sketch | None:
         """What is worth keeping of the file; None where the standard parser could not read it."""

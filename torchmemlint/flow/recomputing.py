@@ -35,9 +35,10 @@ def undecided(program: Program) -> Iterator[Recomputation]:
     ends = {qualified.rpartition(".")[2] for qualified in _POSITIONS}
     ends.update(name for name, qualified in program.imported.items() if qualified in _POSITIONS)
     for piece in program.source.pieces:
-        if piece.outline is None or program.summary(piece).calls.isdisjoint(ends):
+        summary = program.summary(piece)
+        if summary.calls.isdisjoint(ends):
             continue
-        calls = [node for node in program.summary(piece).nodes if isinstance(node, ast.Call)]
+        calls = [node for node in summary.nodes if isinstance(node, ast.Call)]
         for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
             callee = dotted(call.func)
             qualified = program.qualify(callee) if callee else ""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -56,22 +56,18 @@ def find(program: Program, *, hazards: bool = True) -> Relevance:
     handing = settled.handing.keys()
     units = [unit for unit in _units(program) if unit.function.piece not in settled.ends]
     driven = not program.is_test and drives(program)
-    caching: set[Unit] = set()
     if program.is_test:
         chosen = _slice_of_tests(units, hazards)
     else:
-        defined = plain.definitions(units)
-        caching.update(unit for unit in units if signs.caches(unit, defined))
-        chosen = _slice(program, units, handing, caching, driven=driven, hazards=hazards)
+        chosen = _slice(program, units, handing, driven=driven, hazards=hazards)
     walked = [unit for unit in units if unit in chosen]
     others = [unit for unit in units if unit not in chosen]
     callees = settled.callees(handing - {unit.function.piece for unit in walked})
     callees.update(*(unit.outline.calls for unit in others))
     mentioned = set().union(*(unit.outline.names for unit in others))
+    asks_others = driven or any(unit.caches for unit in walked)
     states = driven or any(unit.folds for unit in walked)
-    return Relevance(
-        tuple(unit.function for unit in walked), callees, mentioned, driven, driven or bool(caching), states
-    )
+    return Relevance(tuple(unit.function for unit in walked), callees, mentioned, driven, asks_others, states)
 
 
 def _units(program: Program) -> Iterator[Unit]:
@@ -105,24 +101,23 @@ def _piece_drives(piece: Piece, program: Program) -> bool:
     outline = program.summary(piece)
     if piece.kind == "code" and _wraps_in_cache(outline):
         return True
-    return _drives(outline, program) and _drives(outline, program, but=_of_layers(program, piece, outline))
+    return _drives(outline, program, but=_of_layers(program, piece, outline))
 
 
 def _drives(outline: Outline, program: Program, but: Set[str] = frozenset()) -> bool:
     """Does something train, evaluate, hook or load, by other calls than `but`?"""
     if "compute_metrics" in outline.names:
         return True  # a trainer may be built
-    calls = outline.calls - but if but else outline.calls
-    return not calls.isdisjoint(_driving(program.contracts)) or any(call.endswith(_DRIVING_ENDS) for call in calls)
+    return bool(_driving(outline, program) - but)
 
 
-def _is_driving(call: str, program: Program) -> bool:
-    """Does a call of this name train, evaluate, hook or load?"""
-    return call in _driving(program.contracts) or call.endswith(_DRIVING_ENDS)
+def _driving(outline: Outline, program: Program) -> set[str]:
+    """The names of the calls that train, evaluate, hook or load."""
+    return {call for call in outline.calls if call.endswith(_DRIVING_ENDS)} | outline.calls & _named(program.contracts)
 
 
 @lru_cache(maxsize=16)
-def _driving(contracts: Contracts) -> frozenset[str]:
+def _named(contracts: Contracts) -> frozenset[str]:
     names = contracts.names
     return _TRAINING | _EVALUATING | names("differentiates").shown_by | names("runs-without-gradients").methods
 
@@ -161,10 +156,8 @@ def _slice_of_tests(units: list[Unit], hazards: bool) -> set[Unit]:
     return chosen | _constructors(chosen, units)
 
 
-def _slice(
-    program: Program, units: list[Unit], handing: Set[Piece], caching: Set[Unit], *, driven: bool, hazards: bool
-) -> set[Unit]:
-    """The units with a sign (that they are `caching` results is one), and those that have a say in it.
+def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: bool, hazards: bool) -> set[Unit]:
+    """The units with a sign, and those that have a say in it.
 
     Functions that only hand settings on (`handing`) have no say in what happens to tensors. Where the file trains,
     evaluates or loads (`driven`), all are taken but those that only compute, in layers.
@@ -173,7 +166,8 @@ def _slice(
     called = set().union(*(unit.outline.calls for unit in measured))
     overwriting: set[Unit] = set()  # what happens to an activation shows in its own function
     graphs: set[Unit] = set()
-    keeping = _keeping(units, lambda unit: driven or unit.name in called)
+    defined = plain.definitions(units)
+    keeping = _keeping(units, defined, lambda unit: driven or unit.name in called)
     failing = failures.speaks_of_memory(program.source.text)
     alone: set[Unit] = set()  # what a handler or service does shows in its own function
     for unit in units:
@@ -184,6 +178,7 @@ def _slice(
             alone.add(unit)
         if any(tells(unit) for tells in _TELLING_ALONE) or written_out.shows(unit.outline, unit.cls):
             alone.add(unit)
+        unit.caches = signs.caches(unit, defined)
         sampling = telling.samples(unit)
         alone.update(one for one in units if one.function in sampling)
         if signs.activates(unit) or (hazards and signs.overwrites(unit)):
@@ -192,7 +187,7 @@ def _slice(
             unit in keeping
             or signs.cuts(unit)
             or part
-            or unit in caching
+            or unit.caches
             or telling.loads(unit, program)
             or (unit in measured and signs.measures(unit))
         ):
@@ -217,10 +212,9 @@ def _quoted(unit: Unit) -> set[str]:
     return set().union(*(re.findall(r"\w+", text) for text in texts))
 
 
-def _keeping(units: list[Unit], given_tensors: Callable[[Unit], bool]) -> set[Unit]:
+def _keeping(units: list[Unit], defined: Mapping[str, bool], given_tensors: Callable[[Unit], bool]) -> set[Unit]:
     """The units that may keep a graph; `given_tensors` tells of which the parameters may have one."""
     read = signs.read_attributes(units)
-    defined = plain.definitions(units)
 
     def found(among: Iterable[Unit], numbers: Set[str]) -> list[Unit]:
         return [
@@ -257,10 +251,10 @@ def _attributes_of_part(unit: Unit, program: Program) -> set[str]:
     if unit.name != "__init__":
         return _own_attributes(unit.nodes(ast.Attribute))
     concerned: set[str] = set()
-    excused = _excused(unit, program)
+    driving = _driving(unit.outline, program) - _excused(unit, program)
     for call in unit.nodes(ast.Call):
         match call.func:
-            case ast.Name(id=name) | ast.Attribute(attr=name) if name not in excused and _is_driving(name, program):
+            case ast.Name(id=name) | ast.Attribute(attr=name) if name in driving:
                 owner = dotted(call.func.value) if isinstance(call.func, ast.Attribute) else ""
             case _:
                 continue
@@ -310,7 +304,7 @@ def _see_modules(program: Program, units: list[Unit]) -> set[Unit]:
     found = {unit for unit in units if signs.shows_module(unit, names, program)}
     classes = {unit.cls for unit in found if unit.cls is not None}
     found.update(unit for unit in units if unit.cls in classes)
-    return _with_mentioning(found, units, _mentions)
+    return _with_mentioning(found, units)
 
 
 def _is_module(program: Program, name: str) -> bool:
@@ -318,13 +312,13 @@ def _is_module(program: Program, name: str) -> bool:
     return cls is not None and cls.is_module
 
 
-def _with_mentioning(seeds: Iterable[Unit], units: list[Unit], names: Callable[[Unit], set[str]]) -> set[Unit]:
-    """The seeds, the units that mention one of their names, those that mention one of theirs, and so on."""
+def _with_mentioning(seeds: Iterable[Unit], units: list[Unit]) -> set[Unit]:
+    """The seeds, the units that mention one of them, those that mention one of these, and so on."""
     pending = list(seeds)
     reached = set(pending)
     wanted: set[str] = set()
     while pending:
-        fresh = set().union(*(names(unit) for unit in pending)) - wanted
+        fresh = set().union(*(_mentions(unit) for unit in pending)) - wanted
         wanted |= fresh
         pending = [unit for unit in units if unit not in reached and _names_one(unit, fresh)]
         reached.update(pending)
@@ -340,7 +334,7 @@ def _with_callers(seeds: Set[Unit], units: list[Unit]) -> set[Unit]:
     running = wanted - {unit.cls.name for unit in units if unit.cls is not None and unit.in_module}
     near = set(seeds)
     near.update(unit for unit in units if _names_one(unit, running if _builds_layers(unit) else wanted))
-    far = _with_mentioning(near, units, _mentions)
+    far = _with_mentioning(near, units)
     called = set().union(*(_mentions(unit) for unit in far))
     sets_mode = (unit for unit in far - near if not called.isdisjoint(unit.outline.calls) and signs.sets_mode(unit))
     return far if any(sets_mode) else near

@@ -18,7 +18,6 @@ from torchmemlint.syntax.outline import defaults, dotted, parts, walk
 
 _GRADIENT_MODES = frozenset({"no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "autograd"})
 CACHING = frozenset({"lru_cache", "cache"})  # of functools: decorators that keep all results
-_TURNING_OFF = frozenset({"no_grad", "inference_mode"})
 _NOT_TELLING = frozenset(
     "len isinstance type id repr str hasattr callable int bool format input all any round byte".split()
 )
@@ -47,7 +46,7 @@ def changes_nothing(unit: Unit) -> bool:
     names = unit.outline.names
     if "volatile" in names or _switches_a_module(unit):
         return True
-    if names.isdisjoint(_GRADIENT_MODES):
+    if not sets_mode(unit):
         return False
     return any(_sets_mode_for_nothing(node) for kind in (ast.Expr, ast.With) for node in unit.nodes(kind))
 
@@ -55,6 +54,21 @@ def changes_nothing(unit: Unit) -> bool:
 def sets_mode(unit: Unit) -> bool:
     """Does it name what sets the gradient mode?"""
     return not unit.outline.names.isdisjoint(_GRADIENT_MODES)
+
+
+def caches(unit: Unit, defined: Mapping[str, bool]) -> bool:
+    """Are the function's results kept, and may one have a graph? `defined`: as of `plain.definitions`."""
+    if unit.outline.names.isdisjoint(CACHING):
+        return False
+    if not _is_decorated(unit, CACHING):
+        return not unit.outline.calls.isdisjoint(CACHING) or "functools" in unit.outline.names
+    given = [node.value for node in unit.nodes(ast.Return)]
+    return not defined[unit.name] and not all(map(Plain(unit, defined).is_plain, given))
+
+
+def _is_decorated(unit: Unit, names: Set[str]) -> bool:
+    """Has the function a decorator that ends in one of these names?"""
+    return any(text.rpartition(".")[2] in names for text in unit.function.decorator_texts())
 
 
 def asks_for_gradients(unit: Unit) -> bool:
@@ -148,9 +162,7 @@ def reads(unit: Unit) -> bool:
 
 def measures(unit: Unit) -> bool:
     """Outside of modules, and with gradients: something is read off, or grows in a loop."""
-    if any(dotted(_called(one)).rpartition(".")[2] in _TURNING_OFF for one in unit.syntax.decorator_list):
-        return False
-    if unit.in_module:
+    if unit.in_module or _is_decorated(unit, torch_api.TURNING_GRADIENTS_OFF):
         return False
     growing: list[ast.AugAssign | ast.Compare | ast.JoinedStr] = [
         *unit.nodes(ast.AugAssign),
@@ -158,10 +170,6 @@ def measures(unit: Unit) -> bool:
         *unit.nodes(ast.JoinedStr),
     ]
     return reads(unit) or any(_in_loop(unit, node.lineno) for node in growing)
-
-
-def _called(decorator: ast.expr) -> ast.expr:
-    return decorator.func if isinstance(decorator, ast.Call) else decorator
 
 
 def _in_loop(unit: Unit, row: int) -> bool:
@@ -317,17 +325,6 @@ def _mentions(value: ast.expr, attribute: str, names: Set[str]) -> bool:
 
 
 # -- activations -----------------------------------------------------------------------------------------------------
-
-
-def caches(unit: Unit, defined: Mapping[str, bool]) -> bool:
-    """Are the function's results kept, and may one have a graph? `defined`: as of `plain.definitions`."""
-    if unit.outline.names.isdisjoint(CACHING):
-        return False
-    decorators = (dotted(_called(one)) for one in unit.syntax.decorator_list)
-    if not any(name.rpartition(".")[2] in CACHING for name in decorators):
-        return not unit.outline.calls.isdisjoint(CACHING) or "functools" in unit.outline.names
-    given = [node.value for node in unit.nodes(ast.Return)]
-    return not defined[unit.name] and not all(map(Plain(unit, defined).is_plain, given))
 
 
 def activates(unit: Unit) -> bool:

@@ -27,6 +27,7 @@ METADATA_ATTRIBUTES = frozenset(
     "shape device dtype ndim is_cuda is_leaf requires_grad layout itemsize nbytes names is_sparse is_quantized".split()
 )
 CUTS = frozenset({"detach", "detach_"})
+TURNING_GRADIENTS_OFF = frozenset({"no_grad", "inference_mode"})  # contexts and decorators
 # How a program says which tensors get gradients: as an attribute or keyword, and as a method.
 ASKING_FOR_GRADIENTS = frozenset({"requires_grad", "requires_grad_"})
 # Same elements in another place, dtype, or view: the graph goes through.

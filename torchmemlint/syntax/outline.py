@@ -69,18 +69,11 @@ def parts(node: ast.AST) -> list[ast.AST]:
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
-    """As `ast.walk`, of `parts`: in half the time, since it does not call it for each node."""
-    pending: list[Any] = [node]
+    """As `ast.walk`, of `parts`."""
+    pending = [node]
     for one in pending:  # which grows on the way
         yield one
-        values = one.__dict__
-        for name in _PARTS[one.__class__]:
-            value: Any = values.get(name)
-            kind = value.__class__
-            if kind is list:
-                pending += (item for item in value if item.__class__ in _PARTS)
-            elif kind in _PARTS:
-                pending.append(value)
+        pending += parts(one)
 
 
 def outline(statement: ast.AST) -> Outline:
