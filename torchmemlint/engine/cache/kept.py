@@ -31,13 +31,12 @@ class Kept:
             results.close()
 
     def changed(self, files: Sequence[tuple[Path, Profile]]) -> list[int]:
-        """The places of files that no earlier run has seen as they are. Others may have to be checked again, too."""
-        numbers = []
-        for number, (path, profile) in enumerate(files):
-            results = self._of(path, profile)
-            if results is None or not results.has_seen(path, profile):
-                numbers.append(number)
-        return numbers
+        """The places of files that no earlier run has seen as they are, told before its results are read.
+
+        Others may have to be checked again, too.
+        """
+        known = ((number, path, self._of(path, profile)) for number, (path, profile) in enumerate(files))
+        return [number for number, path, results in known if results is None or results.has_changed(path)]
 
     def find(self, files: Sequence[tuple[Path, Profile]]) -> dict[int, FileResult]:
         """Results that still hold, by the files' places in the list."""

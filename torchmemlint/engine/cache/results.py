@@ -45,15 +45,15 @@ class Results:
             self._store = Store(store_path(folder, root), root)
             self._snapshot = Snapshot(root, self._store.stamps())
 
-    def has_seen(self, path: Path, profile: Profile) -> bool:
-        """Has an earlier run checked the file as it is? What it found need not hold: other files may have changed."""
-        return self._row_of(path, _circumstances(profile)) is not None
+    def has_changed(self, path: Path) -> bool:
+        """Has no earlier run seen the file as it is? What one found need not hold: other files may have changed."""
+        return self._snapshot.has_changed(str(path))
 
     def find(self, path: Path, profile: Profile) -> FileResult | None:
         """What an earlier run found in a file, if that still holds."""
         circumstances = _circumstances(profile)
-        row = self._row_of(path, circumstances)
-        if row is None:
+        row = self._of(circumstances).get(str(path))
+        if row is None or row.digest != self._snapshot.digest(row.path):
             return None
         try:
             if not self._hold(row.needs):
@@ -82,10 +82,6 @@ class Results:
             store.keep((), self._snapshot.fresh, self._used)
             if self._added:
                 bound_all(self._folder)
-
-    def _row_of(self, path: Path, circumstances: str) -> Row | None:
-        row = self._of(circumstances).get(str(path))
-        return row if row is not None and row.digest == self._snapshot.digest(row.path) else None
 
     def _of(self, circumstances: str) -> Mapping[str, Row]:
         if circumstances not in self._rows:

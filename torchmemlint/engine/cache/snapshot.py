@@ -45,6 +45,7 @@ class Snapshot:
         self._digests: dict[str, str | None] = {}
         self._names: dict[str, frozenset[str]] = {}  # of folders
         self._mentions: dict[str, dict[str, int] | None] = {}
+        self._unchanged: set[str] = set()
         self._unsettled: set[str] = set()
         self._all: str | None = None
         self._texts: Texts | None = None
@@ -57,6 +58,11 @@ class Snapshot:
             except OSError:
                 self._digests[path] = None
         return self._digests[path]
+
+    def has_changed(self, path: str) -> bool:
+        """Is there no stamp of it, or another one than it would get now?"""
+        self.digest(path)
+        return path not in self._unchanged
 
     def is_settled(self, path: str) -> bool:
         """Did a file stay as it is for long enough to be sure that the run has read what its digest is of?"""
@@ -98,6 +104,7 @@ class Snapshot:
             self._unsettled.add(path)
         known = self._stamps.get(path)
         if known is not None and known.size == found.st_size and known.changed == changed:
+            self._unchanged.add(path)
             return known.digest
         if found.st_size > _MOST_READ:
             digest = digest_of(f"{found.st_size}\0{changed}".encode())
