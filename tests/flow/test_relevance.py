@@ -107,6 +107,39 @@ def test_layers_that_train_or_evaluate_themselves_are_walked_with_what_works_on_
     assert walked(promised) == {"Block.__init__", "Block.forward"}
 
 
+ADDING = """
+import torch
+
+def describe(parts, note):
+    out = parts.head
+    show(out)
+    {line}
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("out += parts.tail", {"describe"}),
+        ("out += indented(parts.tail)", {"describe"}),
+        ("out += parts.tail; out += 'the end'", set()),
+        ("out += parts.tail; out += f'{note}'", set()),
+        ("out += parts.tail; out = note + '\\n' + out", set()),
+        ("out = ''; out += parts.tail", set()),
+        ("out.add_(parts.tail)", {"describe"}),
+    ],
+)
+def test_a_text_that_grows_is_no_tensor(line: str, expected: set[str]) -> None:
+    assert walked(ADDING.format(line=line)) == expected
+
+
+@pytest.mark.parametrize(("attribute", "expected"), [("__doc__", set()), ("_doc", {"mark"})])
+def test_what_python_itself_knows_of_a_function_is_no_tensor(attribute: str, expected: set[str]) -> None:
+    text = f"import torch\n\ndef mark(f, text):\n    f.{attribute} = text.replace(f.{attribute}, '')\n    return f\n"
+    assert walked(text) == expected
+
+
 def test_layers_built_from_a_configuration_evaluate_nothing() -> None:
     text = LAYER.replace("nn.Linear(8, 8)", "AutoModel.from_config(config)")
     assert walked(text) == set()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from torchmemlint.flow import building
 from torchmemlint.flow.asking import Asked, strength
 from torchmemlint.flow.attempts import Attempt, Handler
 from torchmemlint.flow.facts import FileFacts, HeldCall, InPlace, Noted, Scope, Use
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 5  # nested calls that are followed into the project
 MAX_STEPS = 6_000  # statements of callees looked at on behalf of one function
 MAX_DEPTH_ABROAD = 3  # of these calls, in other files
-MAX_DEPTH_BUILDING = 1  # where a module's constructor calls them: what matters, freezing, is done at once
+MAX_DEPTH_BUILDING = 1  # where a module's constructor calls them: what matters is done at once
 MAX_STEPS_ABROAD = 500  # statements of other files looked at on behalf of one file, in each pass
 MAX_STEPS_OF_FILE = 60_000  # after so many, a function gets a tenth of that: one file costs seconds, not minutes
 MAX_ELEMENT_DEPTH = 4  # containers within containers
@@ -327,7 +328,7 @@ class Interpreter:
         abroad = sum(frame.is_abroad(self.main) for frame in (*self.frames, self.frame))
         if abroad >= MAX_DEPTH_ABROAD or self.steps_abroad > MAX_STEPS_ABROAD or self.steps_beyond > MAX_STEPS_ABROAD:
             return False
-        if abroad >= MAX_DEPTH_BUILDING and self._is_building():
+        if self._is_building() and (abroad >= MAX_DEPTH_BUILDING or not building.has_a_say(function, self.main)):
             return False
         cls = function.cls
         return cls is None or not cls.is_module or function.name not in ("__init__", "forward")

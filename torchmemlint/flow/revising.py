@@ -39,6 +39,7 @@ def revise(analysis: Analysis, text: str, pulse: Callable[[], None]) -> None:
     revision = compare(source, text)
     if revision is None:
         raise TooMuch
+    named_torch = it.main.names_torch
     try:
         function = _changed(analysis, revision)
     except UnreadableFile:
@@ -50,6 +51,8 @@ def revise(analysis: Analysis, text: str, pulse: Callable[[], None]) -> None:
         if cls is not None and cls.piece is piece:
             for method in cls.methods.values():
                 method.piece.move(rows)
+    if it.main.names_torch != named_torch:
+        raise TooMuch
     if function is not None:
         it.pulse = pulse
         if analysis.relevant is not None and function in analysis.relevant.functions:

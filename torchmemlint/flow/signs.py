@@ -271,8 +271,8 @@ def keeps(unit: Unit, read: Set[str], plain: Plain, *, given_tensors: bool) -> b
 
 
 def _without_graph(target: ast.Attribute, unit: Unit) -> bool:
-    """`x.grad = ...`, written without a graph; `self.conv = ...` where the class calls it, so that it is no tensor."""
-    if target.attr in ("grad", "data"):
+    """`x.grad = ...`, which has no graph; `f.__doc__ = ...`; `self.conv = ...` where the class calls it: no tensors."""
+    if target.attr in ("grad", "data") or (target.attr.startswith("__") and target.attr.endswith("__")):
         return True
     return unit.cls is not None and "__call__" in unit.cls.methods_called_on(dotted(target))
 
@@ -394,9 +394,26 @@ def overwrites(unit: Unit) -> bool:
             isinstance(owner, ast.Call) and _keeps_output(owner, unit)
         ):
             return True
+    if changed:
+        changed = {name: row for name, row in changed.items() if name not in _texts(unit)}
     if changed and asks_for_gradients(unit):
         return True  # it may be a leaf
     return any(_is_kept(name, row, unit) for name, row in changed.items())
+
+
+def _texts(unit: Unit) -> set[str]:
+    """Local names of texts: `lines += f"{name}\\n"`."""
+    added = ((augmented.target, augmented.value) for augmented in unit.nodes(ast.AugAssign))
+    return {target.id for target, value in (*unit.stores, *added) if isinstance(target, ast.Name) and _is_text(value)}
+
+
+def _is_text(value: ast.expr | None) -> bool:
+    match value:
+        case ast.JoinedStr() | ast.Constant(value=str() | bytes()):
+            return True
+        case ast.BinOp(op=ast.Add(), left=left, right=right):
+            return _is_text(left) or _is_text(right)
+    return False
 
 
 def _has_parameters(unit: Unit) -> bool:
