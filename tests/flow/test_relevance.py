@@ -84,6 +84,23 @@ def test_what_is_stored_and_read_is_a_sign_with_all_that_mention_it() -> None:
     assert walked(text) == {"Block.__init__", "Block.forward", "Block.report"}
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return float(self.seen.sum())", True),
+        ("scaled = self.seen * 2\n        return float(scaled)", True),
+        ("scaled = self.seen * 2\n        part = scaled[0]\n        return part.item()", True),
+        ("for one in self.seen:\n        print(one)", True),
+        ("scaled = self.seen * 2\n        return scaled, float(self.count)", False),
+        ("scaled, count = self.seen * 2, self.count\n        return scaled, float(count)", True),  # not told apart
+    ],
+)
+def test_what_a_stored_value_is_made_into_may_be_read(body: str, expected: bool) -> None:
+    text = LAYER.replace("        return x + y\n", "        self.seen = y\n        return x + y\n")
+    text += f"\n    def report(self):\n        {body}\n".replace("\n        print", "\n            print")
+    assert ("Block.report" in walked(text)) is expected
+
+
 STEP = "\ndef step(model, x):\n    model(x).sum().backward()\n"
 
 
@@ -153,6 +170,47 @@ def test_layers_that_generate_by_layers_evaluate_nothing() -> None:
     text = LAYER + "\n    def predict(self, x):\n        return self.fc.generate(x)\n"
     assert walked(text) == set()
     assert walked(text + "\ndef predict(model, x):\n    return model.generate(x)\n") == {"predict"}
+
+
+OTHER = "\ndef other(x):\n    return x.sum()\n"
+
+
+@pytest.mark.parametrize(
+    ("method", "driven"),
+    [
+        ("def from_pretrained(cls, name):\n        return super().from_pretrained(name)", False),
+        ("def load(cls, name):\n        return super().from_pretrained(name)", True),
+        ("def eval(self):\n        self.count = 0\n        return super().eval()", False),
+        ("def train(self, mode=True):\n        self.fc.eval()\n        return super().train(mode)", True),
+    ],
+)
+def test_layers_that_hand_a_call_on_to_their_base_class_evaluate_nothing(method: str, driven: bool) -> None:
+    assert ("other" in walked(LAYER + f"\n    {method}\n" + OTHER)) is driven
+
+
+def test_layers_that_put_a_part_into_evaluation_mode_as_they_are_made_evaluate_nothing_else() -> None:
+    text = LAYER.replace("Linear(8, 8)\n", "Linear(8, 8)\n        self.teacher.eval()\n")
+    assert walked(text + OTHER) == {"Block.__init__"}
+    assert walked(text + "\n    def check(self):\n        self.fc.eval()\n" + OTHER) >= {"Block.__init__", "other"}
+
+
+@pytest.mark.parametrize(
+    ("made", "driven"),
+    [
+        ("AutoTokenizer", False),
+        ("transformers.BertTokenizerFast", False),
+        ("AutoConfig", False),
+        ("CLIPImageProcessor", False),
+        ("AutoModel", True),
+        ("tokenizer_class", True),
+        ("registry[name]", True),
+    ],
+)
+def test_what_makes_no_model_evaluates_none(made: str, driven: bool) -> None:
+    text = f"import torch\nimport transformers\n\ndef make(name):\n    return {made}.from_pretrained(name)\n{OTHER}"
+    assert ("other" in walked(text)) is driven
+    both = text + "\ndef load(name):\n    return load_model.from_pretrained(name)\n"
+    assert "other" in walked(both)
 
 
 def test_of_a_constructor_that_puts_a_part_into_evaluation_mode_what_runs_that_part_is_walked() -> None:

@@ -119,6 +119,7 @@ def analysis(
     it.callers = Callers(program)
     if not relevant.drives:
         it.constructors = frozenset(function for function in relevant.functions if function.name == "__init__")
+    it.computing = relevant.computing
     it.called_out_of_view = relevant.called_out_of_view
     it.mentioned_out_of_view = relevant.mentioned_out_of_view
     for name in relevant.called_out_of_view:

@@ -4,7 +4,7 @@ Most files of a library define layers. There, a fact that a rule could report ne
 (`flow.signs`): a number read off, a detach, an attribute that is stored and read back, an activation with an in-place
 form, a tensor that is overwritten. Only functions with such a sign are walked, with those that could have a say in it:
 their class's constructor, functions that mention them or the attributes concerned; and what mentions these in turn,
-where it sets the gradient mode. What a walked function calls is followed as ever.
+where it sets the gradient mode. What a walked function calls is followed as ever, but for layers without a sign.
 
 Where a file trains, evaluates or loads data, all its functions are walked, but for those that only hand settings on
 (`flow.idle`), and of the methods of layers those without a sign. Of tests, in which memory is nobody's business, even
@@ -23,7 +23,7 @@ from torchmemlint.flow import bindings, doubles, idle, plain, signs, telling, wr
 from torchmemlint.flow.plain import Plain
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.units import Unit
-from torchmemlint.knowledge import failures
+from torchmemlint.knowledge import failures, torch_api
 from torchmemlint.knowledge.contracts import Contracts
 from torchmemlint.syntax.outline import Outline, dotted, walk
 from torchmemlint.syntax.source_module import Piece
@@ -31,9 +31,14 @@ from torchmemlint.syntax.source_module import Piece
 # Calls by which a file trains or evaluates. Everything in such a file may matter.
 _TRAINING = frozenset(["grad"])
 _DRIVING_ENDS = ("Loader", "_hook", "Pipeline")
-_EVALUATING = frozenset("eval set_grad_enabled from_pretrained from_config from_single_file Variable".split())
+_MAKING = frozenset("from_pretrained from_config from_single_file".split())
+_EVALUATING = _MAKING | {"eval", "set_grad_enabled", "Variable"}
 _BUILDING = frozenset(["from_config"])  # what they give is in training mode, like any new module
+# What transformers and diffusers call their classes that are no models, and are made in the same ways.
+_NO_MODELS = ("Tokenizer", "TokenizerFast", "Config", "Processor", "FeatureExtractor", "Scheduler")
 _EVALUATING_TEXT = ".train(False"
+# Calls by which a graph ends.
+_ENDING = torch_api.READERS | torch_api.DISCRETE | torch_api.CUTS | torch_api.DISCRETE_FACTORIES
 # What shows in a function by itself.
 _TELLING_ALONE = (telling.serves, telling.creates_to_move, zeroing.is_met, doubles.is_met)
 
@@ -48,6 +53,7 @@ class Relevance:
     drives: bool  # does the file train, evaluate, hook or load?
     asks_others: bool  # does it matter what the functions of other files return?
     states: bool  # may values be handed from one call of a function to the next?
+    computing: Set[Function] = frozenset()  # forward passes that need not be followed where a layer is run
 
 
 def find(program: Program, *, hazards: bool = True) -> Relevance:
@@ -67,7 +73,9 @@ def find(program: Program, *, hazards: bool = True) -> Relevance:
     mentioned = set().union(*(unit.outline.names for unit in others))
     asks_others = driven or any(unit.caches for unit in walked)
     states = driven or any(unit.folds for unit in walked)
-    return Relevance(tuple(unit.function for unit in walked), callees, mentioned, driven, asks_others, states)
+    computing = frozenset(unit.function for unit in others if _only_computes(unit))
+    functions = tuple(unit.function for unit in walked)
+    return Relevance(functions, callees, mentioned, driven, asks_others, states, computing)
 
 
 def _units(program: Program) -> Iterator[Unit]:
@@ -82,6 +90,11 @@ def _units(program: Program) -> Iterator[Unit]:
                 for method in sorted(cls.methods.values(), key=lambda m: m.name != "__init__"):
                     if method.syntax is not None:
                         yield Unit(method, method.syntax, cls)
+
+
+def _only_computes(unit: Unit) -> bool:
+    """Is it a layer's forward pass whose result has a graph, as that of any layer of torch has?"""
+    return unit.in_module and unit.name == "forward" and unit.outline.calls.isdisjoint(_ENDING)
 
 
 def drives(program: Program) -> bool:
@@ -101,7 +114,7 @@ def _piece_drives(piece: Piece, program: Program) -> bool:
     outline = program.summary(piece)
     if piece.kind == "code" and _wraps_in_cache(outline):
         return True
-    return _drives(outline, program, but=_of_layers(program, piece, outline))
+    return _drives(outline, program, but=_of_layers(program, piece, outline) | _of_no_models(outline))
 
 
 def _drives(outline: Outline, program: Program, but: Set[str] = frozenset()) -> bool:
@@ -133,13 +146,39 @@ def _is_promised(program: Program, bases: Iterable[str]) -> bool:
 
 
 def _of_layers(program: Program, piece: Piece, outline: Outline) -> Set[str]:
-    """The calls of the piece that drive nothing, since it is a module that is made up of what they run or give."""
-    named = outline.calls & (_BUILDING | _generating(program))
+    """The calls of the piece that drive nothing, since it is a module that runs or makes what it is made up of, puts
+    that into evaluation mode as it is made, or hands such a call on to its base class.
+    """
+    named = outline.calls & ({"eval"} | _MAKING | _generating(program))
     cls = program.find_class(piece.name) if named and piece.kind == "class" else None
     if cls is None or not cls.is_module:
         return frozenset()
-    afterwards = set().union(*(one.outline.calls for name, one in cls.methods.items() if name != "__init__"))
-    return named - (_BUILDING & afterwards)
+    methods = cls.methods.values()
+    return {
+        name
+        for name in named
+        if name in _generating(program)
+        or not any(name in method.outline.calls for method in methods if method.name not in _places(name))
+    }
+
+
+def _places(call: str) -> tuple[str, ...]:
+    """The methods of a module in which a call drives nothing."""
+    return ("__init__", call) if call == "eval" or call in _BUILDING else (call,)
+
+
+def _of_no_models(outline: Outline) -> Set[str]:
+    """The calls that only make what is no model: `AutoTokenizer.from_pretrained(name)`."""
+    named = outline.calls & _MAKING
+    if not named:
+        return frozenset()
+    calls = (node.func for node in outline.nodes if isinstance(node, ast.Call))
+    models = {
+        func.attr if isinstance(func, ast.Attribute) else dotted(func)
+        for func in calls
+        if not (isinstance(func, ast.Attribute) and dotted(func.value).endswith(_NO_MODELS))
+    }
+    return named - models
 
 
 def _wraps_in_cache(outline: Outline) -> bool:
@@ -171,7 +210,7 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: 
     failing = failures.speaks_of_memory(program.source.text)
     alone: set[Unit] = set()  # what a handler or service does shows in its own function
     for unit in units:
-        part = driven and unit.in_module and _has_part(unit, program)
+        part = (driven or unit.name == "__init__") and unit.in_module and _has_part(unit, program)
         if part:
             unit.attributes |= _attributes_of_part(unit, program)
         if failing and signs.handles_failures(unit):
@@ -243,7 +282,8 @@ def _has_part(unit: Unit, program: Program) -> bool:
 
 def _excused(unit: Unit, program: Program) -> Set[str]:
     """The calls that make no part of a module's method, as of `_of_layers`."""
-    return _generating(program) | (_BUILDING if unit.name == "__init__" else frozenset())
+    excused = _generating(program) | _of_no_models(unit.outline)
+    return excused | (_BUILDING if unit.name == "__init__" else frozenset())
 
 
 def _attributes_of_part(unit: Unit, program: Program) -> set[str]:

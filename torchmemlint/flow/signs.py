@@ -187,17 +187,34 @@ def read_attributes(units: list[Unit]) -> set[str]:
         does = reads(unit)
         if not does and unit.outline.calls.isdisjoint(functions):
             continue
+        read: list[ast.AST] = []
+        given: list[tuple[set[str], ast.AST]] = []  # what names are made of
         for node in unit.outline.nodes:
             match node:
                 case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in reading:
-                    part: ast.AST = node
-                case ast.Assign(value=part) | ast.For(iter=part) | ast.AnnAssign(value=ast.expr() as part) if does:
-                    pass
+                    read.append(node)
                 case ast.Attribute(attr="data", value=part) | ast.NamedExpr(value=part) | ast.comprehension(iter=part):
-                    pass
-                case _:
-                    continue
-            found.update(inner.attr for inner in walk(part) if isinstance(inner, ast.Attribute))
+                    read.append(part)
+                case ast.Assign(value=part, targets=targets) if does:
+                    given.append((set().union(*map(names_in, targets)), part))
+                case ast.AnnAssign(value=ast.expr() as part, target=target) | ast.For(iter=part, target=target) if does:
+                    given.append((names_in(target), part))
+        found |= _attributes_in(read, given)
+    return found
+
+
+def _attributes_in(read: list[ast.AST], given: list[tuple[set[str], ast.AST]]) -> set[str]:
+    """The attributes in expressions that are read, and in those that the names in them are made of (`given`)."""
+    found: set[str] = set()
+    names: set[str] = set()
+    while read:
+        for node in (inner for part in read for inner in walk(part)):
+            if isinstance(node, ast.Attribute):
+                found.add(node.attr)
+            elif isinstance(node, ast.Name):
+                names.add(node.id)
+        read = [part for targets, part in given if not targets.isdisjoint(names | found)]
+        given = [(targets, part) for targets, part in given if targets.isdisjoint(names | found)]
     return found
 
 

@@ -1,0 +1,125 @@
+"""Which calls a walk follows: not what only computes, and of other files no more than the bounds let."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from torchmemlint.flow import calls
+from torchmemlint.flow.analysis import analysis
+from torchmemlint.flow.interpreter import MAX_STEPS_OF_CALL
+from torchmemlint.flow.project import Project
+from torchmemlint.flow.values import Mode, Value
+from torchmemlint.syntax.source_module import SourceModule
+
+_LAYERS = """\
+import torch
+from torch import nn
+
+
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 8)
+
+    def forward(self, x):
+        y = self.fc(x)
+        return {inner}
+
+
+class Outer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, x):
+        return torch.relu(self.inner(x))
+"""
+_TRAIN = """
+
+def train(loader):
+    model = Outer()
+    for x in loader:
+        model(x).sum().backward()
+"""
+
+
+@pytest.fixture
+def followed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Path], set[str]]:
+    """The functions that were followed from a file's text, at its path."""
+    names: set[str] = set()
+    walk = calls.walk
+
+    def noted(it, node, callee, bound: dict[str, Value], mode: Mode, given=None) -> Value:  # type: ignore[no-untyped-def]
+        names.add(callee.function.qualname)
+        return walk(it, node, callee, bound, mode, given)
+
+    monkeypatch.setattr(calls, "walk", noted)
+
+    def of(text: str, path: Path) -> set[str]:
+        names.clear()
+        analysis(SourceModule(text, path), Project(path.parent))
+        return {name for name in names if not name.endswith("__init__")}
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("inner", "expected"),
+    [
+        ("x + y", False),
+        ("y.view(-1), x", False),
+        ("y.detach()", True),
+        ("y.argmax(-1)", True),
+        ("torch.arange(len(y))", True),
+    ],
+)
+def test_what_layers_run_of_layers(
+    followed: Callable[[str, Path], set[str]], tmp_path: Path, inner: str, expected: bool
+) -> None:
+    text = _LAYERS.format(inner=inner)
+    found = {"Inner.forward"} if expected else set()
+    assert followed(text, tmp_path / "layers.py") == found
+    assert followed(text + _TRAIN, tmp_path / "train.py") == {"Outer.forward", *found}
+
+
+_HELPERS = """\
+def first():
+    return second()
+
+
+def long():
+    first()
+    {filling}
+    third()
+
+
+def second():
+    return 1
+
+
+def third():
+    return 1
+"""
+_MAIN = """\
+import torch
+from helpers import first, long
+
+
+def train(model, loader):
+    long()
+    first()
+    for x in loader:
+        model(x).sum().backward()
+"""
+
+
+@pytest.mark.parametrize(("more", "expected"), [(-2, {"third"}), (2, set())])
+def test_one_call_that_leads_far_leaves_something_to_the_next(
+    followed: Callable[[str, Path], set[str]], tmp_path: Path, more: int, expected: set[str]
+) -> None:
+    filling = "\n    ".join(["x = 1"] * (MAX_STEPS_OF_CALL - 3 + more))
+    (tmp_path / "helpers.py").write_text(_HELPERS.format(filling=filling))
+    assert followed(_MAIN, tmp_path / "main.py") == {"long", "first", "second", *expected}
