@@ -6,7 +6,7 @@ from pathlib import Path
 
 from torchmemlint.census.counting import Census, Found, Project, census_of
 from torchmemlint.engine.corpus.checking import Corpus, Ready
-from torchmemlint.engine.one_file import is_relevant
+from torchmemlint.engine.one_file import may_be_relevant
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding
 from torchmemlint.report.places import place
@@ -30,7 +30,7 @@ class Taking:
             except UnreadableFile:  # a finding says so
                 continue
             files, lines = files + 1, lines + rows
-            if is_relevant(data, ready.resolver.settings_for(file.parent).contracts):
+            if may_be_relevant(data, file, ready.resolver.settings_for(file.parent).contracts):
                 torch_files, torch_lines = torch_files + 1, torch_lines + rows
         self.projects.append(Project(ready.project.name, files, lines, torch_files, torch_lines))
 

@@ -18,6 +18,7 @@ from torchmemlint.findings import ContextFile, Finding, Position, Severity, Span
 from torchmemlint.source.decoding import LimitReached, SourceText, UnreadableFile, read
 from torchmemlint.source.directives import MARKERS
 from torchmemlint.source.loading import is_notebook, load
+from torchmemlint.source.naming import names_one
 from torchmemlint.source.suppressions import Catalogue
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class FileResult:
 
     path: Path
     findings: tuple[Finding, ...] = ()
-    skipped: bool = False  # it never mentions torch
+    skipped: bool = False  # it never names torch
     fixed: FixedFile | None = None
     error: str | None = None  # one line, if the linter failed on it
     unwritten: bool = False  # the file could not be written: no fault of the linter's
@@ -130,7 +131,7 @@ def most_to_read(path: Path, profile: Profile) -> int | None:
 
 def check_bytes(data: bytes, path: Path, profile: Profile) -> FileResult:
     """The same for bytes at hand, of a file that `path` names (which is written to under `Fixing.WRITE`)."""
-    relevant = is_relevant(data, profile.contracts)
+    relevant = may_be_relevant(data, path, profile.contracts)
     if is_passed_over(data, relevant):
         return FileResult(path, skipped=True)
     most = most_to_read(path, profile)
@@ -277,9 +278,16 @@ def _needs(path: Path, profile: Profile) -> Needs | None:
     return context.project(profile.root, profile.contracts).needs(path) if profile.root is not None else None
 
 
-def is_relevant(data: bytes, additions: tuple[Framework, ...] = ()) -> bool:
-    """Whether a file mentions torch or a framework built on it."""
+def may_be_relevant(data: bytes, path: Path, additions: tuple[Framework, ...] = ()) -> bool:
+    """`is_relevant` of a file's bytes; of a notebook's, which are no program: whether they mention what matters."""
+    if not is_notebook(path):
+        return is_relevant(data, additions)
     return any(word in data for word in _relevant_words(additions))
+
+
+def is_relevant(code: bytes, additions: tuple[Framework, ...] = ()) -> bool:
+    """Whether a program names torch or a framework built on it: not only in its strings and comments."""
+    return names_one(code, _relevant_words(additions))
 
 
 def is_passed_over(data: bytes, relevant: bool) -> bool:

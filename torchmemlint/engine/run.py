@@ -55,7 +55,7 @@ class RunReport:
 
     findings: tuple[Finding, ...]
     files_checked: int
-    files_skipped: int  # passed over by the prefilter: they never mention torch
+    files_skipped: int  # passed over by the prefilter: their code never names torch
     fixed: tuple[FixedFile, ...]
     sources: Callable[[Path], list[str]]
     notices: tuple[str, ...] = ()  # one line each, for the error stream

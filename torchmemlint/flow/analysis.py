@@ -105,7 +105,7 @@ def analysis(
     program = Program(source, project, promised)
     it = Interpreter(program, FileFacts(source.path, source, program))
     it.looks_for_hazards = hazards
-    if not source.pieces or not program.names_torch or program.is_of_another_framework:
+    if not source.pieces or program.is_of_another_framework:
         return Analysis(it.facts, it)
     it.evaluators = EVALUATORS
     it.executors = EXECUTORS

@@ -325,8 +325,6 @@ def walk(
         recording=False,
         entrance=_entrance(it, node, function, given),
     )
-    if function.program is not it.main and it.program is it.main:
-        it.steps_of_call = 0
     it.active.append(function)
     try:
         with it.entered(frame, dict(bound), mode):

@@ -63,8 +63,7 @@ MAX_DEPTH = 5  # nested calls that are followed into the project
 MAX_STEPS = 6_000  # statements of callees looked at on behalf of one function
 MAX_DEPTH_ABROAD = 3  # of these calls, in other files
 MAX_DEPTH_BUILDING = 1  # where a module's constructor calls them: what matters is done at once
-MAX_STEPS_ABROAD = 300  # statements of other files looked at on behalf of one file, in each pass
-MAX_STEPS_OF_CALL = 25  # of these, on behalf of one call: after so many, nothing more that it calls is followed
+MAX_STEPS_ABROAD = 500  # statements of other files looked at on behalf of one file, in each pass
 MAX_STEPS_OF_FILE = 60_000  # after so many, a function gets a tenth of that: one file costs seconds, not minutes
 MAX_ELEMENT_DEPTH = 4  # containers within containers
 FOLDED = -2  # index of the origin of a value folded over iterations
@@ -222,7 +221,6 @@ class Interpreter:
         self.follows_imports = True  # are the other files of the project looked into (but for base classes)?
         self.steps = 0
         self.steps_abroad = 0  # in functions of other files
-        self.steps_of_call = 0  # there, in the call that led there
         self.steps_beyond = 0  # in those that the running function comes to by way of others of this file
         self.kept_whole: dict[Origin, int] = {}  # a container put into another one, by its identity
         self.computed = 0  # forward and backward passes so far, in whatever gradient mode
@@ -332,8 +330,6 @@ class Interpreter:
         """In other files, what meters, helpers and loops do is looked into, and not how layers are made."""
         abroad = sum(frame.is_abroad(self.main) for frame in (*self.frames, self.frame))
         if abroad >= MAX_DEPTH_ABROAD or self.steps_abroad > MAX_STEPS_ABROAD or self.steps_beyond > MAX_STEPS_ABROAD:
-            return False
-        if abroad and self.steps_of_call > MAX_STEPS_OF_CALL:
             return False
         if self._is_building() and (abroad >= MAX_DEPTH_BUILDING or not building.has_a_say(function, self.main)):
             return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 import itertools
-import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -397,18 +396,6 @@ class Program:
         """What is worth keeping of the file; None where the standard parser could not read it."""
         layout = self.source.layout
         return Sketch(layout, self.imported, self.star_imports, self._exported) if layout is not None else None
-
-    @property
-    def names_torch(self) -> bool:
-        """Does the code name torch or a framework, or differentiate: not only its strings and comments?"""
-        words = re.findall(r"\w+", " ".join(self.contracts.packages))
-        for piece in self.source.pieces:
-            if piece.outline is None:
-                return True  # libcst alone could read it
-            names = "\n".join(self.summary(piece).names)
-            if any(word in names for word in words):
-                return True
-        return False
 
     @property
     def is_of_another_framework(self) -> bool:

@@ -39,7 +39,6 @@ def revise(analysis: Analysis, text: str, pulse: Callable[[], None]) -> None:
     revision = compare(source, text)
     if revision is None:
         raise TooMuch
-    named_torch = it.main.names_torch
     try:
         function = _changed(analysis, revision)
     except UnreadableFile:
@@ -51,8 +50,6 @@ def revise(analysis: Analysis, text: str, pulse: Callable[[], None]) -> None:
         if cls is not None and cls.piece is piece:
             for method in cls.methods.values():
                 method.piece.move(rows)
-    if it.main.names_torch != named_torch:
-        raise TooMuch
     if function is not None:
         it.pulse = pulse
         if analysis.relevant is not None and function in analysis.relevant.functions:

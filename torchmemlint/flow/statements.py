@@ -79,7 +79,6 @@ def execute_body(it: Interpreter, body: cst.BaseSuite | Sequence[cst.CSTNode]) -
 
 def _small(it: Interpreter, statement: cst.BaseSmallStatement) -> None:
     it.steps += 1
-    it.steps_of_call += 1
     if it.frame.entrance is not None:
         it.steps_abroad += 1
     elif it.frame.is_abroad(it.main):

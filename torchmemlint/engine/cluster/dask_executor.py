@@ -32,7 +32,7 @@ from torchmemlint.engine.one_file import (
     Profile,
     check_file,
     is_passed_over,
-    is_relevant,
+    may_be_relevant,
     most_to_read,
     not_checked,
 )
@@ -323,7 +323,8 @@ class _Run:
         except UnreadableFile:
             self._keep(number, check_file(task.path, profile))
             return None
-        if (most is not None and len(data) >= most) or is_passed_over(data, is_relevant(data, profile.contracts)):
+        relevant = may_be_relevant(data, task.path, profile.contracts)
+        if (most is not None and len(data) >= most) or is_passed_over(data, relevant):
             self._keep(number, check_file(task.path, profile, data))
             return None
         return data

@@ -40,8 +40,8 @@ class UnreadableFile(Rule):
     There is no fix.
 
     ## When it stays silent
-    A file that never mentions torch, or a framework built on it, is not decoded or parsed, so nothing is said
-    about what is in it.
+    A file whose code never names torch, or a framework built on it, is not decoded or parsed, so nothing is said
+    about what is in it. That strings and comments speak of it makes no difference.
 
     ## References
     - [PEP 263, source code encodings](https://peps.python.org/pep-0263/)
