@@ -15,6 +15,9 @@ from torchmemlint.report.formats import FORMATS
 
 from .conftest import command, write
 
+pytestmark = pytest.mark.skipif(
+    not hasattr(tarfile, "data_filter"), reason="this release of Python cannot unpack archives safely"
+)
 Make = Callable[..., Path]
 FOUND = ["folder/src/a.py", "packed-1.0/leak.py", "repository/train/leak.py", "zipped/pkg/leak.py"]
 
