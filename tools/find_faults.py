@@ -7,7 +7,7 @@
 A fault is an internal error, a worker that dies, a limit of time or memory that is reached, a fix after which a file
 that compiled no longer does, or a second round of fixes that changes something. Nothing is written to the files. Each
 fault is a line of JSON in OUT/faults.jsonl, its text beside it; what was done is counted in OUT/counts.jsonl. All rules
-are on, also in files that never mention torch: a comment that does is added to them. One program of the grammar in
+are on, also in files that never name torch: an import of it is added to them. One program of the grammar in
 twenty is a long one, and one in `--fix-every` is fixed. The same seed gives the same inputs.
 """
 
@@ -37,7 +37,7 @@ from torchmemlint.engine.pool import Task, check_all
 from torchmemlint.rules.registry import all_rules
 from torchmemlint.source.decoding import UnreadableFile, decode
 
-_TORCH = b"\n# torch\n"
+_TORCH = b"\nimport torch\n"
 _PIECE = re.compile(r"\w+|[^\w\s]|\s+")
 _TOKENS = (
     "(",
