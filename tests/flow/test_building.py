@@ -9,7 +9,7 @@ import pytest
 from torchmemlint.flow.analysis import analysis
 from torchmemlint.flow.building import has_a_say
 from torchmemlint.flow.interpreter import Interpreter
-from torchmemlint.flow.program import Program
+from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.project import Project
 from torchmemlint.syntax.source_module import SourceModule
 
@@ -85,7 +85,7 @@ def test_what_is_followed(
     walked: set[str] = set()
     wants = Interpreter.wants
 
-    def noted(it: Interpreter, function) -> bool:  # type: ignore[no-untyped-def]
+    def noted(it: Interpreter, function: Function) -> bool:
         found = wants(it, function)
         walked.update([function.qualname] if found else [])
         return found

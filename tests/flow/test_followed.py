@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import libcst as cst
 import pytest
 
 from torchmemlint.flow import calls
 from torchmemlint.flow.analysis import analysis
+from torchmemlint.flow.arguments import Arguments
+from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.project import Project
-from torchmemlint.flow.values import Mode, Value
+from torchmemlint.flow.values import FunctionValue, Mode, Value
 from torchmemlint.syntax.source_module import SourceModule
 
 _LAYERS = """\
@@ -51,7 +54,14 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Path], set[str]]
     names: set[str] = set()
     walk = calls.walk
 
-    def noted(it, node, callee, bound: dict[str, Value], mode: Mode, given=None) -> Value:  # type: ignore[no-untyped-def]
+    def noted(
+        it: Interpreter,
+        node: cst.CSTNode,
+        callee: FunctionValue,
+        bound: dict[str, Value],
+        mode: Mode,
+        given: Arguments | None = None,
+    ) -> Value:
         names.add(callee.function.qualname)
         return walk(it, node, callee, bound, mode, given)
 

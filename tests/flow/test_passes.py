@@ -94,10 +94,7 @@ def test_what_methods_freeze_is_known_before_others_are_walked(passes: list[str]
 
 
 def test_a_backward_that_proves_what_was_called_before(passes: list[str]) -> None:
-    walk(
-        "import torch\n\ndef train(step, xs):\n    seen = []\n    for x in xs:\n        loss = step(x)\n"
-        "        seen.append(loss)\n"
-    )
+    walk("def train(step, xs):\n    seen = []\n    for x in xs:\n        loss = step(x)\n        seen.append(loss)\n")
     assert len(passes) == 1
     walk(
         "import torch\n\ndef train(step, xs):\n    seen = []\n    for x in xs:\n        loss = step(x)\n"
@@ -108,7 +105,7 @@ def test_a_backward_that_proves_what_was_called_before(passes: list[str]) -> Non
 
 def test_a_container_that_hooks_fill(passes: list[str]) -> None:
     walk(
-        "from functools import partial\n\nimport torch\n\n"
+        "from functools import partial\n\n"
         "def watch(model, x):\n    bank = []\n    model.register_forward_hook(partial(keep, bank))\n    model(x)\n"
         "    return [value.item() for value in bank]\n\n"
         "def keep(bank, module, inputs, output):\n    bank.append(output)\n"

@@ -412,7 +412,8 @@ def overwrites(unit: Unit) -> bool:
         ):
             return True
     if changed:
-        changed = {name: row for name, row in changed.items() if name not in _texts(unit)}
+        texts = _texts(unit)
+        changed = {name: row for name, row in changed.items() if name not in texts}
     if changed and asks_for_gradients(unit):
         return True  # it may be a leaf
     return any(_is_kept(name, row, unit) for name, row in changed.items())
