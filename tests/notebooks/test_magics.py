@@ -15,6 +15,8 @@ from torchmemlint.source.cells import program_of
 CELLS = [
     "%matplotlib inline\nimport os",
     "!pip install torch",
+    "x \\\n",
+    "x \\\n\n",
     "!pip install \\\n    torch \\\n    numpy\nx = 1",
     "try:\n  with f() as g:\n    %shell wget -P /tmp \\\n      https://x.y/7102c/p\n    a = 1\nexcept E:\n  pass",
     "try:\n  !wget \\\n    7102c\nfinally:\n  pass",

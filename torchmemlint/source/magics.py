@@ -212,10 +212,11 @@ class _Reading:
 
 def problem_of(rows: Sequence[str]) -> Problem | None:
     """What Python cannot read in these rows; None where it reads all."""
+    text = "\n".join(rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            ast.parse("\n".join([*rows, ""]))
+            ast.parse(text if text.endswith("\n") else text + "\n")  # after a `\`, another line end would make it whole
         except SyntaxError as error:
             row, column = error.lineno or 1, error.offset or 1
             return Problem(f"Syntax error: {error.msg}", Position(min(max(row, 1), len(rows)), max(column, 1)))
