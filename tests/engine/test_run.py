@@ -169,6 +169,24 @@ def _deaf(pipe: Connection) -> None:
     time.sleep(60)
 
 
+@pytest.mark.parametrize(
+    ("found", "at"),
+    [([0, 0, 0, 0, 0], [5, 15, 35, 75, 115]), ([0, pool._MANY, 0, 0, 0], [5, 15, 20, 30, 50])],
+    ids=["little", "once much"],
+)
+def test_collector_comes_seldom_where_it_finds_little(
+    found: list[int], at: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A collection looks through all that lives; one that found much is followed soon by the next."""
+    results = iter(found)
+    seen: list[int] = []
+    with pool.quiet_collector() as collect:
+        for megabytes in range(1, at[-1] + 1):
+            monkeypatch.setattr(gc, "collect", lambda now=megabytes: seen.append(now) or next(results))
+            collect(1_000_000)
+    assert seen == at
+
+
 def test_collector_is_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import torch\n")
     assert gc.isenabled()

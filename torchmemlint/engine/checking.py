@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from torchmemlint.config.contracts import Framework
 from torchmemlint.config.limits import MAX_NESTING
 from torchmemlint.engine.guarding import RuleFailure, guarded
+from torchmemlint.engine.stack import deep
 from torchmemlint.findings import Finding
 from torchmemlint.flow import revising
 from torchmemlint.flow.analysis import Analysis, analysis
@@ -23,7 +23,8 @@ from torchmemlint.syntax.source_module import SourceModule
 from torchmemlint.syntax.trees import Trees, UnlikeTree
 
 _OF_HAZARDS = "TML302"  # the rule that asks which tensors are overwritten while something needs them
-_FRAMES = 8_000  # Python frames: some twenty for each level of nesting that is let in
+
+T = TypeVar("T")
 
 
 class Check:
@@ -67,11 +68,13 @@ class Check:
         self._analysis = self._analysed(text, path, pulse)
 
     def _analysed(self, text: str, path: Path, pulse: Callable[[], None] | None) -> Analysis:
+        def analysed() -> Analysis:
+            known = self._around.parsed(path, text) if self._around is not None else None
+            source = SourceModule(text, path, trees=self._trees, like=known)
+            return analysis(source, self._around, self._promised, pulse, hazards=self._hazards)
+
         try:
-            with _depth():
-                known = self._around.parsed(path, text) if self._around is not None else None
-                source = SourceModule(text, path, trees=self._trees, like=known)
-                found = analysis(source, self._around, self._promised, pulse, hazards=self._hazards)
+            found = _deep(analysed)
         except UnlikeTree as unlike:
             self._distrust(unlike)
             return self._analysed(text, path, pulse)
@@ -87,7 +90,7 @@ class Check:
     def findings(self, codes: frozenset[str]) -> list[Finding]:
         """Findings of the rules in `codes`, before suppressions, in order of position."""
         try:
-            return self._findings(codes)
+            return _deep(lambda: self._findings(codes))
         except UnlikeTree as unlike:
             self._distrust(unlike)
             known = self._analysis
@@ -95,11 +98,10 @@ class Check:
             return self.findings(codes)
 
     def _findings(self, codes: frozenset[str]) -> list[Finding]:
-        with _depth():
-            facts = self._analysis.facts
-            found = [finding for code in sorted(codes) for finding in self._of_rule(code, facts)]
-            found = [finding for finding in found if finding.filename == facts.path]  # the others are their own file's
-            return sorted(found, key=lambda f: (f.span, f.code))
+        facts = self._analysis.facts
+        found = [finding for code in sorted(codes) for finding in self._of_rule(code, facts)]
+        found = [finding for finding in found if finding.filename == facts.path]  # the others are their own file's
+        return sorted(found, key=lambda f: (f.span, f.code))
 
     def _of_rule(self, code: str, facts: FileFacts) -> Iterable[Finding]:
         rule, plugin = self._rules.by_code[code], self._rules.brought_by.get(code)
@@ -115,11 +117,10 @@ class Check:
 
     def revise(self, text: str, pulse: Callable[[], None]) -> None:
         """Look at what an edit has changed. Raises what `flow.revising.revise` raises."""
-        with _depth():
-            try:
-                revising.revise(self._analysis, text, _watched(pulse, self._stops))
-            except (RecursionError, UnlikeTree):
-                raise TooMuch from None
+        try:
+            deep(lambda: revising.revise(self._analysis, text, _watched(pulse, self._stops)))
+        except (RecursionError, UnlikeTree):
+            raise TooMuch from None
 
     def release(self) -> None:
         """Let go of the text, and of its context where that has become large."""
@@ -176,14 +177,9 @@ def _watched(pulse: Callable[[], None], stops: list[Exception]) -> Callable[[], 
     return watched
 
 
-@contextmanager
-def _depth() -> Iterator[None]:
-    """Let Python go deep, and say so where that is not deep enough."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _FRAMES))
+def _deep(work: Callable[[], T]) -> T:
+    """`deep`, for what is to be said of the file where that is not deep enough."""
     try:
-        yield
+        return deep(work)
     except RecursionError:
         raise LimitReached("nesting", "it is nested too deeply to be analysed") from None
-    finally:
-        sys.setrecursionlimit(limit)

@@ -29,6 +29,10 @@ GRACE = 3.0  # seconds for a worker to notice itself that a file takes too long
 _FAREWELL = 0.7  # seconds for workers to clean up: an interrupt is to end a run within one
 _IDLE = 10  # how often the time limit a file may take by the clock: the machine may be busy, but not for ever
 _BYTES_PER_COLLECTION = 5_000_000  # of source; bounds what reference cycles can hold on to
+_MOST_PER_COLLECTION = (
+    40_000_000  # where little was ever found: looking through all that lives takes a third of a second
+)
+_MANY = 20_000  # objects in cycles: some megabytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +202,11 @@ class _Worker:
         most = self.profiles[self.batch[0][1].profile].limits.time
         if not most:
             return None
-        by_the_clock = self.since + _IDLE * most + GRACE - time.monotonic()
+        now = time.monotonic()
+        at_once = self.since + most + GRACE - now
+        if at_once > 0:
+            return at_once  # it cannot have had more of the processor than has passed: /proc need not be read
+        by_the_clock = self.since + _IDLE * most + GRACE - now
         spent = processor_seconds(self.process.pid)
         if spent is None or self.spent is None:
             return max(0.0, by_the_clock)
@@ -206,19 +214,20 @@ class _Worker:
 
     def receive(self) -> tuple[int, FileResult]:
         """The next of its results. Raises EOFError or OSError if it is dead."""
-        found: tuple[int, FileResult] = self.pipe.recv()
+        received: tuple[int, FileResult, float] = self.pipe.recv()
+        number, result, spent = received
         self.batch.pop(0)
-        self._begin()
-        return found
+        self._begin(spent)
+        return number, result
 
-    def _begin(self) -> None:
-        """It comes to the next file."""
-        self.since, self.spent = time.monotonic(), processor_seconds(self.process.pid)
+    def _begin(self, spent: float | None) -> None:
+        """It comes to the next file, after so many seconds of the processor."""
+        self.since, self.spent = time.monotonic(), spent
 
     def give(self, batch: Batch) -> None:
         """Hand it files to check. A worker that is dead already is noticed when its answer is read."""
         self.batch = batch
-        self._begin()
+        self._begin(processor_seconds(self.process.pid))
         with contextlib.suppress(OSError):
             self.pipe.send(batch)
 
@@ -277,7 +286,7 @@ def _work(
             for number, task in batch:
                 with bounded_memory(profiles[task.profile].limits):
                     result = _check(task, profiles)
-                pipe.send((number, result))
+                pipe.send((number, result, time.process_time()))
                 if is_fleeting(result):
                     return
                 collect(task.size)
@@ -295,18 +304,21 @@ def _next(pipe: connection.Connection) -> Batch | None:
 
 @contextlib.contextmanager
 def quiet_collector() -> Iterator[Callable[[int], None]]:
-    """Garbage collection only after every so many bytes of source; gives the function to count them with."""
+    """Garbage collection only after every so many bytes of source; gives the function to count them with.
+
+    Where there was little to collect, the next one comes after twice as many.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     gc.freeze()
-    since = 0
+    since, due = 0, _BYTES_PER_COLLECTION
 
     def collect(size: int) -> None:
-        nonlocal since
+        nonlocal since, due
         since += size
-        if since >= _BYTES_PER_COLLECTION:
-            gc.collect()
-            since = 0
+        if since >= due:
+            found = gc.collect()
+            since, due = 0, min(2 * due, _MOST_PER_COLLECTION) if found < _MANY else _BYTES_PER_COLLECTION
 
     try:
         yield collect

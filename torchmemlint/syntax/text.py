@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from functools import lru_cache
 
 import libcst as cst
@@ -25,9 +26,15 @@ def string_value(node: cst.SimpleString) -> str | bytes:
     """The value of a string literal. Raises ValueError or SyntaxError where it has none."""
     text = node.value
     if text[0] not in "'\"" or "\\" in text:
-        return node.evaluated_value
+        return _evaluated(text)
     quote = 3 if text.startswith(('"""', "'''")) else 1
     return text[quote:-quote]
+
+
+@lru_cache(maxsize=1_024)  # the same again and again, and Python's parser leaves cycles behind each time
+def _evaluated(literal: str) -> str | bytes:
+    found: str | bytes = ast.literal_eval(literal)
+    return found
 
 
 def _chain(node: cst.CSTNode) -> str | None:
