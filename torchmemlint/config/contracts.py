@@ -10,9 +10,9 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from torchmemlint.config.errors import ConfigError, did_you_mean
+from torchmemlint.immutable import immutable
 
 OPERATIONS = "operations"
 VERSION = "version"
@@ -29,7 +29,7 @@ _NAME = re.compile(r"!?\.?[\w*\[\]-]+(\.[\w*\[\]-]+)*")
 _WORD = re.compile(r"\S+")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Term:
     """A key of a framework's table: a list of names, or a table from each name to where that is written."""
 
@@ -119,7 +119,7 @@ VOCABULARY = (
 TERMS = {term.key: term for term in VOCABULARY}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class NamedOperation:
     """What a table says of one operation: a function, by its qualified name, or `*.name`, a method of tensors."""
 
@@ -129,7 +129,7 @@ class NamedOperation:
     discrete: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Framework:
     """One table, read."""
 

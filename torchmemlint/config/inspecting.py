@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from torchmemlint.config.errors import ConfigError
 from torchmemlint.config.layers import Layer, read_layer, table_of
 from torchmemlint.config.resolver import FILE_NAMES
 from torchmemlint.config.settings import Settings, resolve
+from torchmemlint.immutable import immutable
 from torchmemlint.rules.extensions import PluginError
 
 Keys = tuple[str, ...]  # from the top of our table: key, key in that, ..., item of a list
@@ -22,7 +23,7 @@ _TABLE = "tool.torchmemlint"
 _CHOOSING = ("preset", "select", "extend-select", "ignore", "severity")  # what decides on which rules are on
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Problem:
     """Something wrong in a configuration file."""
 

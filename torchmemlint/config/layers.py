@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from torchmemlint.config.limits import Given
 from torchmemlint.config.options import OPTIONS
 from torchmemlint.config.selection import expand
 from torchmemlint.findings import Severity
+from torchmemlint.immutable import immutable
 from torchmemlint.regular import text_of
 from torchmemlint.rules import registry
 from torchmemlint.rules.registry import RuleSet
@@ -24,7 +25,7 @@ else:
     import tomli as tomllib
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Layer:
     """What one source of configuration says; None where it says nothing."""
 

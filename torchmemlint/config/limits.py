@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 from torchmemlint.config.errors import ConfigError, did_you_mean
+from torchmemlint.immutable import immutable
 
 MAX_NESTING = 300  # beyond it the stack of libcst's parser may end; people write less than 50
 MEGABYTE = 1_000_000  # bytes
@@ -14,7 +15,7 @@ _NOTEBOOK = 20  # how much larger a notebook may be than the programs in it: mos
 Given = tuple[tuple[str, float], ...]  # what a table says, by name
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Limits:
     """The limits, by the names under which they are set and reported. 0 is no limit."""
 

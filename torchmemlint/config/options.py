@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from torchmemlint.config.contracts import read_frameworks
@@ -13,6 +12,7 @@ from torchmemlint.config.limits import DEFAULT, MAX_NESTING, NAMES, read_limits
 from torchmemlint.config.names import BASELINE
 from torchmemlint.config.presets import BY_NAME, PRESETS
 from torchmemlint.findings import Severity
+from torchmemlint.immutable import immutable
 from torchmemlint.measured import FILE_NAME
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ VERSION = r"[0-9]+\.[0-9]+(\.[0-9]+)?"  # of torch
 _SEVERITIES = {severity.value: severity for severity in Severity}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Option:
     """One key of `[tool.torchmemlint]`."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from torchmemlint.codes import OWN, begun_by, is_own
 from torchmemlint.findings import Severity
+from torchmemlint.immutable import immutable
 from torchmemlint.rules.registry import RuleSet
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Preset:
     """Which rules are on where nothing else is said, and what fails a run."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from torchmemlint.immutable import immutable
 from torchmemlint.regular import text_of
 
 if sys.version_info >= (3, 11):
@@ -29,7 +29,7 @@ _LAST_OF_1 = 13  # torch 1.13 came before 2.0
 _AT_LEAST = frozenset({">=", ">", "==", "~=", "^", "="})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Required:
     """The oldest release of torch that a file asks for."""
 

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from torchmemlint.codes import begun_by, digits_of
 from torchmemlint.config.errors import ConfigError, did_you_mean
 from torchmemlint.config.presets import BY_NAME
+from torchmemlint.immutable import immutable
 from torchmemlint.rules import registry
 from torchmemlint.rules.registry import RuleSet
 
@@ -18,7 +18,7 @@ ALWAYS = "TML000"  # a file that cannot be read is reported whatever is selected
 _EXACT = 100  # specificity of a full code or a name
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Selection:
     """One layer of selectors: a configuration, or the command line."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from torchmemlint.config.presets import BY_NAME
 from torchmemlint.config.requirement import Required
 from torchmemlint.config.selection import Selection, enabled, expand, specificity
 from torchmemlint.findings import Severity
+from torchmemlint.immutable import immutable
 from torchmemlint.measured import FILE_NAME
 from torchmemlint.regular import is_within
 from torchmemlint.rules import registry
@@ -33,7 +33,7 @@ DEFAULT_EXCLUDED_NAMES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Settings:
     """What to check, and how, in the files below `root`."""
 

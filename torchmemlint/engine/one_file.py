@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from torchmemlint.config.limits import DEFAULT, MEGABYTE, Limits
 from torchmemlint.engine.cache.snapshot import digest_of
 from torchmemlint.engine.run import FixedFile
 from torchmemlint.findings import ContextFile, Finding, Position, Severity, Span
+from torchmemlint.immutable import immutable
 from torchmemlint.source.decoding import LimitReached, SourceText, UnreadableFile, read
 from torchmemlint.source.directives import MARKERS
 from torchmemlint.source.loading import is_notebook, load
@@ -41,7 +42,7 @@ class Fixing(enum.Enum):
     WRITE = "write"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Profile:
     """What to do with a file: the same for many files of a run."""
 
@@ -60,7 +61,7 @@ class Profile:
     kept: bool = False  # are results kept for later runs, and what they rest on taken down with them?
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class FileResult:
     """What came of one file."""
 

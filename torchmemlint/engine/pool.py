@@ -23,6 +23,7 @@ from pathlib import Path
 
 from torchmemlint.engine.one_file import FileResult, Profile, check_file, is_fleeting, passed_over
 from torchmemlint.engine.watching import bounded_memory, processor_seconds, too_long
+from torchmemlint.immutable import immutable
 
 _BYTES_PER_WORKER = 150_000  # about half a second of analysis: less is not worth a process
 GRACE = 3.0  # seconds for a worker to notice itself that a file takes too long
@@ -35,7 +36,7 @@ _MOST_PER_COLLECTION = (
 _MANY = 20_000  # objects in cycles: some megabytes
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Task:
     """A file to check with the profile of that number."""
 

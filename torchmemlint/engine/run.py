@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from torchmemlint.findings import ContextFile, Finding, Severity
+from torchmemlint.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class FixedCell:
     """What the fixes changed in one cell of a notebook."""
 
@@ -18,7 +18,7 @@ class FixedCell:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class FixedFile:
     """What the fixes did, or with `--diff` would do, to one file."""
 
@@ -35,7 +35,7 @@ def _is_no_advice(finding: Finding) -> bool:
     return finding.severity is not Severity.ADVICE
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class LeftOut:
     """Findings that are not reported."""
 
@@ -44,7 +44,7 @@ class LeftOut:
     gone: int = 0  # entries there that no longer occur
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class RunReport:
     """Everything that an output format may want to know about a run.
 

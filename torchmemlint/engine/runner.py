@@ -16,6 +16,7 @@ from torchmemlint.engine.one_file import FileResult, Fixing, Profile, check_byte
 from torchmemlint.engine.pool import Reserve, Task, check_all, workers_for
 from torchmemlint.engine.run import FixedFile, RunReport
 from torchmemlint.findings import ContextFile, Finding
+from torchmemlint.immutable import immutable
 from torchmemlint.regular import size_of
 from torchmemlint.source.decoding import UnreadableFile, lines_of, read
 from torchmemlint.source.loading import is_notebook, load
@@ -38,7 +39,7 @@ class Executor(Protocol):
         """Check all files; the results are in the order of `tasks`. `progress` hears how many are done."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Request:
     """What to check and how."""
 
@@ -68,7 +69,7 @@ def run(request: Request, progress: Callable[[int], None] = lambda done: None) -
     return replace(report, notices=(*report.notices, *kept.complaints))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Here:
     """Checks files in processes of this machine."""
 

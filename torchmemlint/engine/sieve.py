@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -12,12 +12,13 @@ from torchmemlint.config.resolver import Resolver
 from torchmemlint.config.settings import Settings
 from torchmemlint.engine.run import LeftOut
 from torchmemlint.findings import Finding
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.scopes import Scopes
 
 Sources = Callable[[Path], list[str]]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Kept:
     """The findings that are reported, in their order, and why others are not."""
 

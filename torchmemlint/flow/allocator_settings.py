@@ -8,11 +8,11 @@ is loaded (pytorch#104801). What is put into `os.environ` afterwards reaches onl
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
 from torchmemlint.flow.program import Program
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Piece, Site
 from torchmemlint.syntax.text import string_value, text_of
@@ -32,7 +32,7 @@ _INITIALISING = frozenset(
 _STARTING = ("subprocess", "multiprocessing", "spawn", "Popen", "os.exec", "os.system", "ray.", "fork", "launch")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class LateSetting:
     """A setting that is not read."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from torchmemlint.flow.facts import FailureHeld
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.source_module import Site
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Work:
     """A call in a `try` body, or in a handler."""
 

@@ -16,6 +16,7 @@ from torchmemlint.findings import Lead
 from torchmemlint.flow import gradient_modes
 from torchmemlint.flow.program import ClassInfo, Function, Program, outlined_name
 from torchmemlint.flow.values import Mode
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import behaviour
 from torchmemlint.syntax.outline import dotted, imports, parts
 from torchmemlint.syntax.source_module import Piece
@@ -76,7 +77,7 @@ class _Frame:
     mode: Mode | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Place:
     frame: _Frame
     function: Function | None = None

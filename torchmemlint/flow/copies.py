@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from torchmemlint.flow.program import Program
 from torchmemlint.flow.surroundings import Surroundings
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
@@ -23,7 +23,7 @@ _READING = frozenset(  # methods and functions that make a tensor of their own o
 _JOINING = frozenset(f"torch.{name}" for name in torch_api.JOINERS)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Repeated:
     """`x.unsqueeze(1).repeat(1, n, 1)` whose copies are only read."""
 
@@ -34,7 +34,7 @@ class Repeated:
     readings: tuple[Site, ...]  # what takes the result
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Growing:
     """`out = torch.cat([out, x])` in a loop that does nothing else with `out`."""
 

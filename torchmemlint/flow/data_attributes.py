@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
 from torchmemlint.findings import Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.values import Mode, Tensor
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import operations, torch_api
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Piece, Site
@@ -39,7 +39,7 @@ class How(enum.Enum):
     INITIALISED = "initialised"  # handed to a function of `torch.nn.init`
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class DataUse:
     """One `x.data`."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from torchmemlint.flow.facts import FileFacts, Loader
 from torchmemlint.flow.program import ClassInfo, Function
 from torchmemlint.flow.values import FunctionValue, Instance, Known, Partial, Value
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.walking import inside
 
 _ITERABLE = frozenset({"IterableDataset", "IterDataPipe"})
@@ -28,7 +28,7 @@ class Part(enum.Enum):
     START = "start"  # prepares a worker
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Called:
     """A function that loaders call, in the file that is analysed."""
 

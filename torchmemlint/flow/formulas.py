@@ -14,6 +14,7 @@ import libcst as cst
 
 from torchmemlint.flow import written_out
 from torchmemlint.flow.values import Mode, ModuleValue, Tensor, Unknown, Value
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
@@ -27,7 +28,7 @@ _LOOKS = torch_api.METADATA_ATTRIBUTES | torch_api.METADATA
 _LAYER = "torch.nn."
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Noted:
     """The value that an expression had when the walk last came by."""
 
@@ -42,7 +43,7 @@ class Noted:
         return made if isinstance(made, Site) or made is None else made.site
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@immutable(eq=False)
 class Operation:
     """An operation with the tensors that it takes."""
 
@@ -79,7 +80,7 @@ class Operation:
         return self.argument(name, len(self.operands))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Taking:
     """A place where a value is taken: by which operation (None: by something else), and as which operand."""
 

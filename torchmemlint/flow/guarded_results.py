@@ -7,12 +7,12 @@ results: they end as numbers, arrays or text, or are dropped.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from torchmemlint.flow.facts import FileFacts, GuardedCall
 from torchmemlint.flow.program import Function
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
@@ -24,7 +24,7 @@ _ARITHMETIC = frozenset("abs all any enumerate max min range sum tqdm zip".split
 _SILENT = (cst.FunctionDef, cst.Lambda, cst.ClassDef, cst.Yield, cst.Global, cst.Nonlocal, cst.Await)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Closed:
     """A block (or function) under `torch.no_grad()` that lets no tensor out."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
@@ -18,6 +17,7 @@ from torchmemlint.flow.facts import HeldCall
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import ClassInfo, Function
 from torchmemlint.flow.values import Constant, Flag, Graph, Instance, Mode, ModuleValue, Step, Unknown, Value
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.outline import dotted, dotted_text
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
@@ -40,7 +40,7 @@ _MAKING = frozenset({"from_pretrained", "deepcopy"})
 _PER_BATCH = 1  # the position of the trained model among the parameters of a trainer's steps, `self` first
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Source:
     """Where a constructor puts a module into an attribute, and whether an annotation says that it is one."""
 

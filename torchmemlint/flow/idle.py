@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Set
-from dataclasses import dataclass
 
 from torchmemlint.flow.program import BUILTINS, Program
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.outline import imports, outline, parts, walk
 from torchmemlint.syntax.source_module import Piece
 
@@ -29,7 +29,7 @@ _PLAIN = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Idle:
     """The functions that only hand settings on, each with the functions of the file that it calls."""
 

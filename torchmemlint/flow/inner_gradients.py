@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ import libcst as cst
 
 from torchmemlint.findings import Lead
 from torchmemlint.flow.program import BUILTINS, ClassInfo, Function, Program
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.outline import Outline, dotted, dotted_text, outline
 from torchmemlint.syntax.source_module import Piece
 from torchmemlint.syntax.walking import inside
@@ -158,7 +158,7 @@ def _owner(node: ast.expr) -> ast.expr:
     return node
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Definition:
     """A function or method at any depth."""
 

@@ -47,6 +47,7 @@ from torchmemlint.flow.values import (
     join,
     origins_of,
 )
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import behaviour
 from torchmemlint.syntax.outline import Outline
 from torchmemlint.syntax.source_module import Piece, Site
@@ -72,7 +73,7 @@ LEAVING = (Use.RETURNED, Use.STORED, Use.PASSED, Use.COLLECTED)
 KEPT = -3  # index of the origin of a value put where it outlives the iteration or call
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Entrance:
     """A call of the analysed file that leads into another one: facts about what happens there are noted here."""
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from torchmemlint.flow.call_sites import CallSite
 from torchmemlint.flow.callers import Callers
 from torchmemlint.flow.program import Function
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.outline import dotted
 
 MAX_RETURNS = 4  # functions that hand the result on to their own callers
 _CUTTING = frozenset({"detach", "detach_", "item", "data", "tolist", "numpy", "cpu", "float"})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Kept:
     """An attribute of a caller's object that holds the result until the next one comes."""
 

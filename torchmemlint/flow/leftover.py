@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
 from torchmemlint.findings import Position
 from torchmemlint.flow.facts import CheckpointLoad, FileFacts, GuardedCall, ModuleCall, Use
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.source_module import Piece, Site
 from torchmemlint.syntax.walking import children, inside, names_in
 
@@ -17,7 +17,7 @@ _Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 _INNER = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Leftover:
     """A checkpoint that its names keep alive beyond its last use."""
 

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from torchmemlint.immutable import immutable
+
 Question: TypeAlias = "tuple[str, Path]"  # a name and the file that is asked for it; "" for what a file asks itself
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Needs:
     """What the findings of a file rest on, besides the file: each sorted.
 

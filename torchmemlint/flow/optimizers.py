@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from torchmemlint.flow.program import Program
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import optimizers
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Piece, Site
@@ -19,7 +19,7 @@ _OF_MODELS = frozenset({"parameters", "named_parameters"})
 _SETTINGS = frozenset(setting for known in optimizers.KEEPS.values() for setting, _ in known.settings)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class OptimizerBuilt:
     """A call that builds one."""
 

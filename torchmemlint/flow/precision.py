@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchmemlint.flow.facts import Backward, FileFacts
 from torchmemlint.flow.values import LoopMark
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.source_module import Site
 
 # Whoever writes one of these has chosen a precision, or left the choice to a framework.
@@ -18,7 +18,7 @@ _IN_FILE = (
 _IN_PROJECT = "autocast GradScaler bfloat16 mixed_precision fp16".split()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class FullPrecision:
     """A loop that trains in float32."""
 

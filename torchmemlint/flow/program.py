@@ -14,6 +14,7 @@ import libcst as cst
 
 from torchmemlint.findings import Lead
 from torchmemlint.flow import texts
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import modules
 from torchmemlint.knowledge.contracts import Contracts, contracts
 from torchmemlint.syntax.outline import Outline, dotted, imports, outline
@@ -343,7 +344,7 @@ class ClassInfo:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Sketch:
     """What is kept of a file that was let go of, so that to read it again takes little."""
 

@@ -7,7 +7,6 @@ of the hundred readings would cost more than all else.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import Function
@@ -24,6 +23,7 @@ from torchmemlint.flow.values import (
     Unknown,
     Value,
 )
+from torchmemlint.immutable import immutable
 
 # Not tensors, and what holds them: those are computed anew each time.
 _LASTING = (ModuleValue, Instance, Known, Constant, ClassValue, FunctionValue, External, Unknown)
@@ -31,7 +31,7 @@ _LASTING = (ModuleValue, Instance, Known, Constant, ClassValue, FunctionValue, E
 _LOOSE = (Constant, ClassValue, External, Unknown)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Reading:
     """What a property has given, and the state of things: what may change it has not happened since."""
 

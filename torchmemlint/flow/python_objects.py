@@ -15,6 +15,7 @@ import libcst as cst
 
 from torchmemlint.flow.datasets import SAMPLING, reached
 from torchmemlint.flow.program import ClassInfo, Function, Program
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.walking import children
@@ -40,7 +41,7 @@ _DOCUMENT = "the objects of a JSON document"
 _LISTS = frozenset("split rsplit splitlines".split())
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Kept:
     """A list with Python objects for each sample."""
 
@@ -70,7 +71,7 @@ class _Body:
         return self.function.program
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Filled:
     entry: Site
     what: str

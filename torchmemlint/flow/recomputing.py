@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchmemlint.flow.program import Program
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.outline import dotted
 from torchmemlint.syntax.source_module import Piece, Site
 
@@ -18,7 +18,7 @@ _POSITIONS = {  # of `use_reentrant`; None: by keyword only
 _REENTRANT = frozenset({"function", "use_reentrant", "preserve_rng_state", "determinism_check", "early_stop"})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Recomputation:
     """A call that leaves it to torch's default which form is taken."""
 

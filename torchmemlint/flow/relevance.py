@@ -16,13 +16,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
 from functools import lru_cache
 
 from torchmemlint.flow import bindings, doubles, idle, plain, signs, telling, written_out, zeroing
 from torchmemlint.flow.plain import Plain
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.units import Unit
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import failures, torch_api
 from torchmemlint.knowledge.contracts import Contracts
 from torchmemlint.syntax.outline import Outline, dotted, walk
@@ -43,7 +43,7 @@ _ENDING = torch_api.READERS | torch_api.DISCRETE | torch_api.CUTS | torch_api.DI
 _TELLING_ALONE = (telling.serves, telling.creates_to_move, zeroing.is_met, doubles.is_met)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Relevance:
     """The functions to walk, in source order, and names of functions that are called by others which are not walked."""
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from torchmemlint.flow.program import Program
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import versions
 from torchmemlint.knowledge.versions import Retirement
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Piece, Site
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class RetiredName:
     """A use of a retired name."""
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from torchmemlint.flow.datasets import SAMPLING
 from torchmemlint.flow.program import ClassInfo, Function, decorator_name
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.outline import dotted
 from torchmemlint.syntax.source_module import Site
 
@@ -25,7 +25,7 @@ _EMPTYING = frozenset("pop popitem clear".split())
 _EMPTY_DICTS = frozenset("dict OrderedDict collections.OrderedDict defaultdict collections.defaultdict".split())
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Memoised:
     """A `__getitem__` under a decorator that keeps every result."""
 
@@ -35,7 +35,7 @@ class Memoised:
     memoiser: Function | ClassInfo | None  # where the project has it from, if it is the project's
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Filled:
     """An attribute that `__getitem__` fills under its index, and looks the index up in."""
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import libcst as cst
 
 from torchmemlint.flow.bindings import expression_of, module_level
 from torchmemlint.flow.program import Function, Program
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.outline import dotted
 
 _DEPTH = 6
@@ -26,7 +27,7 @@ _FILLING = frozenset("empty ones rand randn zeros".split())
 _FIRST = 0  # the axis of a batch's items
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Definition:
     """What a name is assigned: an expression, or an element of what it unpacks to (`index`, of `among`)."""
 
@@ -35,7 +36,7 @@ class _Definition:
     among: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Axis:
     """One axis of a tensor, where that is known, or the length of a collection."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
@@ -17,6 +16,7 @@ from torchmemlint.flow.call_sites import CallSite
 from torchmemlint.flow.facts import FileFacts, ModuleCall
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.values import ModuleValue
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.outline import Outline, dotted
 
 _DEPTH = 6
@@ -187,7 +187,7 @@ def _takes_one_row(facts: FileFacts, call: ModuleCall) -> bool:
     return bool(tensors) and all(rows.is_one(one) for one in tensors)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Assignment:
     line: int
     target: ast.expr

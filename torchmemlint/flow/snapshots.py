@@ -7,11 +7,11 @@ saved or returned, in code that brings something to a device.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from torchmemlint.flow.program import Program
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge.checkpoints import WITHOUT_TENSORS
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Piece, Site
@@ -19,7 +19,7 @@ from torchmemlint.syntax.text import string_value, text_of
 from torchmemlint.syntax.walking import children, inside
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Snapshot:
     """A copy of a state that stays on the device."""
 

@@ -8,12 +8,12 @@ scores of every pixel or token may be more than these.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from torchmemlint.flow.facts import FileFacts, GuardedCall
 from torchmemlint.flow.values import ModuleValue
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.walking import around, inside, names_in, parents
@@ -27,7 +27,7 @@ _KEEPING = frozenset("append extend add put".split())
 _LEAST = 3  # dimensions of what is predicted for every token or pixel
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class StepLocal:
     """A name that holds a large result over the end of an iteration."""
 

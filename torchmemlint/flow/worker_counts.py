@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
@@ -21,12 +20,13 @@ from torchmemlint.flow.given import call_at
 from torchmemlint.flow.program import ClassInfo, Function
 from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import Constant, Known, Unknown
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.outline import defaults, dotted, dotted_text
 
 _NAME, _POSITION = "num_workers", 5
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Parameter:
     """A parameter with its default, and where it stands among those that a call gives by position."""
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchmemlint.flow.program import Program
+from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import activations
 from torchmemlint.syntax.outline import dotted
 from torchmemlint.syntax.source_module import Site
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class InPlaceCall:
     """Such a call, and the argument."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from torchmemlint.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Maker:
     """Where such a function takes its size and its dtype: a keyword, and a position (-1: by keyword only).
 

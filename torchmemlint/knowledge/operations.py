@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
+from torchmemlint.immutable import immutable
 
-@dataclass(frozen=True, slots=True)
+
+@immutable()
 class Operation:
     """A function, tensor method or layer of torch."""
 

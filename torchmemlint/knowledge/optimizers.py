@@ -6,11 +6,12 @@ optimization.py. `tests/knowledge/test_optimizers.py` counts what those of torch
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from torchmemlint.immutable import immutable
 
-@dataclass(frozen=True, slots=True)
+
+@immutable()
 class Keeps:
     """So many numbers for each number of a parameter, and more where a setting asks for it."""
 

@@ -13,15 +13,16 @@ old name is still read by all releases.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
+from torchmemlint.immutable import immutable
+
 Release = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Retirement:
     """A name of torch that a release deprecated or removed, and what took its place."""
 

@@ -11,15 +11,16 @@ import bisect
 import difflib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from torchmemlint.findings import Edit, Finding, Position, Span
+from torchmemlint.immutable import immutable
 from torchmemlint.source.magics import NEWLINE, Problem, PythonCell, python_of
 
 _MARKER = "# %%"  # the percent format of Jupytext, Spyder and VS Code
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class CellProgram:
     """The program that cells make: each row of a cell is a row of the program.
 

@@ -6,10 +6,10 @@ import io
 import os
 import re
 import tokenize
-from dataclasses import dataclass
 from pathlib import Path
 
 from torchmemlint.findings import Position
+from torchmemlint.immutable import immutable
 from torchmemlint.regular import NotRegularError, read_regular
 
 _BOM = b"\xef\xbb\xbf"
@@ -40,7 +40,7 @@ class LimitReached(UnreadableFile):
         return LimitReached, (self.limit, self.reason, self.position)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class SourceText:
     """A decoded file. `text` keeps the newlines of the file and never starts with a byte order mark."""
 

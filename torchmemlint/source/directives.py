@@ -9,10 +9,10 @@ import io
 import re
 import tokenize
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 
 from torchmemlint.codes import OWN, letters_of
 from torchmemlint.findings import Position, Span
+from torchmemlint.immutable import immutable
 
 MARKERS = (b"torchmemlint", b"TML")  # a file without torch in it needs a look only if it has one of these
 
@@ -42,7 +42,7 @@ class Scope(enum.Enum):
     UNKNOWN = "unknown"  # our marker with a word that it does not know
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class CodeReference:
     """A code, prefix or rule name as written in a comment."""
 
@@ -50,7 +50,7 @@ class CodeReference:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Directive:
     """One suppression; `codes` is None where it means every rule."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
+from torchmemlint.immutable import immutable
 from torchmemlint.regular import text_of
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Ignores:
     """The patterns that hold in a directory: its own, then those of the directories above it."""
 

@@ -6,15 +6,15 @@ import io
 import tokenize
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from torchmemlint.findings import Edit, Finding, Position, Span
+from torchmemlint.immutable import immutable
 from torchmemlint.source.decoding import lines_of
 from torchmemlint.source.directives import Directive, Scope, find_directives
 from torchmemlint.source.suppressions import rows_of
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Ignoring:
     """The edits that silence findings, one for each row, and the findings that no comment can silence."""
 

@@ -12,10 +12,11 @@ import textwrap
 import warnings
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from torchmemlint.findings import Position
+from torchmemlint.immutable import immutable
 
 NEWLINE = re.compile(r"\r\n|\r|\n")
 _WHOLE_CELL = re.compile(r"%%(?P<name>\w+)(?!\w*\?)")
@@ -36,7 +37,7 @@ _PROMPTS = re.compile(r"\s*(?:>>>|\.\.\.)(?![:.])[ \t]?|In \[\d+\]: |\s*\.{3,}: 
 _NO_ROWS: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Problem:
     """Why a cell cannot be read, and where in it."""
 
@@ -44,7 +45,7 @@ class Problem:
     position: Position
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class PythonCell:
     """The Python of a cell: as many rows as the cell has."""
 

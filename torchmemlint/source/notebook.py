@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from torchmemlint.findings import CellIndex, Position, RawRow
+from torchmemlint.immutable import immutable
 from torchmemlint.source.cells import CellProgram, program_of
 from torchmemlint.source.decoding import UnreadableFile, position_of
 from torchmemlint.source.notebook_json import Layout
@@ -21,7 +21,7 @@ _FOREIGN_KERNEL = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class NotebookText:
     """A notebook as one program: to the rest of the linter the same as a `SourceText`."""
 

@@ -11,9 +11,9 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from torchmemlint.findings import Position
+from torchmemlint.immutable import immutable
 from torchmemlint.source.sequences import common_ends
 
 _DECODER = json.JSONDecoder()
@@ -29,7 +29,7 @@ _RETURNS = ("\\r", "\\u000d", "\\u000D")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Literal:
     """A string as it stands in the text, with its quotation marks."""
 
@@ -37,7 +37,7 @@ class Literal:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Source:
     """The source of a cell as it stands in the text: a string, or a list of strings."""
 

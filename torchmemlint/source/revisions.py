@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from torchmemlint.config.errors import ConfigError
+from torchmemlint.immutable import immutable
 
 _LINK = b"160000"  # the mode of a submodule
 _FILES = (b"100644", b"100755")
@@ -21,7 +21,7 @@ class RevisionError(ConfigError):
     """What git cannot tell; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Change:
     """A file that differs from what it was, with the blob that holds what it was; None where it was not there."""
 
@@ -29,7 +29,7 @@ class Change:
     blob: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Changes:
     """What differs in a work tree from the point where its history left that of a revision."""
 

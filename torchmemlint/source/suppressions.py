@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from torchmemlint.codes import OWN, begun_by, letters_of
 from torchmemlint.config.errors import nearest
 from torchmemlint.findings import Finding, Span
+from torchmemlint.immutable import immutable
 from torchmemlint.source.directives import Directive, Scope
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Catalogue:
     """What the comments may refer to: code to name, and which of the rules are on by default."""
 

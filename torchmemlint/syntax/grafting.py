@@ -10,12 +10,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
 import libcst as cst
 
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.source_module import Piece
 from torchmemlint.syntax.trees import Tree
 
@@ -39,7 +39,7 @@ def graft(old: Piece, new: Piece) -> Tree | None:
     return Tree(new.text, new.path, module) if module.deep_equals(new.module) else None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Statement:
     """A statement (or several that share a row) of a suite."""
 
@@ -50,7 +50,7 @@ class _Statement:
     until: int  # the first row of what comes after it
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Suite:
     """The statements that hang on a header."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from torchmemlint.findings import Position
+from torchmemlint.immutable import immutable
 from torchmemlint.source.decoding import UnreadableFile
 from torchmemlint.source.sequences import common_ends
 from torchmemlint.syntax.source_module import Piece, SourceModule
@@ -13,7 +13,7 @@ from torchmemlint.syntax.source_module import Piece, SourceModule
 _LINE = re.compile(r"(\bline )(\d+)\b")  # in what Python says: "(detected at line 20)"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Revision:
     """A text after an edit, held against the one before."""
 

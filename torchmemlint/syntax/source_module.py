@@ -261,7 +261,7 @@ class LatePiece(Piece):
 _OUTLINE: Any = Piece.__dict__["outline"]  # where all pieces keep it
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Layout:
     """Where the pieces of a text begin and end, so that another reading of it need not parse them all."""
 

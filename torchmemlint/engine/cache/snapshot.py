@@ -6,10 +6,10 @@ import hashlib
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from torchmemlint.flow.texts import Texts, python_files
+from torchmemlint.immutable import immutable
 from torchmemlint.regular import read_regular
 
 # A file that changed so lately may change again without another time stamp: FAT counts two seconds. Where a stamp is no
@@ -20,7 +20,7 @@ _COARSE_STEP = 10_000_000  # ns
 _MOST_READ = 64_000_000  # bytes; of a larger file, which is no program, what the file system says must do
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Stamp:
     """What the file system says of a file, and the digest of its content when it said so."""
 

@@ -9,11 +9,11 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torchmemlint.engine.cache.snapshot import Stamp
+from torchmemlint.immutable import immutable
 
 FORMAT = 2
 MAX_BYTES = 64 * 2**20  # of one project's file; the half that was not used for longest goes when it is larger
@@ -39,7 +39,7 @@ class StoreError(Exception):
     """The file cannot be used; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Row:
     """What was found in one file."""
 

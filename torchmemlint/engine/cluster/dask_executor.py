@@ -37,6 +37,7 @@ from torchmemlint.engine.one_file import (
     not_checked,
 )
 from torchmemlint.engine.pool import Task
+from torchmemlint.immutable import immutable
 from torchmemlint.source.decoding import UnreadableFile, read
 
 CONNECTING = 5.0  # seconds
@@ -62,7 +63,7 @@ class _Parcel:
     future: Any  # of `remote.carried`
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class _Batch:
     """Files of one project: their numbers and paths, and the numbers of their profiles."""
 

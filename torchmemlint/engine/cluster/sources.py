@@ -11,13 +11,13 @@ import os
 import pickle
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from torchmemlint.config.settings import DEFAULT_EXCLUDED_NAMES
 from torchmemlint.flow.finder import Finder
 from torchmemlint.flow.project import MAX_FILE, Files
 from torchmemlint.flow.texts import Texts, python_files
+from torchmemlint.immutable import immutable
 from torchmemlint.source.decoding import UnreadableFile, decode, read
 
 MAX_BYTES = 256_000_000  # of a project's sources
@@ -28,7 +28,7 @@ class TooLargeError(Exception):
     """A project with more source than may be taken anywhere; the message says how much is."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Sources:
     """All of a project that analyses ask for. Paths are absolute, as they are on the machine that it lies on."""
 

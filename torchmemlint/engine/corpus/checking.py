@@ -17,6 +17,7 @@ from torchmemlint.engine.corpus.listing import Listed
 from torchmemlint.engine.corpus.opening import OpeningError, Project, keep_only, open_project
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import ContextFile, Evidence, Finding
+from torchmemlint.immutable import immutable
 from torchmemlint.regular import size_of
 from torchmemlint.source.discovery import discover
 
@@ -26,7 +27,7 @@ _AT_A_TIME = 8  # projects that are unpacked or cloned together
 _BYTES = 30_000_000  # of source for each thread that are checked together: a group ends with the wait for its last file
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Ready:
     """A project that lies in a folder, with its files and what is to be done with them."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+
+from torchmemlint.immutable import immutable
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar", ".zip", ".whl")
 _URL = re.compile(r"(https?|ssh|git|file)://\S+|[\w.-]+@[\w.-]+:\S+")  # the second is how ssh writes it
@@ -25,7 +26,7 @@ class ListError(Exception):
     """A list that cannot be used; the message names the line and says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Listed:
     """One project of a list."""
 

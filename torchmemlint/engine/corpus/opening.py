@@ -8,11 +8,11 @@ import subprocess
 import tarfile
 import zipfile
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from torchmemlint.config import requirement, resolver
 from torchmemlint.engine.corpus.listing import Kind, Listed
+from torchmemlint.immutable import immutable
 from torchmemlint.source.discovery import SUFFIXES
 
 MAX_BYTES = 2_000_000_000  # unpacked from one archive
@@ -27,7 +27,7 @@ class OpeningError(Exception):
     """A project that cannot be had; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Project:
     """A project that lies in a folder."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchmemlint.flow.attention.stages import Names
 from torchmemlint.flow.program import ClassInfo, Program
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.outline import dotted, walk
 
 _SOFTMAX = frozenset({"torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax"})
@@ -16,7 +16,7 @@ _PRODUCTS = {"torch.matmul": "matmul", "torch.bmm": "bmm", "torch.baddbmm": "bad
 _METHODS = frozenset({"matmul", "bmm", "baddbmm"})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Assigned:
     """What an attribute of an object is given somewhere in its class."""
 
@@ -70,7 +70,7 @@ def _own(target: ast.expr) -> str:
     return name if owner == "self" else ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class SoftmaxCall:
     """A softmax of something."""
 
@@ -79,7 +79,7 @@ class SoftmaxCall:
     dtype: ast.expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class DropoutCall:
     """A dropout of something."""
 
@@ -90,7 +90,7 @@ class DropoutCall:
     sure: bool  # is the module a dropout for certain, and not on some ways an identity?
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class ProductCall:
     """A product of two tensors (plus `beta` times a third)."""
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from torchmemlint.flow.program import ClassInfo, Program
+from torchmemlint.immutable import immutable
 
 Branch = tuple[ast.AST, int]  # an `if` and which of its ways, or a loop
 Path = tuple[Branch, ...]
@@ -28,7 +29,7 @@ class Kind(enum.Enum):
     CHOICE = "choice"  # two ways meet
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@immutable(eq=False)
 class Step:
     """One operation on scores or weights."""
 
@@ -41,7 +42,7 @@ class Step:
     plain: bool = True  # can it be said in arguments of the fused function?
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@immutable(eq=False)
 class Product:
     """Queries times keys, however it is spelled."""
 
@@ -85,7 +86,7 @@ class Stage:
         return all(not stage.escaped and _exclusive(stage.reads) for stage in self.past())
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@immutable(eq=False)
 class Definition:
     """What a local name was last given, and what the names in that stood for."""
 
@@ -98,7 +99,7 @@ class Definition:
 Names = dict[str, Definition | None]  # None: it depends on the way
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@immutable(eq=False)
 class Attention:
     """An attention whose weights are made for nothing but the weighted sum."""
 
