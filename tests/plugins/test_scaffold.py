@@ -176,6 +176,7 @@ def test_the_documented_facts_are_there() -> None:
             named -= {"DataLoader"}
             assert named <= known, (fact, named - known)
             assert "site" in known, fact
+            assert kind.__dataclass_params__.frozen, f"one rule could change {fact} for the next"
 
 
 def _names() -> dict[str, object]:

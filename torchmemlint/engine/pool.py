@@ -30,9 +30,7 @@ GRACE = 3.0  # seconds for a worker to notice itself that a file takes too long
 _FAREWELL = 0.7  # seconds for workers to clean up: an interrupt is to end a run within one
 _IDLE = 10  # how often the time limit a file may take by the clock: the machine may be busy, but not for ever
 _BYTES_PER_COLLECTION = 5_000_000  # of source; bounds what reference cycles can hold on to
-_MOST_PER_COLLECTION = (
-    40_000_000  # where little was ever found: looking through all that lives takes a third of a second
-)
+_MOST_PER_COLLECTION = 40_000_000  # where little was found: to look through all that lives takes a third of a second
 _MANY = 20_000  # objects in cycles: some megabytes
 
 

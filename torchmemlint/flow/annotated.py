@@ -11,6 +11,7 @@ from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import Program, expression_name
 from torchmemlint.flow.values import NUMBER, Graph, Instance, Known, ModuleValue, Step, Tensor, Value
 from torchmemlint.knowledge import modules as known_modules
+from torchmemlint.syntax.text import string_value
 
 _NUMBERS = frozenset({"int", "float", "bool", "str", "bytes"})
 _TENSORS = frozenset({"torch.Tensor", "torch.FloatTensor", "torch.autograd.Variable", "jaxtyping.Float"})
@@ -59,7 +60,7 @@ def _names(node: cst.BaseExpression) -> list[str]:
         case cst.BinaryOperation(left=left, right=right):
             return _names(left) + _names(right)
         case cst.SimpleString():
-            text = str(node.evaluated_value)
+            text = str(string_value(node))
             return [text] if text.replace(".", "").replace("_", "").isalnum() else []
         case _:
             name = expression_name(node)

@@ -31,7 +31,6 @@ from torchmemlint.flow.values import (
     Value,
     take_let_go,
 )
-from torchmemlint.immutable import immutable
 from torchmemlint.syntax.source_module import Site, SourceModule
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class Use(enum.Flag):
     ARRAY = enum.auto()  # handed to numpy, or added to a text: that raises for a tensor with a graph, so it has none
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class Scope:
     """Where a fact was seen: the function (None: module level) and what repeats around it."""
 
@@ -67,7 +66,7 @@ class Scope:
     mode: Mode
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class Fold:
     """A value assigned to a name, attribute or subscript that still holds its own earlier graph."""
 
@@ -86,7 +85,7 @@ class Fold:
     inside: Site | None = None  # the statement, where it stands in a function of another file that `site` leads to
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class Collection:
     """A graph-carrying value put into a container that outlives the iteration."""
 
@@ -104,7 +103,7 @@ class Collection:
     inside: Site | None = None  # the statement, where it stands in a function of another file that `site` leads to
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class OddEntry:
     """The one entry of a dict of results that carries a graph, all others being detached."""
 
@@ -114,7 +113,7 @@ class OddEntry:
     detached: int  # how many others
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class AttributeStore:
     """A graph-carrying value assigned to an attribute (or module global) and so surviving the call."""
 
@@ -129,7 +128,7 @@ class AttributeStore:
     kept: Origin  # in the past of whatever is read from the attribute again
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class ModuleCall:
     """A forward pass: a module called (or a project function that runs one and returns its graph)."""
 
@@ -152,7 +151,7 @@ class ModuleCall:
     made: frozenset[Site] = frozenset()  # identities of the tensors that come out
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class GuardedCall:
     """A forward pass with gradients off."""
 
@@ -162,7 +161,7 @@ class GuardedCall:
     module: ModuleValue
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class HeldCall:
     """A forward pass, with gradients on, of a module that a trainer holds and does not train."""
 
@@ -176,7 +175,7 @@ class HeldCall:
     root: Function | None  # in whose walk it was seen: it may stand in a function that is called from there
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class WeakCall:
     """A call of a variable, attribute or project function of which it is not known that it runs a module."""
 
@@ -189,7 +188,7 @@ class WeakCall:
     runs: bool = True  # is a variable or attribute called, here or in the project function?
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class Detach:
     """A graph cut by `.detach()`, `.data` or `.item()`-like reading, right where it was made."""
 
@@ -199,7 +198,7 @@ class Detach:
     value: Tensor
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class Backward:
     """A differentiation: `.backward()`, `autograd.grad`, `manual_backward`, ..."""
 
@@ -222,7 +221,7 @@ class Backward:
         return self.value.made if isinstance(self.value, Tensor) else None
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class TrainingEvent:
     """A backward, an optimizer's step, gradients zeroed, or what could freeze a module or needs a gradient itself.
 
@@ -240,7 +239,7 @@ class TrainingEvent:
     origins: frozenset[Origin]  # of what is differentiated, or with respect to what
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class LiveInput:
     """An argument of a module's call that carries a graph."""
 
@@ -248,7 +247,7 @@ class LiveInput:
     value: Tensor
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class MicroBatches:
     """Each iteration of a loop works on a batch of its own."""
 
@@ -257,7 +256,7 @@ class MicroBatches:
     passes: bool  # the loop runs over all batches that there are
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class NoOpGradMode:
     """A gradient mode that does nothing where it stands."""
 
@@ -268,7 +267,7 @@ class NoOpGradMode:
     statement: Site
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class Hook:
     """A function registered as a forward or backward hook."""
 
@@ -278,7 +277,7 @@ class Hook:
     kind: str  # the registering method's name
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class Loader:
     """A `DataLoader` built."""
 
@@ -300,7 +299,7 @@ class Loader:
         return dict(self.arguments).get(name)
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class LoaderIteration:
     """A loader is iterated over."""
 
@@ -310,7 +309,7 @@ class LoaderIteration:
     enumerated_in: Loops  # what repeats it but not the building of the loader, callers' loops included
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class Transfer:
     """A tensor moved to a device: `.to(device)`, `.cuda()`."""
 
@@ -324,7 +323,7 @@ class Transfer:
     whole: bool = False  # all of the batch is moved at once: its class may be the collate function's own
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class Placed:
     """A tensor that comes to lie on an accelerator: it is moved there, or created there."""
 
@@ -335,7 +334,7 @@ class Placed:
     attribute: str = ""  # "device" where `self.device` says where, which is an accelerator for some objects only
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class Activation:
     """An activation applied to a value."""
 
@@ -350,7 +349,7 @@ class Activation:
     settings: tuple[tuple[str, Value], ...] = ()
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class CachedResult:
     """A function under `functools.cache` that returns a graph-carrying tensor."""
 
@@ -360,7 +359,7 @@ class CachedResult:
     value: Tensor
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class InPlace:
     """A value overwritten in place: `x += y`, `x.relu_()`, an activation with inplace=True."""
 
@@ -374,7 +373,7 @@ class InPlace:
     construction: Site | None = None  # where the activation module is built
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class Hazard:
     """A value overwritten in place although it is still needed."""
 
@@ -386,7 +385,7 @@ class Hazard:
     overwrite: InPlace
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class StepOutput:
     """A graph-carrying value that a Lightning `training_step` returns beside its loss, for the end of the epoch."""
 
@@ -398,7 +397,7 @@ class StepOutput:
     hook: Function  # what receives the outputs of all steps
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class TrainerBuilt:
     """A transformers `Trainer` (or one that evaluates as it does), all of whose arguments are known."""
 
@@ -413,7 +412,7 @@ class TrainerBuilt:
     wide: Step | None  # what shows that it predicts something for every token or pixel
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class FailureHeld:
     """Work, or a kept exception, while a traceback holds the frames of a step that failed."""
 
@@ -425,7 +424,7 @@ class FailureHeld:
     failed: Site  # the call in the `try` body
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class SequentialBuilt:
     """An `nn.Sequential` with its children in order."""
 
@@ -434,7 +433,7 @@ class SequentialBuilt:
     children: tuple[Value, ...]
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class LayerAdded:
     """A layer put behind the others of an `nn.Sequential` that is made already."""
 
@@ -445,7 +444,7 @@ class LayerAdded:
     before: ModuleValue | None  # that layer, where it is the same on all ways
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class CheckpointLoad:
     """A file of tensors read: `torch.load(path)`."""
 
@@ -459,7 +458,7 @@ class CheckpointLoad:
     file: str  # source text of what is read
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class HostCreation:
     """A tensor created on the host and moved at once: `torch.zeros(n).to(device)`."""
 
@@ -477,7 +476,7 @@ class HostCreation:
     same_place: bool = True  # does `device=` put it there as well? `.cuda(None)` is a GPU, `device=None` is not
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class ReturnedGraph:
     """A graph-carrying tensor among what a function returns."""
 
@@ -487,7 +486,7 @@ class ReturnedGraph:
     index: int  # in the returned tuple; -1: it is returned by itself
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class DeviceResults:
     """Tensors that a loop over batches collects on the device, all to be brought to the host after it."""
 
@@ -500,7 +499,7 @@ class DeviceResults:
     to_host: Site  # where they are brought to the host
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class ServiceCall:
     """A call that manages memory, measures it or switches debugging on (`knowledge.services`)."""
 
@@ -520,7 +519,7 @@ class ServiceCall:
         return next((given[name] for name in names if name in given), None)
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class GradientsZeroed:
     """Gradients set to zero in place: they stay allocated."""
 
@@ -536,7 +535,7 @@ class GradientsZeroed:
     statement: cst.CSTNode | None  # the simple statement that it stands in, where that was noted
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class DoubleOnDevice:
     """A tensor of float64 that goes to a device, in numpy's default precision."""
 
