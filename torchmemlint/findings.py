@@ -11,6 +11,7 @@ import enum
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from torchmemlint.immutable import immutable
 from torchmemlint.measured import Measured
 
 
@@ -55,7 +56,7 @@ class Span:
         return self.start <= other.start and other.end <= self.end
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class RawRow:
     """A row of a cell as it stands in the notebook's JSON."""
 
@@ -63,7 +64,7 @@ class RawRow:
     escaped: str = ""  # what stands there, where a character of the row is not one there
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class CellIndex:
     """Where the rows of a notebook's program stand: in which cell, for people, and in the file's text, for machines."""
 
@@ -97,7 +98,7 @@ class CellIndex:
         return max(bisect.bisect_right(self.first_rows, row) - 1, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class Evidence:
     """One link of the chain that made a value what it is."""
 
@@ -114,7 +115,7 @@ class Edit:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class Fix:
     """A change that removes a finding."""
 
@@ -123,7 +124,7 @@ class Fix:
     edits: tuple[Edit, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class Finding:
     """One report of one rule."""
 
@@ -151,7 +152,7 @@ class Lead(enum.Enum):
     CALLER = "caller"  # of a function about which something would be reported
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class ContextFile:
     """A file that was parsed for what it says about another one."""
 

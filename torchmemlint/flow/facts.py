@@ -31,6 +31,7 @@ from torchmemlint.flow.values import (
     Value,
     take_let_go,
 )
+from torchmemlint.immutable import immutable
 from torchmemlint.syntax.source_module import Site, SourceModule
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Use(enum.Flag):
     ARRAY = enum.auto()  # handed to numpy, or added to a text: that raises for a tensor with a graph, so it has none
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class Scope:
     """Where a fact was seen: the function (None: module level) and what repeats around it."""
 
@@ -66,7 +67,7 @@ class Scope:
     mode: Mode
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class Fold:
     """A value assigned to a name, attribute or subscript that still holds its own earlier graph."""
 
@@ -85,7 +86,7 @@ class Fold:
     inside: Site | None = None  # the statement, where it stands in a function of another file that `site` leads to
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class Collection:
     """A graph-carrying value put into a container that outlives the iteration."""
 
@@ -103,7 +104,7 @@ class Collection:
     inside: Site | None = None  # the statement, where it stands in a function of another file that `site` leads to
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class OddEntry:
     """The one entry of a dict of results that carries a graph, all others being detached."""
 
@@ -113,7 +114,7 @@ class OddEntry:
     detached: int  # how many others
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class AttributeStore:
     """A graph-carrying value assigned to an attribute (or module global) and so surviving the call."""
 
@@ -128,7 +129,7 @@ class AttributeStore:
     kept: Origin  # in the past of whatever is read from the attribute again
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class ModuleCall:
     """A forward pass: a module called (or a project function that runs one and returns its graph)."""
 
@@ -151,7 +152,7 @@ class ModuleCall:
     made: frozenset[Site] = frozenset()  # identities of the tensors that come out
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class GuardedCall:
     """A forward pass with gradients off."""
 
@@ -161,7 +162,7 @@ class GuardedCall:
     module: ModuleValue
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class HeldCall:
     """A forward pass, with gradients on, of a module that a trainer holds and does not train."""
 
@@ -175,7 +176,7 @@ class HeldCall:
     root: Function | None  # in whose walk it was seen: it may stand in a function that is called from there
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class WeakCall:
     """A call of a variable, attribute or project function of which it is not known that it runs a module."""
 
@@ -188,7 +189,7 @@ class WeakCall:
     runs: bool = True  # is a variable or attribute called, here or in the project function?
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class Detach:
     """A graph cut by `.detach()`, `.data` or `.item()`-like reading, right where it was made."""
 
@@ -198,7 +199,7 @@ class Detach:
     value: Tensor
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class Backward:
     """A differentiation: `.backward()`, `autograd.grad`, `manual_backward`, ..."""
 
@@ -221,7 +222,7 @@ class Backward:
         return self.value.made if isinstance(self.value, Tensor) else None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class TrainingEvent:
     """A backward, an optimizer's step, gradients zeroed, or what could freeze a module or needs a gradient itself.
 
@@ -239,7 +240,7 @@ class TrainingEvent:
     origins: frozenset[Origin]  # of what is differentiated, or with respect to what
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class LiveInput:
     """An argument of a module's call that carries a graph."""
 
@@ -247,7 +248,7 @@ class LiveInput:
     value: Tensor
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class MicroBatches:
     """Each iteration of a loop works on a batch of its own."""
 
@@ -256,7 +257,7 @@ class MicroBatches:
     passes: bool  # the loop runs over all batches that there are
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class NoOpGradMode:
     """A gradient mode that does nothing where it stands."""
 
@@ -267,7 +268,7 @@ class NoOpGradMode:
     statement: Site
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class Hook:
     """A function registered as a forward or backward hook."""
 
@@ -277,7 +278,7 @@ class Hook:
     kind: str  # the registering method's name
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class Loader:
     """A `DataLoader` built."""
 
@@ -299,7 +300,7 @@ class Loader:
         return dict(self.arguments).get(name)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class LoaderIteration:
     """A loader is iterated over."""
 
@@ -309,7 +310,7 @@ class LoaderIteration:
     enumerated_in: Loops  # what repeats it but not the building of the loader, callers' loops included
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class Transfer:
     """A tensor moved to a device: `.to(device)`, `.cuda()`."""
 
@@ -323,7 +324,7 @@ class Transfer:
     whole: bool = False  # all of the batch is moved at once: its class may be the collate function's own
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class Placed:
     """A tensor that comes to lie on an accelerator: it is moved there, or created there."""
 
@@ -334,7 +335,7 @@ class Placed:
     attribute: str = ""  # "device" where `self.device` says where, which is an accelerator for some objects only
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class Activation:
     """An activation applied to a value."""
 
@@ -349,7 +350,7 @@ class Activation:
     settings: tuple[tuple[str, Value], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class CachedResult:
     """A function under `functools.cache` that returns a graph-carrying tensor."""
 
@@ -359,7 +360,7 @@ class CachedResult:
     value: Tensor
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class InPlace:
     """A value overwritten in place: `x += y`, `x.relu_()`, an activation with inplace=True."""
 
@@ -373,7 +374,7 @@ class InPlace:
     construction: Site | None = None  # where the activation module is built
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class Hazard:
     """A value overwritten in place although it is still needed."""
 
@@ -385,7 +386,7 @@ class Hazard:
     overwrite: InPlace
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class StepOutput:
     """A graph-carrying value that a Lightning `training_step` returns beside its loss, for the end of the epoch."""
 
@@ -397,7 +398,7 @@ class StepOutput:
     hook: Function  # what receives the outputs of all steps
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class TrainerBuilt:
     """A transformers `Trainer` (or one that evaluates as it does), all of whose arguments are known."""
 
@@ -412,7 +413,7 @@ class TrainerBuilt:
     wide: Step | None  # what shows that it predicts something for every token or pixel
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class FailureHeld:
     """Work, or a kept exception, while a traceback holds the frames of a step that failed."""
 
@@ -424,7 +425,7 @@ class FailureHeld:
     failed: Site  # the call in the `try` body
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class SequentialBuilt:
     """An `nn.Sequential` with its children in order."""
 
@@ -433,7 +434,7 @@ class SequentialBuilt:
     children: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class LayerAdded:
     """A layer put behind the others of an `nn.Sequential` that is made already."""
 
@@ -444,7 +445,7 @@ class LayerAdded:
     before: ModuleValue | None  # that layer, where it is the same on all ways
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class CheckpointLoad:
     """A file of tensors read: `torch.load(path)`."""
 
@@ -458,7 +459,7 @@ class CheckpointLoad:
     file: str  # source text of what is read
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class HostCreation:
     """A tensor created on the host and moved at once: `torch.zeros(n).to(device)`."""
 
@@ -476,7 +477,7 @@ class HostCreation:
     same_place: bool = True  # does `device=` put it there as well? `.cuda(None)` is a GPU, `device=None` is not
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class ReturnedGraph:
     """A graph-carrying tensor among what a function returns."""
 
@@ -486,7 +487,7 @@ class ReturnedGraph:
     index: int  # in the returned tuple; -1: it is returned by itself
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class DeviceResults:
     """Tensors that a loop over batches collects on the device, all to be brought to the host after it."""
 
@@ -499,7 +500,7 @@ class DeviceResults:
     to_host: Site  # where they are brought to the host
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class ServiceCall:
     """A call that manages memory, measures it or switches debugging on (`knowledge.services`)."""
 
@@ -519,7 +520,7 @@ class ServiceCall:
         return next((given[name] for name in names if name in given), None)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class GradientsZeroed:
     """Gradients set to zero in place: they stay allocated."""
 
@@ -535,7 +536,7 @@ class GradientsZeroed:
     statement: cst.CSTNode | None  # the simple statement that it stands in, where that was noted
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True)
 class DoubleOnDevice:
     """A tensor of float64 that goes to a device, in numpy's default precision."""
 
