@@ -35,7 +35,9 @@ def test_version_and_help_are_light(tmp_path: Path, argument: str) -> None:
 
 def test_a_check_never_imports_torch(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import torch\n\n\ndef double(x: torch.Tensor) -> torch.Tensor:\n    return x * 2\n")
-    done = fresh(["--isolated", "--jobs=1", "a.py"], ["torch", "numpy", "libcst.matchers"], tmp_path)
+    done = fresh(
+        ["--isolated", "--jobs=1", "-n", "a.py"], ["torch", "numpy", "libcst.matchers", "importlib.metadata"], tmp_path
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -47,6 +49,18 @@ def test_a_tree_without_torch_is_not_parsed(tmp_path: Path) -> None:
         tmp_path,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_lives_at_the_end_is_not_looked_through_for_cycles(tmp_path: Path) -> None:
+    script = """
+import atexit, gc
+atexit.register(lambda: print(len(gc.get_objects())))  # runs after what is registered later
+from torchmemlint.cli.main import main
+main(["check", "a.py", "--isolated", "-n"])
+"""
+    (tmp_path / "a.py").write_text("import torch\n")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert int(done.stdout.splitlines()[-1]) < 100
 
 
 def test_results_of_an_earlier_run_need_no_analysis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
