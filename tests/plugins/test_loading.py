@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -73,6 +75,61 @@ def test_a_package_that_is_there_twice_counts_once(site: Path, tmp_path: Path, m
     monkeypatch.setattr(sys, "path", [*sys.path, str(older)])
     install(older, "acme-lint", "acme = acme_older", acme_older=rule(kind="Older"))
     assert codes_of_plugins() == {"ACM101"}
+
+
+def test_a_package_in_an_archive_on_the_path_counts(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "packed"
+    folder.mkdir()
+    install(folder, "acme-lint", "acme = acme_lints", acme_lints=rule())
+    archive = shutil.make_archive(str(tmp_path / "acme"), "zip", folder)
+    monkeypatch.setattr(sys, "path", [*sys.path, archive])
+    forget()
+    assert codes_of_plugins() == {"ACM101"}
+
+
+@pytest.mark.parametrize("name", ["acme_lint.egg-info", "acme_lint.egg/EGG-INFO"])
+def test_a_package_as_setuptools_installed_it_counts(site: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    (site / name).parent.mkdir(exist_ok=True)
+    install(site, "acme-lint", "acme = acme_lints", acme_lints=rule())
+    (site / "acme_lint-1.0.dist-info" / "METADATA").rename(site / "acme_lint-1.0.dist-info" / "PKG-INFO")
+    (site / "acme_lint-1.0.dist-info").rename(site / name)
+    monkeypatch.setattr(sys, "path", [*sys.path, str((site / name).parent)])
+    forget()
+    assert codes_of_plugins() == {"ACM101"}
+
+
+def test_a_package_that_only_another_finder_knows_counts(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    install(hidden, "acme-lint", "acme = acme_lints", acme_lints="")
+    (site / "acme_lints.py").write_text(rule())
+
+    class Finder(importlib.metadata.DistributionFinder):
+        def find_spec(self, *_: object) -> None:
+            return None
+
+        def find_distributions(self, context: object = None) -> list[importlib.metadata.Distribution]:
+            return [importlib.metadata.Distribution.at(hidden / "acme_lint-1.0.dist-info")]
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder()])
+    forget()
+    assert codes_of_plugins() == {"ACM101"}
+
+
+def test_what_is_damaged_or_of_others_brings_nothing(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (site / "plain.egg-info").write_text("Name: plain\n")
+    (site / "other-1.0.dist-info").mkdir()
+    (site / "other-1.0.dist-info" / "entry_points.txt").write_bytes(b"[console_scripts]\nother = other:\xff\n")
+    (tmp_path / "no_archive").write_text("")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "missing"), str(tmp_path / "no_archive")])
+    forget()
+    assert codes_of_plugins() == set()
 
 
 def test_plugins_can_be_switched_off(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:

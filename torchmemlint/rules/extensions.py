@@ -15,7 +15,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
@@ -108,11 +108,17 @@ def files_of(plugin: Plugin) -> list[Path]:
 
 def _entry_points() -> Iterator[tuple[str, EntryPoint]]:
     """(package with its version, entry point) of our group."""
+    path = search_path()
+    if not _may_have_entry_points(path):
+        return
     from importlib import metadata
 
     seen: set[str] = set()
-    for distribution in metadata.distributions(path=search_path()):
-        text = distribution.read_text("entry_points.txt")
+    for distribution in metadata.distributions(path=path):
+        try:
+            text = distribution.read_text("entry_points.txt")
+        except UnicodeDecodeError:  # some package is damaged: not for us to say
+            continue
         if text is None or GROUP not in text:
             continue
         name = distribution.metadata["Name"]
@@ -122,6 +128,28 @@ def _entry_points() -> Iterator[tuple[str, EntryPoint]]:
         for point in distribution.entry_points:
             if point.group == GROUP:
                 yield f"{name} {distribution.version}", point
+
+
+def _may_have_entry_points(path: Iterable[str]) -> bool:
+    """Whether `importlib.metadata` might find one of our group there. To import it takes longer than to ask this."""
+    if any(finder is not PathFinder and hasattr(finder, "find_distributions") for finder in sys.meta_path):
+        return True
+    return any(GROUP.encode() in _declared(folder) for folder in path)
+
+
+def _declared(folder: str) -> bytes:
+    """The entry points of all packages in a folder of the search path; of what is no folder, an archive: ours."""
+    found = b""
+    try:
+        for name in os.listdir(folder or "."):  # noqa: PTH208
+            if name.lower().endswith((".dist-info", "egg-info")):
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    found += Path(folder, name, "entry_points.txt").read_bytes()
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return GROUP.encode()
+    return found
 
 
 def search_path() -> list[str]:
