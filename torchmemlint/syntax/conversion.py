@@ -22,11 +22,13 @@ from typing import Any, TypeVar, cast
 
 import libcst as cst
 
+from torchmemlint.syntax.literals import Field, literals
 from torchmemlint.syntax.standard import parse
 
 T = TypeVar("T", bound=cst.CSTNode)
 
 _STRING = re.compile(r"[a-zA-Z]{0,2}(?P<quotes>'''|\"\"\"|'|\")")  # how a literal begins
+_DOTTED = re.compile(r"[a-zA-Z_]\w*(?:\.[a-zA-Z_]\w*)*", re.ASCII)
 
 
 def convert(statements: Sequence[ast.stmt], lines: Sequence[str], first_row: int = 1) -> cst.Module:
@@ -110,6 +112,9 @@ _from = _maker(cst.From, "item")
 _walrus = _maker(cst.NamedExpr, "target", "value")
 _string = _maker(cst.SimpleString, "value")
 _concatenated = _maker(cst.ConcatenatedString, "left", "right", whitespace_between=cst.SimpleWhitespace(" "))
+_formatted = _maker(cst.FormattedString, "parts", "start", "end")
+_text_part = _maker(cst.FormattedStringText, "value")
+_field = _maker(cst.FormattedStringExpression, "expression", "conversion", "format_spec")
 _integer = _maker(cst.Integer, "value")
 _float = _maker(cst.Float, "value")
 _imaginary = _maker(cst.Imaginary, "value")
@@ -450,23 +455,66 @@ def _of_literals(text: str) -> cst.BaseExpression:
         quotes = begin["quotes"]
         if text.endswith(quotes) and text.count(quotes) == 2 and len(text) >= begin.end() + len(quotes):
             return _string(text)
-    return _on_one_row(cst.parse_expression(f"({text}\n)"))
+    return _of_literals_apart(text)
 
 
 def _of_formatted(it: _Conversion, node: ast.JoinedStr) -> cst.BaseExpression:
-    return _on_one_row(cst.parse_expression(f"({it.text(node)}\n)"))
+    return _of_literals_apart(it.text(node))
+
+
+def _of_literals_apart(text: str) -> cst.BaseExpression:
+    made = _made_of_literals(text)
+    return _on_one_row(cst.parse_expression(f"({text}\n)")) if made is None else made
+
+
+def _made_of_literals(text: str) -> cst.BaseExpression | None:
+    """String literals in a row, f-strings among them; None where only a parser can tell."""
+    made: list[cst.BaseExpression] = []
+    for literal in literals(text) or ():
+        if isinstance(literal, str):
+            made.append(_string(literal))
+            continue
+        parts = [_text_part(part) if isinstance(part, str) else _of_field(part) for part in literal.parts]
+        if None in parts:
+            return None
+        made.append(_formatted(parts, literal.start, literal.end))
+    return _in_a_row(made) if made else None
+
+
+def _of_field(field: Field) -> cst.FormattedStringExpression | None:
+    expression = _written(field.expression.strip())
+    spec = None if field.spec is None else [_text_part(field.spec)] if field.spec else ()
+    return _field(expression, field.conversion, spec) if expression is not None else None
+
+
+def _written(text: str) -> cst.BaseExpression | None:
+    """An expression; None where the text is none, as that of a field up to its first colon may be."""
+    if _DOTTED.fullmatch(text) and text != "yield":
+        return _dotted(text)
+    try:
+        statements = parse(text).body
+    except SyntaxError:
+        return None
+    match statements:
+        case [ast.Expr(value=value)] if type(value) is not ast.Tuple:  # which has no brackets in a field
+            return cast(cst.BaseExpression, _Conversion([f"{text}\n"], 1).expression(value))
+    return None
+
+
+def _in_a_row(made: Sequence[cst.BaseExpression]) -> cst.BaseExpression:
+    *before, joined = made
+    for literal in reversed(before):
+        joined = _concatenated(literal, joined)
+    return joined
 
 
 def _on_one_row(parsed: cst.BaseExpression) -> cst.BaseExpression:
     """String literals without the row ends and brackets around them."""
-    literals: list[cst.BaseExpression] = []
+    before: list[cst.BaseExpression] = []
     while isinstance(parsed, cst.ConcatenatedString):
-        literals.append(parsed.left)
+        before.append(parsed.left)
         parsed = parsed.right
-    made = parsed.with_changes(lpar=(), rpar=())
-    for literal in reversed(literals):
-        made = _concatenated(literal, made)
-    return made
+    return _in_a_row([*before, parsed.with_changes(lpar=(), rpar=())])
 
 
 def _of_subscript(it: _Conversion, node: ast.Subscript) -> cst.Subscript:
