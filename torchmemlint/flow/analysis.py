@@ -436,7 +436,7 @@ def _bind_parameters(it: Interpreter, function: Function, self_value: Value | No
                 value = it.with_behaviour(replace(value, path=name), name, it.site(parameter))
         it.state.vars[name] = value
     for star in (params.star_arg, params.star_kwarg):
-        if isinstance(star, cst.Param):
+        if type(star) is cst.Param:
             given = record.arguments.get(star.name.value) if record is not None else None
             known = star is params.star_kwarg and _holds_settings(it, given) and not _called_out_of_view(it, function)
             unknown = Unknown(made=it.origin(star), path=star.name.value)

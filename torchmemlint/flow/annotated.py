@@ -46,8 +46,14 @@ def _is_module_class(program: Program, qualified: str) -> bool:
     return program.contracts.is_module_class(qualified) and qualified.rpartition(".")[2] not in known_modules.LOSSES
 
 
+_NAMED = frozenset({cst.Name, cst.Attribute})
+
+
 def _names(node: cst.BaseExpression) -> list[str]:
     """The class names in an annotation: `Optional[nn.Module]`, `"Model" | None`; generics are not looked into."""
+    if type(node) in _NAMED:  # a match is slow on these classes where the answer is no
+        name = expression_name(node)
+        return [name] if name else []
     match node:
         case cst.Subscript(value=owner, slice=elements):
             if expression_name(owner).rpartition(".")[2] not in ("Optional", "Union", "Annotated"):
@@ -62,9 +68,7 @@ def _names(node: cst.BaseExpression) -> list[str]:
         case cst.SimpleString():
             text = str(string_value(node))
             return [text] if text.replace(".", "").replace("_", "").isalnum() else []
-        case _:
-            name = expression_name(node)
-            return [name] if name else []
+    return []
 
 
 def _named(it: Interpreter, parameter: cst.Param, qualified: str) -> Value | None:

@@ -59,18 +59,18 @@ def call(it: Interpreter, node: cst.Call) -> Value:
     """The value of a call."""
     func = node.func
     overwriting.looking_call(it, node)
-    if isinstance(func, cst.Attribute):
+    if type(func) is cst.Attribute:
         overwriting.looks(it, func)
         if type(func.value) is cst.Subscript and func.attr.value in tensors.SHOWING:
             it.show_to_be_tensor(it.site(func.value))  # ahead of its evaluation, which asks for it
         owner = it.evaluate(func.value)
         callee = attributes.read(it, func, owner, func.attr.value, called=True)
-    elif isinstance(func, cst.Name) and func.value == "super":
+    elif type(func) is cst.Name and func.value == "super":
         return _super(it)
     else:
         callee = it.evaluate(func)
     arguments = evaluate_arguments(it, node.args)
-    if isinstance(func, cst.Attribute) and func.attr.value == "from_pretrained":
+    if type(func) is cst.Attribute and func.attr.value == "from_pretrained":
         checkpoints.built(it, node, arguments)
     if it.frame.attempt is None and it.frame.handler is None:
         return apply(it, node, callee, arguments)
@@ -438,7 +438,7 @@ def bind(it: Interpreter, callee: FunctionValue, arguments: Arguments) -> dict[s
         if name not in bound and parameter.default is not None and not arguments.unknown_keywords:
             bound[name] = constant_default(parameter.default)
         bound.setdefault(name, Unknown(path=name))
-    if isinstance(params.star_arg, cst.Param):
+    if type(params.star_arg) is cst.Param:
         star = containers.fresh(it, params.star_arg, "tuple")
         if not arguments.unknown_positional:
             star = replace(star, items=tuple(rest))

@@ -816,6 +816,8 @@ class Interpreter:
 
 def _callee_name(node: cst.CSTNode) -> str:
     """The last name of what a call calls; "" where it is no call."""
+    if type(node) is not cst.Call:  # a match is slow on these classes where the answer is no
+        return ""
     match node:
         case cst.Call(func=cst.Attribute(attr=cst.Name(value=name)) | cst.Name(value=name)):
             return name

@@ -94,18 +94,16 @@ def _small(it: Interpreter, statement: cst.BaseSmallStatement) -> None:
 
 def assign(it: Interpreter, target: cst.BaseExpression, value: Value, node: cst.BaseExpression | None) -> None:
     """Bind a target of any shape."""
-    if type(target) is cst.Attribute:  # `isinstance` is slow on these classes where the answer is no
+    if type(target) is cst.Name:  # `isinstance` is slow on these classes where the answer is no
+        _assign_name(it, target.value, value, target, node)
+    elif type(target) is cst.Attribute:
         attributes.assign(it, target, value, node)
-        return
-    match target:
-        case cst.Name(value=name):
-            _assign_name(it, name, value, target, node)
-        case cst.Subscript():
-            containers.assign_item(it, target, value, node if node is not None else target)
-        case cst.Tuple() | cst.List():
-            _unpack(it, target, value, node)
-        case cst.StarredElement():
-            assign(it, target.value, Unknown(it.deep_origins(value)), node)
+    elif type(target) is cst.Subscript:
+        containers.assign_item(it, target, value, node if node is not None else target)
+    elif type(target) is cst.Tuple or type(target) is cst.List:
+        _unpack(it, target, value, node)
+    elif type(target) is cst.StarredElement:
+        assign(it, target.value, Unknown(it.deep_origins(value)), node)
 
 
 def _kept_globally(
@@ -151,10 +149,10 @@ def _begin_anew(it: Interpreter, old: Value | None, new: Container) -> None:
 
 def _unpack(it: Interpreter, target: cst.Tuple | cst.List, value: Value, node: cst.BaseExpression | None) -> None:
     elements = target.elements
-    starred = next((i for i, e in enumerate(elements) if isinstance(e, cst.StarredElement)), None)
+    starred = next((i for i, e in enumerate(elements) if type(e) is cst.StarredElement), None)
     items = value.items if isinstance(value, Container) else None
     for index, element in enumerate(elements):
-        if isinstance(element, cst.StarredElement):
+        if type(element) is cst.StarredElement:
             part: Value = Unknown(it.deep_origins(value)) if not isinstance(value, Tensor) else value
         elif items is not None and (
             len(items) == len(elements) if starred is None else index < min(starred, len(items))
@@ -165,7 +163,7 @@ def _unpack(it: Interpreter, target: cst.Tuple | cst.List, value: Value, node: c
         else:
             part = _part(it, value, index, node if node is not None else target)
         part_node = node
-        if isinstance(node, cst.Tuple | cst.List) and len(node.elements) == len(elements):
+        if (type(node) is cst.Tuple or type(node) is cst.List) and len(node.elements) == len(elements):
             part_node = node.elements[index].value
         assign(it, element.value, part, part_node)
 
@@ -656,14 +654,13 @@ def continue_statement(it: Interpreter, node: cst.Continue) -> None:
 
 def if_statement(it: Interpreter, node: cst.If) -> None:
     """`if`: both ways, joined."""
-    if type(node.test) in _SWITCHES:
-        if _is_switched(node.test, False):
-            if node.orelse is not None:
-                _orelse(it, node.orelse)
-            return
-        if _is_switched(node.test, True):
+    switched = _switched(node.test)
+    if switched is not None:
+        if switched:
             execute_body(it, node.body)
-            return
+        elif node.orelse is not None:
+            _orelse(it, node.orelse)
+        return
     test = it.evaluate(node.test)
     it.use(test, Use.READ)
     decided = isinstance(test, Constant) and test.known and not it.recording
@@ -690,20 +687,19 @@ def if_statement(it: Interpreter, node: cst.If) -> None:
     it.state = join_states(after, it.state)
 
 
-_SWITCHES = frozenset({cst.Name, cst.Integer, cst.BooleanOperation})
-
-
-def _is_switched(test: cst.BaseExpression, on: bool) -> bool:
-    """Does the source itself decide: `if False:`, `if os.path.isfile(path) and 0:`, `if use_cache or True:`?"""
-    match test:
-        case cst.Name(value="True" | "False" as value):
-            return (value == "True") is on
-        case cst.Integer(value="0" | "1" as value):
-            return (value == "1") is on
-        case cst.BooleanOperation(operator=cst.And() | cst.Or() as operator, left=left, right=right):
-            one_is_enough = isinstance(operator, cst.Or) is on
-            return (any if one_is_enough else all)(_is_switched(side, on) for side in (left, right))
-    return False
+def _switched(test: cst.BaseExpression) -> bool | None:
+    """What the source itself decides: `if False:`, `if os.path.isfile(path) and 0:`, `if use_cache or True:`."""
+    if type(test) is cst.Name:  # a match is slow on these classes where the answer is no
+        return {"True": True, "False": False}.get(test.value)
+    if type(test) is cst.Integer:
+        return {"1": True, "0": False}.get(test.value)
+    if type(test) is not cst.BooleanOperation:
+        return None
+    sides = (_switched(test.left), _switched(test.right))
+    enough = type(test.operator) is cst.Or
+    if enough in sides:
+        return enough
+    return None if None in sides else not enough
 
 
 def _orelse(it: Interpreter, node: cst.If | cst.Else) -> None:

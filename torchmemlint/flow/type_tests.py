@@ -20,13 +20,13 @@ def asked_of(test: cst.BaseExpression) -> tuple[cst.BaseExpression, bool] | None
     if type(test) not in _ASKING:  # a match is slow on these classes where the answer is no
         return None
     match test:
-        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
-            found = asked_of(inner)
-            return (found[0], not found[1]) if found is not None else None
         case cst.Call(func=func, args=[cst.Arg(value=value), *rest]):
             if _asks_for_number(text_of(func), rest):
                 return (value, False)
             return (value, True) if _asks(text_of(func).rpartition(".")[2], rest) else None
+        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
+            found = asked_of(inner)
+            return (found[0], not found[1]) if found is not None else None
     return None
 
 

@@ -210,10 +210,9 @@ class Piece:
         start = place(node.lineno, node.col_offset)
         end = place(node.end_lineno or node.lineno, node.end_col_offset or 0)
         for found in inside(self.module):
-            if isinstance(found, cst.BaseExpression | cst.BaseSmallStatement):
-                first, last, _ = self.tree.ranges[id(found)]
-                if first == start and last == end:
-                    return Site(self, found)
+            first, last, _ = self.tree.ranges.get(id(found), (None, None, None))
+            if first == start and last == end and isinstance(found, cst.BaseExpression | cst.BaseSmallStatement):
+                return Site(self, found)
         return None
 
 
