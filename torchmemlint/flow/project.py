@@ -23,7 +23,8 @@ from torchmemlint.source.decoding import UnreadableFile, decode, read
 from torchmemlint.syntax.source_module import SourceModule
 from torchmemlint.syntax.trees import Trees
 
-MAX_BYTES = 2_000_000  # of source that is kept in memory from one analysed file to the next
+MAX_BYTES = 3_000_000  # of source that is kept in memory from one analysed file to the next
+_SHARE_KEPT = 0.7  # of these, where they have become too many: each time costs a look at all that is kept
 MAX_FILE = 1_000_000  # bytes; longer files are tables or generated, and are not read for context
 MAX_HOPS = 8  # re-exports followed
 MAX_STARS = 60  # files looked at for one name by way of `from module import *`
@@ -65,6 +66,7 @@ class Project:
         self._found_once: dict[str, object] = {}
         self._finder = self.files.finder
         self._programs: dict[Path, Program | None] = {}
+        self._size = 0  # of these in characters, at most
         self._sketches: dict[Path, Sketch] = {}  # of files that were let go of, or analysed
         self.analyses = 0  # that were made with these as context
         self.asked: Counter[Path] = Counter()  # of these, how many had use for a file
@@ -191,6 +193,7 @@ class Project:
                 source = SourceModule(text, path, context=True, trees=self.files.trees, layout=layout)
                 program = Program(source, self, known=sketch if layout is not None else None)
                 program.asked(program)
+                self._size += len(text)
         except (OSError, UnreadableFile, RecursionError):
             program = None
         self._programs[path] = program
@@ -205,15 +208,18 @@ class Project:
     def trim(self) -> None:
         """Let go of files that were not asked for longest, where they have become many; between two analyses."""
         self.analyses += 1
+        if self._size <= MAX_BYTES:
+            return
         programs = [program for program in self._programs.values() if program is not None]
         size = sum(len(program.source.text) for program in programs)
         gone: set[Program] = set()
         # One that many analyses have asked for stays longer: for as many more as have.
         for program in sorted(programs, key=lambda one: one.asked_in + self.asked[one.source.path]):
-            if size <= MAX_BYTES:
+            if size <= _SHARE_KEPT * MAX_BYTES:
                 break
             gone.add(program)
             size -= len(program.source.text)
+        self._size = size
         self._let_go(gone)
 
     def let_go(self, path: Path) -> None:
