@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from torchmemlint.config.settings import DEFAULT_EXCLUDED_NAMES
@@ -16,6 +17,8 @@ MAX_BYTES = 64_000_000  # of text that is kept in memory
 MAX_ANSWERS = 20_000  # files that are named in the answers to earlier searches, before these are forgotten
 MAX_FILE = 1_000_000  # bytes; longer files are tables or generated
 _TESTS = frozenset({"test", "tests", "testing"})
+# What defines a name: a search for `def name` looks only at what follows the word anywhere, of which it is a hundredth.
+_DEFINING = re.compile(r"(class|def|as) (\w+)")
 _DEFINES_TESTS = re.compile(rb"^(?:\s*(?:async\s+)?def test_|class Test)", re.MULTILINE)
 
 
@@ -45,6 +48,7 @@ class Texts:
         self._known: frozenset[str] = frozenset()
         self._files: list[str] = []
         self._ends: list[int] = []  # of each file within the text
+        self._defined: dict[str, tuple[bytes, list[int]]] = {}  # by word: the names that follow it, and likewise
 
     def mentioning(self, phrase: str) -> dict[Path, int] | None:
         """The files in which a phrase stands between word boundaries, and how often; None for too large a project."""
@@ -68,9 +72,16 @@ class Texts:
         """What `mentioning` tells of the files as they were read; kept, as many files ask for the same few phrases."""
         if phrase in self._answers:
             return self._answers[phrase]
+        ends = self._ends
+        wanted = phrase
+        if defining := _DEFINING.fullmatch(phrase):
+            word, wanted = defining.groups()
+            if word not in self._defined:
+                self._defined[word] = _names_after(word, text, ends)
+            text, ends = self._defined[word]
         found: dict[Path, int] = {}
-        for start in _places(phrase.encode(), text):
-            path = Path(self._files[bisect.bisect_right(self._ends, start)])
+        for start in _places(wanted.encode(), text):
+            path = Path(self._files[bisect.bisect_right(ends, start)])
             found[path] = found.get(path, 0) + 1
         if sum(1 + len(answer) for answer in self._answers.values()) > MAX_ANSWERS:
             self._answers.clear()
@@ -127,6 +138,17 @@ def _places(wanted: bytes, text: bytes | bytearray) -> Iterator[int]:
         if not ((begins and _is_word(text[start - 1])) or (ends and _is_word(text[end]))):
             yield start
         start = text.find(wanted, end)
+
+
+def _names_after(word: str, text: bytes | bytearray, ends: Sequence[int]) -> tuple[bytes, list[int]]:
+    """The names that stand after a word and a blank, each on a line, and where those of each file end."""
+    after = re.compile(rb"%b (?<![\w\x80-\xff]%b )(?=([\w\x80-\xff]+))" % (word.encode(), word.encode()))
+    names = bytearray(b"\n")
+    found: list[int] = []
+    for start, end in itertools.pairwise((0, *ends)):
+        names += b"".join(name + b"\n" for name in after.findall(text, start, end))
+        found.append(len(names))
+    return bytes(names), found
 
 
 def _is_word(byte: int) -> bool:
