@@ -169,22 +169,32 @@ def _deaf(pipe: Connection) -> None:
     time.sleep(60)
 
 
-@pytest.mark.parametrize(
-    ("found", "at"),
-    [([0, 0, 0, 0, 0], [5, 15, 35, 75, 115]), ([0, pool._MANY, 0, 0, 0], [5, 15, 20, 30, 50])],
-    ids=["little", "once much"],
-)
-def test_collector_comes_seldom_where_it_finds_little(
-    found: list[int], at: list[int], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("cyclic", "collections"), [(False, 0), (True, 2)], ids=["let go of", "in cycles"])
+def test_collector_comes_for_what_reference_counts_leave(
+    cyclic: bool, collections: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A collection looks through all that lives; one that found much is followed soon by the next."""
-    results = iter(found)
+    """A collection looks through all that lives."""
+    monkeypatch.setattr(pool, "_MOST_UNCOLLECTED", 10_000)
     seen: list[int] = []
+
+    def take_down(phase: str, info: dict[str, int]) -> None:
+        if phase == "stop":
+            seen.append(info["collected"])
+
     with pool.quiet_collector() as collect:
-        for megabytes in range(1, at[-1] + 1):
-            monkeypatch.setattr(gc, "collect", lambda now=megabytes: seen.append(now) or next(results))
-            collect(1_000_000)
-    assert seen == at
+        gc.collect()
+        gc.callbacks.append(take_down)
+        try:
+            for _ in range(25):
+                for _ in range(1_000):
+                    made: list[object] = []
+                    if cyclic:
+                        made.append(made)
+                collect()
+        finally:
+            gc.callbacks.remove(take_down)
+    assert len(seen) == collections
+    assert all(found >= 9_000 for found in seen)
 
 
 def test_collector_is_as_it_was(tmp_path: Path) -> None:

@@ -29,9 +29,7 @@ _BYTES_PER_WORKER = 150_000  # about half a second of analysis: less is not wort
 GRACE = 3.0  # seconds for a worker to notice itself that a file takes too long
 _FAREWELL = 0.7  # seconds for workers to clean up: an interrupt is to end a run within one
 _IDLE = 10  # how often the time limit a file may take by the clock: the machine may be busy, but not for ever
-_BYTES_PER_COLLECTION = 5_000_000  # of source; bounds what reference cycles can hold on to
-_MOST_PER_COLLECTION = 40_000_000  # where little was found: to look through all that lives takes a third of a second
-_MANY = 20_000  # objects in cycles: some megabytes
+_MOST_UNCOLLECTED = 800_000  # objects, some 60 MB: of reference cycles, and of what is kept of a project
 
 
 @immutable()
@@ -81,7 +79,7 @@ def _serial(tasks: Sequence[Task], profiles: Sequence[Profile]) -> Generator[tup
     with quiet_collector() as collect:
         for number, task in enumerate(tasks):
             yield number, _check(task, profiles)
-            collect(task.size)
+            collect()
 
 
 def _check(task: Task, profiles: Sequence[Profile]) -> FileResult:
@@ -288,7 +286,7 @@ def _work(
                 pipe.send((number, result, time.process_time()))
                 if is_fleeting(result):
                     return
-                collect(task.size)
+                collect()
 
 
 def _next(pipe: connection.Connection) -> Batch | None:
@@ -302,22 +300,19 @@ def _next(pipe: connection.Connection) -> Batch | None:
 
 
 @contextlib.contextmanager
-def quiet_collector() -> Iterator[Callable[[int], None]]:
-    """Garbage collection only after every so many bytes of source; gives the function to count them with.
+def quiet_collector() -> Iterator[Callable[[], None]]:
+    """Garbage collection only where it is worth its while; gives the function that looks whether it is.
 
-    Where there was little to collect, the next one comes after twice as many.
+    Nearly all is let go of by reference counts, and looking through all that lives takes a tenth of a second and more.
+    Python counts the objects that were made since the last collection and have not been let go of.
     """
     was_enabled = gc.isenabled()
     gc.disable()
     gc.freeze()
-    since, due = 0, _BYTES_PER_COLLECTION
 
-    def collect(size: int) -> None:
-        nonlocal since, due
-        since += size
-        if since >= due:
-            found = gc.collect()
-            since, due = 0, min(2 * due, _MOST_PER_COLLECTION) if found < _MANY else _BYTES_PER_COLLECTION
+    def collect() -> None:
+        if gc.get_count()[0] >= _MOST_UNCOLLECTED:
+            gc.collect()
 
     try:
         yield collect

@@ -62,7 +62,7 @@ def _serve(messages: BinaryIO, answers: BinaryIO) -> None:
                     answer((pickle.dumps(result, protocol=5), ends))
                     if ends:
                         return
-                    collect(len(data))
+                    collect()
 
 
 def _watch(parent: int) -> None:
