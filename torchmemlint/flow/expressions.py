@@ -34,7 +34,7 @@ from torchmemlint.syntax.walking import contains
 def name(it: Interpreter, node: cst.Name) -> Value:
     """A plain name."""
     value = it.lookup(node.value)
-    if it.recording and isinstance(value, Tensor) and value.made is not None:
+    if isinstance(value, Tensor) and value.made is not None and it.recording:
         it.facts.reads.setdefault(value.made, {})[it.site(node)] = it.tick()
     if it.marked_storages:
         overwriting.was_read(it, node, value)

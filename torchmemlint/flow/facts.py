@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -667,13 +668,12 @@ class FileFacts:
 
     def extent(self) -> list[int]:
         """How much has been taken down so far, for `since`."""
-        return [len(getattr(self, name)) for name in _KINDS]
+        return [len(known) for known in _of_all_kinds(self)]
 
     def since(self, before: list[int]) -> Noted:
         """What was taken down since an earlier moment."""
         noted = []
-        for name, length in zip(_KINDS, before, strict=True):
-            known: list[Any] | dict[Any, Any] = getattr(self, name)
+        for name, known, length in zip(_KINDS, _of_all_kinds(self), before, strict=True):
             if len(known) > length:
                 noted.append((name, list(itertools.islice(known, length, None))))
         return noted
@@ -755,3 +755,4 @@ _LISTS = (
 
 # Kinds of facts that a walk adds to, in the order in which they are added.
 _KINDS = tuple(kind.name for kind in fields(FileFacts) if kind.default_factory in (list, dict))
+_of_all_kinds: Callable[[FileFacts], tuple[list[Any] | dict[Any, Any], ...]] = attrgetter(*_KINDS)

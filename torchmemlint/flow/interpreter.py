@@ -468,10 +468,10 @@ class Interpreter:
 
     def lookup(self, name: str) -> Value:
         """The value of a plain name: local, closure, module level, import."""
-        value = _LITERALS.get(name) or self.state.vars.get(name)
+        value = self.state.vars.get(name)
         if value is not None:
             return self.external(value.qualified) if isinstance(value, External) else value
-        value = self.frame.closure.get(name)
+        value = self.frame.closure.get(name) or _LITERALS.get(name)
         if value is not None:
             return value
         return self.lookup_global(name)

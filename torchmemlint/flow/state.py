@@ -40,10 +40,10 @@ class State:
 
     def bind(self, name: str, value: Value) -> None:
         """Assign a local name: what was known of its attributes is forgotten."""
-        prefix = name + "."
-        stale = [key for key in self.vars if key.startswith(prefix)]
-        for key in stale:
-            del self.vars[key]
+        paths = [key for key in self.vars if "." in key]  # few, and told from plain names faster than by their prefix
+        for path in paths:
+            if path.startswith(name + "."):
+                del self.vars[path]
         self.vars[name] = value
 
 
