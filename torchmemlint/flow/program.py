@@ -135,8 +135,6 @@ class ClassInfo:
     program: Program
     bases: tuple[str, ...]  # qualified names, or plain names of classes of this file
     oid: int  # identity of `self` in the analysis of its methods
-    methods: dict[str, Function] = field(default_factory=dict)
-    outline: Outline = field(default_factory=Outline)
     local: cst.ClassDef | None = None  # of a class within a function or condition: its tree
     _decorators: Sequence[cst.Decorator] | None = None
     _shows_layers: dict[int, bool] = field(default_factory=dict)  # by how far the classes that it builds are followed
@@ -144,9 +142,25 @@ class ClassInfo:
     _bases_left: list[tuple[ClassInfo, str]] = field(default_factory=list)  # to be looked for: by name, and of whom
     _inherited: dict[str, Function | None] = field(default_factory=dict)  # methods that were asked for
     _is_module: bool | None = None
+    _methods: dict[str, Function] | None = None
+    _outline: Outline | None = None
 
     def __repr__(self) -> str:
         return f"ClassInfo({self.name})"
+
+    @property
+    def methods(self) -> dict[str, Function]:
+        """Its own methods by name. They are looked at when asked for: of most classes elsewhere, only the bases are."""
+        if self._methods is None:
+            self._methods = self.program.methods_of(self)
+        return self._methods
+
+    @property
+    def outline(self) -> Outline:
+        """What its body shows; likewise. Of a class within a function, nothing."""
+        if self._outline is None:
+            self._outline = self.program.summary(self.piece) if self.local is None else Outline()
+        return self._outline
 
     @property
     def decorators(self) -> Sequence[cst.Decorator]:
@@ -352,6 +366,7 @@ class Sketch:
     imported: Mapping[str, str]
     star_imports: tuple[str, ...]
     exported: frozenset[str] | None  # what a plain `__all__` names
+    bases: Mapping[str, tuple[str, ...]]  # of its classes
 
 
 class Program:
@@ -389,14 +404,18 @@ class Program:
             self.imported.update(imports(outlines))
             self.star_imports = tuple(module.removesuffix("*") for name, module in imports(outlines) if name == "*")
             self._exported = _dunder_all(outlines)
+            self._bases: Mapping[str, tuple[str, ...]] = {}
         else:
             self.imported.update(known.imported)
-            self.star_imports, self._exported = known.star_imports, known.exported
+            self.star_imports, self._exported, self._bases = known.star_imports, known.exported, known.bases
 
     def sketch(self) -> Sketch | None:
         """What is worth keeping of the file; None where the standard parser could not read it."""
         layout = self.source.layout
-        return Sketch(layout, self.imported, self.star_imports, self._exported) if layout is not None else None
+        if layout is None:
+            return None
+        bases = {name: self._bases_of(piece) for name, piece in self._pieces.items() if piece.kind == "class"}
+        return Sketch(layout, self.imported, self.star_imports, self._exported, bases)
 
     @property
     def is_of_another_framework(self) -> bool:
@@ -470,21 +489,30 @@ class Program:
         piece = self._pieces.get(name)
         if piece is None or piece.kind != "class":
             return None
+        return self._add(ClassInfo(name, piece, self, self._bases_of(piece), self.new_oid()))
+
+    def _bases_of(self, piece: Piece) -> tuple[str, ...]:
+        """The bases of a class, as `ClassInfo` has them."""
+        known = self._bases.get(piece.name)
+        if known is not None:
+            return known
         assert isinstance(piece.outline, ast.ClassDef)
-        bases = tuple(self.qualify(text) for base in piece.outline.bases if (text := outlined_name(base)))
-        whole, by_name = self._outlines_in_class(piece)
-        info = self._add(ClassInfo(name, piece, self, bases, self.new_oid(), outline=whole))
-        for part in piece.outline.body:
-            if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
-                info.methods[part.name] = Function(
-                    part.name, piece.method(part), self, info, outline=by_name[part.name], syntax=part
-                )
-        return info
+        return tuple(self.qualify(text) for base in piece.outline.bases if (text := outlined_name(base)))
+
+    def methods_of(self, cls: ClassInfo) -> dict[str, Function]:
+        """The methods of a class of the module level, by name."""
+        piece = cls.piece
+        _, by_name = self._outlines_in_class(piece)
+        return {
+            part.name: Function(part.name, piece.method(part), self, cls, outline=by_name[part.name], syntax=part)
+            for part in (piece.outline.body if isinstance(piece.outline, ast.ClassDef) else ())
+            if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)
+        }
 
     def add_local_class(self, node: cst.ClassDef, piece: Piece) -> ClassInfo:
         """Register a class that stands within a function or condition."""
         bases = tuple(self.qualify(text) for arg in node.bases if (text := expression_name(arg.value)))
-        info = self._add(ClassInfo(node.name.value, piece, self, bases, self.new_oid(), local=node))
+        info = self._add(ClassInfo(node.name.value, piece, self, bases, self.new_oid(), local=node, _methods={}))
         for statement in node.body.body:
             if isinstance(statement, cst.FunctionDef):
                 method = statement.name.value
@@ -555,7 +583,7 @@ class Program:
             self.functions[piece.name].renew(self.outline_of(piece), piece.outline)
         elif piece.kind == "class" and piece.name in self.classes:
             cls = self.classes[piece.name]
-            cls.outline, by_name = self._outlines_in_class(piece)
+            cls._outline, by_name = self._outlines_in_class(piece)
             cls._shows_layers.clear()
             cls.forget_bases()
             for method in cls.methods.values():
@@ -572,9 +600,9 @@ class Program:
     def release(self) -> None:
         """Let go of all trees, without waiting for the garbage collector: functions and classes hold each other."""
         for cls in self._made:
-            for method in cls.methods.values():
+            for method in (cls._methods or {}).values():
                 method.piece.release()
-            cls.methods.clear()
+            cls._methods = {}
             cls.forget_bases()
         for held in (self._made, self.classes, self.functions, self._outlines, self._resolved):
             held.clear()
