@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+_PACKAGE = "__init__.py"
 Place = tuple[Path, str]  # a file, and what is left of the name for it to define
 
 
@@ -21,84 +22,109 @@ class Finder:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._names: dict[str, frozenset[str]] = {}  # of folders
-        self._places: dict[tuple[str, Path], tuple[Place | None, frozenset[Path]]] = {}
-        self._looked_for: set[Path] = set()  # by the running search
+        self._places: dict[tuple[str, str], tuple[Place | None, frozenset[str]]] = {}
+        self._looked_for: set[str] = set()  # by the running search
 
-    def place(self, qualified: str, path: Path) -> tuple[Place | None, frozenset[Path]]:
+    def place(self, qualified: str, path: Path) -> tuple[Place | None, frozenset[str]]:
         """The file that a dotted name, as imported by the file `path`, leads to; and what was looked for on the way."""
-        key = (qualified, path.parent)
-        if key not in self._places:
+        folder = _above(str(path))
+        found = self._places.get((qualified, folder))
+        if found is None:
             self._looked_for = set()
             try:
-                place = self._find(qualified, path)
+                place = self._find(qualified, folder)
             except OSError:  # a folder that may be listed and not entered
                 place = None
-            self._places[key] = place, frozenset(self._looked_for)
-        return self._places[key]
+            found = self._places[qualified, folder] = place, frozenset(self._looked_for)
+        return found
 
     def is_package(self, folder: Path) -> bool:
         """Has a folder an `__init__.py`?"""
-        return self._has(folder, "__init__.py")
+        return self._is_package(str(folder))
 
-    def is_folder(self, path: Path) -> bool:
+    def is_folder(self, path: str) -> bool:
         """Is it a folder, perhaps by way of a link?"""
-        return path.is_dir()
+        return Path(path).is_dir()
 
-    def names_in(self, folder: Path) -> Iterable[str]:
+    def names_in(self, folder: str) -> Iterable[str]:
         """What lies in a folder. Raises OSError where it cannot be listed."""
         return (entry.name for entry in os.scandir(folder))
 
-    def _find(self, qualified: str, path: Path) -> Place | None:
+    # Paths are texts in here: a run asks tens of thousands of questions, and `Path` takes longer than the answers.
+
+    def _find(self, qualified: str, folder: str) -> Place | None:
         level = len(qualified) - len(qualified.lstrip("."))
         parts = [part for part in qualified[level:].split(".") if part]
         if level:
-            folder = path.parent
             for _ in range(level - 1):
-                folder = folder.parent
+                folder = _above(folder)
             return self._module(folder, parts, inside=True)
         within_namespace: Place | None = None
-        for folder in self._search_path(path, parts[0]) if parts else ():
-            found = self._module(folder, parts)
+        for start in self._search_path(folder, parts[0]) if parts else ():
+            found = self._module(start, parts)
             if found is None:
                 continue
-            if self._is_regular(folder, parts[0]):
+            if self._is_regular(start, parts[0]):
                 return found
             within_namespace = within_namespace or found
         return within_namespace
 
-    def _module(self, folder: Path, parts: list[str], *, inside: bool = False) -> Place | None:
+    def _module(self, folder: str, parts: list[str], *, inside: bool = False) -> Place | None:
         """The file of a name below a folder; `inside`: of a name in the folder's own package."""
         for index, part in enumerate(parts):
-            if self._has(folder, part) and self.is_package(folder / part):
-                folder = folder / part
+            below = _within(folder, part)
+            if self._has(folder, part) and self._is_package(below):
+                folder = below
             elif self._has(folder, f"{part}.py"):
-                return folder / f"{part}.py", ".".join(parts[index + 1 :])
-            elif self._has(folder, part) and self.is_folder(folder / part):
-                folder = folder / part  # a namespace package
-            elif (inside or index) and self.is_package(folder):
-                return folder / "__init__.py", ".".join(parts[index:])
+                return Path(f"{below}.py"), ".".join(parts[index + 1 :])
+            elif self._has(folder, part) and self.is_folder(below):
+                folder = below  # a namespace package
+            elif (inside or index) and self._is_package(folder):
+                return Path(folder, _PACKAGE), ".".join(parts[index:])
             else:
                 return None
-        return (folder / "__init__.py", "") if self.is_package(folder) else None
+        return (Path(folder, _PACKAGE), "") if self._is_package(folder) else None
 
-    def _is_regular(self, folder: Path, name: str) -> bool:
+    def _is_regular(self, folder: str, name: str) -> bool:
         """Is it a module or a package with an `__init__.py`?"""
-        return self._has(folder, f"{name}.py") or self.is_package(folder / name)
+        return self._has(folder, f"{name}.py") or self._is_package(_within(folder, name))
 
-    def _search_path(self, path: Path, package: str) -> Iterator[Path]:
-        above = path.parent
-        while self.is_package(above) and above != above.parent:
-            above = above.parent
-        around = (one.parent for one in path.parents if one.name == package and self.root in one.parents)
-        yield from dict.fromkeys((above, self.root, self.root / "src", path.parent, *around))
+    def _is_package(self, folder: str) -> bool:
+        return self._has(folder, _PACKAGE)
 
-    def _has(self, folder: Path, name: str) -> bool:
+    def _search_path(self, folder: str, package: str) -> Iterator[str]:
+        top = folder
+        while self._is_package(top) and top != _above(top):
+            top = _above(top)
+        root = str(self.root)
+        around = [one for one in self._up_to_root(folder) if one.endswith(_within("", package))]
+        yield from dict.fromkeys((top, root, _within(root, "src"), folder, *map(_above, around)))
+
+    def _up_to_root(self, folder: str) -> Iterator[str]:
+        """A folder below the root, and those around it, as far as they are."""
+        while folder.startswith(_within(str(self.root), "")) and folder != str(self.root):
+            yield folder
+            folder = _above(folder)
+
+    def _has(self, folder: str, name: str) -> bool:
         """Is there such a name in a folder?"""
-        self._looked_for.add(folder / name)
-        key = str(folder)
-        if key not in self._names:
+        self._looked_for.add(_within(folder, name))
+        names = self._names.get(folder)
+        if names is None:
             try:
-                self._names[key] = frozenset(self.names_in(folder))
+                names = frozenset(self.names_in(folder))
             except OSError:
-                self._names[key] = frozenset()
-        return name in self._names[key]
+                names = frozenset()
+            self._names[folder] = names
+        return name in names
+
+
+def _above(path: str) -> str:
+    """The folder that a path lies in."""
+    above, found, _ = path.rpartition(os.sep)
+    return above or found or "."
+
+
+def _within(folder: str, name: str) -> str:
+    """The path of a name in a folder."""
+    return folder + name if folder.endswith(os.sep) else f"{folder}{os.sep}{name}"

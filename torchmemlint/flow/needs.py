@@ -41,7 +41,7 @@ class Needs:
 @dataclass(slots=True)
 class _Asked:
     files: set[Path] = field(default_factory=set)
-    sought: set[Path] = field(default_factory=set)
+    sought: set[str] = field(default_factory=set)
     phrases: set[str] = field(default_factory=set)
     questions: set[Question] = field(default_factory=set)
 
@@ -82,7 +82,7 @@ class Ledger:
         for asked in self._open[-1:]:
             asked.files.add(path)
 
-    def sought(self, paths: frozenset[Path]) -> None:
+    def sought(self, paths: frozenset[str]) -> None:
         """It is asked whether these are there."""
         for asked in self._open[-1:]:
             asked.sought |= paths
@@ -100,7 +100,7 @@ class Ledger:
     def needs(self, path: Path) -> Needs:
         """All that a file's analysis rests on, by way of all that it led to."""
         files: set[Path] = set()
-        sought: set[Path] = set()
+        sought: set[str] = set()
         phrases: set[str] = set()
         pending: list[Question] = [("", path)]
         seen = set(pending)
@@ -114,4 +114,4 @@ class Ledger:
             files |= asked.files
             pending += others - seen
             seen |= others
-        return Needs.of(map(str, files - {path}), map(str, sought), phrases)
+        return Needs.of(map(str, files - {path}), sought, phrases)

@@ -140,7 +140,7 @@ class Project:
         with self._ledger.by(by):
             found: Path | None = None
             for folder in path.parents:
-                self._ledger.sought(frozenset({folder / "__init__.py"}))
+                self._ledger.sought(frozenset({str(folder / "__init__.py")}))
                 if not self._finder.is_package(folder):
                     break
                 found = folder
@@ -173,7 +173,7 @@ class Project:
         if place is None or place[1] or place[0].name == "__init__.py":
             return place
         file, name = place[0].parent / "__init__.py", place[0].stem
-        self._ledger.sought(frozenset({file}))
+        self._ledger.sought(frozenset({str(file)}))
         if not self._finder.is_package(file.parent) or not self._may_export(file, name):
             return place
         return file, name

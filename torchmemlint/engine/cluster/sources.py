@@ -169,11 +169,12 @@ class _Finder(Finder):
         super().__init__(root)
         self._listings = listings
 
-    def is_folder(self, path: Path) -> bool:
-        return str(path) in self._listings or path.name in self._listings.get(str(path.parent), frozenset())
+    def is_folder(self, path: str) -> bool:
+        above, name = os.path.split(path)
+        return path in self._listings or name in self._listings.get(above, frozenset())
 
-    def names_in(self, folder: Path) -> frozenset[str]:
-        return self._listings.get(str(folder), frozenset())
+    def names_in(self, folder: str) -> frozenset[str]:
+        return self._listings.get(folder, frozenset())
 
 
 class _Texts(Texts):
