@@ -37,7 +37,9 @@ def command(*arguments: str) -> list[str]:
 
 def environment(**more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONSAFEPATH")}
-    return {**kept, "PYTHONPATH": str(PACKAGE), "TORCHMEMLINT_OUTPUT_FORMAT": "concise", **more}
+    # On a full disk Python would leave bytecode behind that is cut off, for all later runs.
+    own = {"PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1", "TORCHMEMLINT_OUTPUT_FORMAT": "concise"}
+    return {**kept, **own, **more}
 
 
 @pytest.fixture
