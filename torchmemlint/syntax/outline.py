@@ -79,34 +79,43 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
 def outline(statement: ast.AST) -> Outline:
     """Summarise everything inside `statement`."""
     found = Outline()
-    names, nodes = found.names, found.nodes
-    level: list[ast.AST] = [statement]
+    nodes, add = found.nodes, found.names.add
+    level: list[Any] = [statement]
     while level:
         found.depth += 1
         nodes += level
-        below: list[ast.AST] = []
+        below: list[Any] = []
         for node in level:
+            kind = node.__class__
+            if kind is ast.Attribute:  # the most frequent, told here in half the time
+                add(node.attr)
+                value = node.value
+                if value.__class__ is ast.Name:
+                    add(value.id)
+                elif value.__class__ not in _LEAVES:
+                    below.append(value)
+                continue
+            if kind is ast.Call:
+                _take_call(found, node)
             values = node.__dict__
-            for name in _FIELDS[node.__class__]:
-                value: Any = values.get(name)
+            for name in _FIELDS[kind]:
+                value = values.get(name)
                 kind = value.__class__
                 if kind is ast.Name:
-                    names.add(value.id)
+                    add(value.id)
                 elif kind is str:
-                    names.add(value)
+                    add(value)
                 elif kind is list:
                     for item in value:
                         kind = item.__class__
                         if kind is ast.Name:
-                            names.add(item.id)
+                            add(item.id)
                         elif kind is str:
-                            names.add(item)
+                            add(item)
                         elif kind not in _LEAVES:
                             below.append(item)
                 elif kind not in _LEAVES:
                     below.append(value)
-            if isinstance(node, ast.Call):
-                _take_call(found, node)
         level = below
     return found
 
@@ -132,6 +141,8 @@ def _takes_text(call: ast.Call, method: str) -> bool:
 
 def dotted(node: ast.expr) -> str:
     """The text of a plain name or attribute chain, else ""."""
+    if isinstance(node, ast.Name):
+        return node.id
     names: list[str] = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)

@@ -8,6 +8,7 @@ statement starts in column 0 and is complete in itself, so a piece parses alone 
 from __future__ import annotations
 
 import ast
+import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -364,7 +365,9 @@ def _laid_out(text: str, path: Path, context: bool, trees: Trees, layout: Layout
 
 def _lines(text: str) -> list[str]:
     """Lines as the parser counts them: LF, CRLF and CR end a line, a form feed does not. Each ends with LF here."""
-    return [row + "\n" for row in SourceModule.rows_of(text)]
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return io.StringIO(text + "\n", newline="\n").readlines()
 
 
 def _split_by_libcst(text: str, path: Path, reason: Exception) -> list[Piece]:
