@@ -13,7 +13,7 @@ from torchmemlint.engine.cache import snapshot
 from torchmemlint.engine.one_file import Fixing
 from torchmemlint.engine.pool import Task, workers_for
 from torchmemlint.engine.run import RunReport
-from torchmemlint.engine.runner import Request, run, run_bytes
+from torchmemlint.engine.runner import Request, profile_for, run, run_bytes
 from torchmemlint.source.discovery import discover
 
 
@@ -105,6 +105,17 @@ def test_processes_give_what_one_process_gives(tmp_path: Path, monkeypatch: pyte
     assert many.findings == one.findings
     assert [f.fingerprint for f in many.findings] == [f.fingerprint for f in one.findings]
     assert seen == list(range(1, 61))
+
+
+def test_last_batches_are_small(tmp_path: Path) -> None:
+    tasks = [Task(tmp_path / f"f{number}.py", 0, 1_000) for number in range(4_000)]
+    profiles = [profile_for(Resolver(tmp_path, isolated=True).settings_for(tmp_path), tasks[0].path)]
+    batches = pool._batches(tasks, profiles, 2)
+    assert sorted(number for batch in batches for number, _ in batch) == list(range(4_000))
+    sizes = [len(batch) for batch in batches]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] == 34  # a fortieth of a half, a file being some more work than its bytes are
+    assert sizes[-1] < 8
 
 
 def test_dead_workers_cost_their_file_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,12 +127,11 @@ def _parallel(
                 if is_fleeting(result):
                     leave(worker)
                     worker.end()
+                elif len(worker.batch) < 2 and pending:
+                    worker.give(pending.popleft())  # ahead: it need not wait for this when it has done the last one
                 elif not worker.batch:
-                    if pending:
-                        worker.give(pending.popleft())
-                    else:
-                        leave(worker)
-                        worker.dismiss()
+                    leave(worker)
+                    worker.dismiss()
                 yield number, result
             for worker in [one for one in team.values() if one.time_left == 0 and not one.pipe.poll()]:
                 number, task = worker.batch.pop(0)
@@ -223,8 +222,9 @@ class _Worker:
 
     def give(self, batch: Batch) -> None:
         """Hand it files to check. A worker that is dead already is noticed when its answer is read."""
-        self.batch = batch
-        self._begin(processor_seconds(self.process.pid))
+        if not self.batch:
+            self._begin(processor_seconds(self.process.pid))
+        self.batch = [*self.batch, *batch]
         with contextlib.suppress(OSError):
             self.pipe.send(batch)
 
@@ -327,9 +327,10 @@ def _batches(tasks: Sequence[Task], profiles: Sequence[Profile], workers: int) -
     """In batches of about a fortieth of a worker's share: project by project, of each the largest folders first.
 
     The files of a folder are context for each other more than those of others are: who has read one has read them all.
+    The last batches are small, so that all workers end at about the same time.
     """
-    total = sum(task.size for task in tasks)
-    share = max(1, total // (workers * 40))
+    left = sum(task.size for task in tasks)
+    share, least = max(1, left // (workers * 40)), max(1, left // (workers * 400))
     batches: list[Batch] = []
     filled = share
     roots = [str(profile.root) for profile in profiles]
@@ -344,12 +345,13 @@ def _batches(tasks: Sequence[Task], profiles: Sequence[Profile], workers: int) -
         return roots[task.profile], -folders[folder], folder, -task.size, number
 
     for number, task in sorted(enumerate(tasks), key=turn):
-        if filled >= share or roots[task.profile] != last:
+        if filled >= min(share, max(least, left // (workers * 4))) or roots[task.profile] != last:
             batches.append([])
             filled = 0
         last = roots[task.profile]
         batches[-1].append((number, task))
         filled += task.size + 500  # an empty file is some work, too
+        left -= task.size
     return batches
 
 
