@@ -11,10 +11,11 @@ from torchmemlint.engine.checking import Check, check_text
 from torchmemlint.findings import Applicability, Finding
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.interpreter import Interpreter
-from torchmemlint.flow.program import ClassInfo, Function
+from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.project import Project
 from torchmemlint.rules.registry import by_code
 from torchmemlint.syntax import source_module, trees
+from torchmemlint.syntax.source_module import SourceModule
 
 CODES = frozenset(code for code in by_code() if not code.startswith("TML0"))
 
@@ -228,6 +229,34 @@ def test_of_what_was_let_go_the_pieces_that_are_asked_for_are_parsed_again(
     write(tmp_path, {"meters.py": meters.replace("self.values.append(value)", "self.values.append(value.item())")})
     assert found() == []  # it is read as it stands there now
     assert len(whole) == 2
+
+
+def test_of_a_class_that_only_its_bases_are_asked_of_nothing_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = "import torch\n\n\nclass Base(torch.nn.Module):\n    def helper(self, x):\n        return x\n"
+    net = "import torch\nfrom base import Base\n\n\nclass Net(Base):\n    def forward(self, x):\n        return x + 1\n"
+    write(tmp_path, {"base.py": base, "net.py": net})
+    monkeypatch.setattr("torchmemlint.flow.project.MAX_BYTES", 10)
+    pieces: list[str] = []
+    parse = trees.parse
+    monkeypatch.setattr(source_module, "parse", lambda text: pieces.append(text) or parse(text))
+    project = Project(tmp_path)
+    for _ in range(2):
+        program = Program(SourceModule(net, tmp_path / "net.py"), project)
+        cls = program.find_class("Net")
+        assert cls is not None
+        assert cls.is_module
+        (_, parent) = cls.ancestors()
+        assert parent.bases == ("torch.nn.Module",)
+        assert parent._methods is None
+        project.trim()
+        assert project._programs == {}
+    assert pieces == []  # the second time, what was kept of the file told
+    again = Program(SourceModule(net, tmp_path / "net.py"), project).find_class("Net")
+    assert again is not None
+    assert again.method("helper") is not None
+    assert [text.strip().splitlines()[0] for text in pieces] == ["class Base(torch.nn.Module):"]
 
 
 def test_what_was_not_asked_for_longest_is_let_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,10 @@ Place = tuple[Path, str]  # a file, and what is left of the name for it to defin
 
 
 class Finder:
-    """Finds the files below `root` that imports stand for. Remembers what lies in folders."""
+    """Finds the files below `root` that imports stand for. Remembers what lies in folders.
+
+    Paths are texts in here: a run asks tens of thousands of questions, and `Path` takes longer than the answers.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -49,8 +52,6 @@ class Finder:
     def names_in(self, folder: str) -> Iterable[str]:
         """What lies in a folder. Raises OSError where it cannot be listed."""
         return (entry.name for entry in os.scandir(folder))
-
-    # Paths are texts in here: a run asks tens of thousands of questions, and `Path` takes longer than the answers.
 
     def _find(self, qualified: str, folder: str) -> Place | None:
         level = len(qualified) - len(qualified.lstrip("."))
@@ -121,8 +122,7 @@ class Finder:
 
 def _above(path: str) -> str:
     """The folder that a path lies in."""
-    above, found, _ = path.rpartition(os.sep)
-    return above or found or "."
+    return os.path.dirname(path) or "."  # noqa: PTH120 (see `Finder`)
 
 
 def _within(folder: str, name: str) -> str:
