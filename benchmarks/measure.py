@@ -113,12 +113,7 @@ def resident(pid: int) -> int:
 def _read(path: str) -> bytes:
     """What stands in a small file of the kernel's; nothing where the process has ended."""
     try:
-        file = os.open(path, os.O_RDONLY)
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (likewise)
+            return file.read()
     except OSError:
         return b""
-    try:
-        return os.read(file, 1024)
-    except OSError:
-        return b""
-    finally:
-        os.close(file)

@@ -224,7 +224,7 @@ class _Worker:
         """Hand it files to check. A worker that is dead already is noticed when its answer is read."""
         if not self.batch:
             self._begin(processor_seconds(self.process.pid))
-        self.batch = [*self.batch, *batch]
+        self.batch += batch
         with contextlib.suppress(OSError):
             self.pipe.send(batch)
 

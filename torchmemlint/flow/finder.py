@@ -41,9 +41,9 @@ class Finder:
             found = self._places[qualified, folder] = place, frozenset(self._looked_for)
         return found
 
-    def is_package(self, folder: Path) -> bool:
+    def is_package(self, folder: str) -> bool:
         """Has a folder an `__init__.py`?"""
-        return self._is_package(str(folder))
+        return self._has(folder, _PACKAGE)
 
     def is_folder(self, path: str) -> bool:
         """Is it a folder, perhaps by way of a link?"""
@@ -74,28 +74,25 @@ class Finder:
         """The file of a name below a folder; `inside`: of a name in the folder's own package."""
         for index, part in enumerate(parts):
             below = _within(folder, part)
-            if self._has(folder, part) and self._is_package(below):
+            if self._has(folder, part) and self.is_package(below):
                 folder = below
             elif self._has(folder, f"{part}.py"):
                 return Path(f"{below}.py"), ".".join(parts[index + 1 :])
             elif self._has(folder, part) and self.is_folder(below):
                 folder = below  # a namespace package
-            elif (inside or index) and self._is_package(folder):
+            elif (inside or index) and self.is_package(folder):
                 return Path(folder, _PACKAGE), ".".join(parts[index:])
             else:
                 return None
-        return (Path(folder, _PACKAGE), "") if self._is_package(folder) else None
+        return (Path(folder, _PACKAGE), "") if self.is_package(folder) else None
 
     def _is_regular(self, folder: str, name: str) -> bool:
         """Is it a module or a package with an `__init__.py`?"""
-        return self._has(folder, f"{name}.py") or self._is_package(_within(folder, name))
-
-    def _is_package(self, folder: str) -> bool:
-        return self._has(folder, _PACKAGE)
+        return self._has(folder, f"{name}.py") or self.is_package(_within(folder, name))
 
     def _search_path(self, folder: str, package: str) -> Iterator[str]:
         top = folder
-        while self._is_package(top) and top != _above(top):
+        while self.is_package(top) and top != _above(top):
             top = _above(top)
         root = str(self.root)
         around = [one for one in self._up_to_root(folder) if one.endswith(_within("", package))]

@@ -143,7 +143,6 @@ class ClassInfo:
     _inherited: dict[str, Function | None] = field(default_factory=dict)  # methods that were asked for
     _is_module: bool | None = None
     _methods: dict[str, Function] | None = None
-    _outline: Outline | None = None
 
     def __repr__(self) -> str:
         return f"ClassInfo({self.name})"
@@ -158,9 +157,7 @@ class ClassInfo:
     @property
     def outline(self) -> Outline:
         """What its body shows; likewise. Of a class within a function, nothing."""
-        if self._outline is None:
-            self._outline = self.program.summary(self.piece) if self.local is None else Outline()
-        return self._outline
+        return self.program.summary(self.piece) if self.local is None else Outline()
 
     @property
     def decorators(self) -> Sequence[cst.Decorator]:
@@ -583,7 +580,7 @@ class Program:
             self.functions[piece.name].renew(self.outline_of(piece), piece.outline)
         elif piece.kind == "class" and piece.name in self.classes:
             cls = self.classes[piece.name]
-            cls._outline, by_name = self._outlines_in_class(piece)
+            _, by_name = self._outlines_in_class(piece)
             cls._shows_layers.clear()
             cls.forget_bases()
             for method in cls.methods.values():

@@ -141,7 +141,7 @@ class Project:
             found: Path | None = None
             for folder in path.parents:
                 self._ledger.sought(frozenset({str(folder / "__init__.py")}))
-                if not self._finder.is_package(folder):
+                if not self._finder.is_package(str(folder)):
                     break
                 found = folder
         return found
@@ -174,7 +174,7 @@ class Project:
             return place
         file, name = place[0].parent / "__init__.py", place[0].stem
         self._ledger.sought(frozenset({str(file)}))
-        if not self._finder.is_package(file.parent) or not self._may_export(file, name):
+        if not self._finder.is_package(str(file.parent)) or not self._may_export(file, name):
             return place
         return file, name
 

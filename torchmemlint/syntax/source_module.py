@@ -329,7 +329,7 @@ class SourceModule:
     @staticmethod
     def rows_of(text: str) -> list[str]:
         """The lines of a text, likewise."""
-        return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        return _with_line_feeds(text).split("\n")
 
 
 def _split(text: str, path: Path, context: bool, trees: Trees) -> list[Piece]:
@@ -365,9 +365,11 @@ def _laid_out(text: str, path: Path, context: bool, trees: Trees, layout: Layout
 
 def _lines(text: str) -> list[str]:
     """Lines as the parser counts them: LF, CRLF and CR end a line, a form feed does not. Each ends with LF here."""
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return io.StringIO(text + "\n", newline="\n").readlines()
+    return io.StringIO(_with_line_feeds(text) + "\n", newline="\n").readlines()
+
+
+def _with_line_feeds(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _split_by_libcst(text: str, path: Path, reason: Exception) -> list[Piece]:
