@@ -1,0 +1,295 @@
+"""Effects: what a caller must know of a call, in the order in which it happens.
+
+A function is run once with symbols for its inputs. Each effect names what is not known yet by those symbols; at a call
+they are replaced by what the caller has, and the effect is performed there, by the same functions that a statement of
+the caller would use. So a loop of the caller repeats what a callee stores, and a callback that is only known to the
+caller is called there.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.domain.refs import (
+    Context,
+    Derived,
+    Graph,
+    Key,
+    Loop,
+    Phi,
+    Place,
+    Ref,
+    Result,
+    Site,
+    Slot,
+    Source,
+    extended,
+)
+from torchmemlint.flow.domain.values import NOTHING, Value, join_all
+from torchmemlint.flow.ir.ops import Op
+
+
+class Point(NamedTuple):
+    """Where something happens: an operation, and the calls that led there, innermost first."""
+
+    site: Op
+    context: Context = ()
+
+    def below(self, call: Site) -> Point:
+        """Return the same point, seen from a caller."""
+        return Point(self.site, extended(self.context, call))
+
+
+@dataclass(slots=True)
+class Arguments:
+    """The actual arguments of a call. `star` and `stars` are what `*x` and `**x` spread."""
+
+    positional: list[Value] = field(default_factory=list)
+    named: dict[str, Value] = field(default_factory=dict)
+    star: Value | None = None
+    stars: Value | None = None
+
+    def all(self) -> list[Value]:
+        """Return all values, those that are spread as a whole."""
+        rest = [value for value in (self.star, self.stars) if value is not None]
+        return [*self.positional, *self.named.values(), *rest]
+
+    def get(self, index: int, name: str = "") -> Value | None:
+        """Return one argument by position or name; None if it is not given."""
+        if index < len(self.positional):
+            return self.positional[index]
+        return self.named.get(name)
+
+    def value(self, index: int, name: str = "") -> Value:
+        """Return one argument; NOTHING if it is not given."""
+        found = self.get(index, name)
+        return NOTHING if found is None else found
+
+    def constant(self, index: int, name: str, default: Any) -> Any:
+        """Return an argument's constant; the default if it is not given, Ellipsis if it is not known."""
+        found = self.get(index, name)
+        if found is None:
+            return default
+        return found.constant if found.known else ...
+
+    def joined(self) -> Value:
+        """Return what any of the arguments may be."""
+        return join_all(self.all())
+
+
+class How(enum.Enum):
+    """In which way a place grows or keeps."""
+
+    SUM = "sum"  # what it held is part of what it holds next
+    COLLECTION = "collection"  # elements are added
+    STATE = "state"  # the next iteration computes with it
+    HOOK = "hook"  # put there by a hook
+    CACHE = "cache"  # the results that a decorator keeps
+    SLOT = "slot"  # stands in an attribute or global until it is replaced
+
+
+class Evidence(enum.Enum):
+    """What the use of an unknown object shows of it."""
+
+    TENSOR = "tensor"  # used as only a tensor can be
+    MODULE = "module"  # used as only a module can be
+    EVALUATING = "eval"  # eval() was called
+    TRAINING = "train"  # train() was called
+    MOVED = "moved"  # .to(device), .cuda(): a tensor or a module
+
+
+class Reading(enum.Enum):
+    """What became of a value's numbers."""
+
+    NUMBER = "number"  # item, float, printed, compared
+    DETACHED = "detached"
+    DISCRETE = "discrete"  # argmax and the like
+    ARRAY = "array"  # numpy: who reads it there is not seen
+
+
+@dataclass(slots=True, eq=False)
+class Effect:
+    """Something that happened at a point."""
+
+    point: Point
+
+
+@dataclass(slots=True, eq=False)
+class Write(Effect):
+    """`value` was put under a key of a symbolic holder. `weak`: beside what stands there."""
+
+    holder: Ref
+    key: Key
+    value: Value
+    weak: bool
+
+
+@dataclass(slots=True, eq=False)
+class Erase(Effect):
+    """A holder gives up what it holds: all of it (`key` is None), or what stands under a key."""
+
+    holder: Ref
+    key: Key | None
+
+
+@dataclass(slots=True, eq=False)
+class Invoke(Effect):
+    """A call of something symbolic."""
+
+    callee: Value
+    arguments: Arguments
+    mode: Mode
+    result: Result
+
+
+@dataclass(slots=True, eq=False)
+class InvokeMethod(Effect):
+    """A call of a method of something symbolic."""
+
+    receiver: Value
+    name: str
+    arguments: Arguments
+    mode: Mode
+    result: Result
+
+
+@dataclass(slots=True, eq=False)
+class Load(Effect):
+    """A place behind a symbol was read after calls that may have written it: `item` by `[key]`, else by `.key`."""
+
+    holder: Ref
+    key: Key
+    item: bool
+    result: Result
+
+
+@dataclass(slots=True, eq=False)
+class Forward(Effect):
+    """A module with parameters was run, and `graph` begins, if the mode allows it."""
+
+    module: Value
+    inputs: frozenset[Source]
+    mode: Mode
+    graph: Graph
+
+
+@dataclass(slots=True, eq=False)
+class Derive(Effect):
+    """An operation on what the caller knows; without gradients its result has no graph."""
+
+    inputs: frozenset[Source]
+    mode: Mode
+    node: Derived
+
+
+@dataclass(slots=True, eq=False)
+class Differentiate(Effect):
+    """A backward pass through these sources. `creates`: the gradients have a graph."""
+
+    sources: frozenset[Source]
+    retains: bool
+    creates: bool
+
+
+@dataclass(slots=True, eq=False)
+class Read(Effect):
+    """These sources were read, not differentiated."""
+
+    sources: frozenset[Source]
+    reading: Reading
+
+
+@dataclass(slots=True, eq=False)
+class Use(Effect):
+    """A symbolic reference was used in a way that shows what it is."""
+
+    reference: Ref
+    evidence: Evidence
+
+
+@dataclass(slots=True, eq=False)
+class Keep(Effect):
+    """A place grows with each iteration of a loop.
+
+    `reset`: the loop also empties it under some condition. `spent`: at the end of the iteration backward has run
+    through all of its new graphs.
+    """
+
+    place: Place
+    phi: Phi
+    sources: frozenset[Source]
+    events: frozenset[Source]  # those of them that come into being in each iteration, or what they come from
+    how: How
+    loop: Loop
+    spent: bool
+    reset: bool
+
+
+@dataclass(slots=True, eq=False)
+class Slotted(Effect):
+    """A graph was stored in a slot: it stays there until it is replaced."""
+
+    slot: Slot
+    sources: frozenset[Source]
+    how: How
+    repeated: bool  # in a loop, or in a function that is called again
+
+
+@dataclass(slots=True, eq=False)
+class Freeze(Effect):
+    """`requires_grad` of a module's parameters, or of a tensor, was set to the flag."""
+
+    reference: Ref
+    flag: Value
+
+
+@dataclass(slots=True, eq=False)
+class SetMode(Effect):
+    """The gradient mode changes until it is set again, or until the function of a decorator or context ends."""
+
+    mode: Mode
+
+
+@dataclass(slots=True, eq=False)
+class Register(Effect):
+    """A hook was registered on a symbolic module or tensor."""
+
+    owner: Ref
+    hook: Value
+    kind: str  # the method's name
+
+
+@dataclass(slots=True, eq=False)
+class Step(Effect):
+    """An optimizer's step or zero_grad."""
+
+    optimizer: Value
+    name: str
+
+
+@dataclass(slots=True, eq=False)
+class Returned(Effect):
+    """A value left the entry of the analysis: its caller is not known."""
+
+    sources: frozenset[Source]
+
+
+@dataclass(slots=True, eq=False)
+class Repeat(Effect):
+    """The effects of one iteration of a loop. `places`: what the loop is known to write."""
+
+    loop: Loop
+    effects: list[Effect]
+    places: tuple[Place, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Fork(Effect):
+    """The effects of the branches of a test."""
+
+    test: Value
+    then: list[Effect]
+    orelse: list[Effect]

@@ -1,0 +1,241 @@
+"""The run of one function: what it logs, the loops it stands in, and what a caller is given of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from torchmemlint.flow.domain.effects import (
+    Arguments,
+    Effect,
+    Fork,
+    Invoke,
+    InvokeMethod,
+    Point,
+    Read,
+    Reading,
+    Repeat,
+)
+from torchmemlint.flow.domain.heap import Mode, State
+from torchmemlint.flow.domain.provenance import Provenance
+from torchmemlint.flow.domain.refs import Behind, Code, Graph, Key, Loop, Place, Ref, Source
+from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, UNKNOWN, Value
+from torchmemlint.flow.ir.ops import Function, Op, Parameter
+from torchmemlint.flow.names.index import Index
+
+_CALLS = frozenset({Invoke, InvokeMethod, Repeat, Fork})
+EFFECT_LIMIT = 1500  # effects of one function; more are dropped, and `cut` says so
+
+
+class Limits(Exception):  # noqa: N818 (no error: the analysis of one entry ends early)
+    """An entry has used up its share of work."""
+
+
+@dataclass(slots=True, eq=False)
+class Written:
+    """One write of a place in the current round of a loop."""
+
+    point: Point
+    sources: frozenset[Source]  # of all that is stored, reachable from it
+    own: frozenset[Source]  # of the value itself
+    strong: bool
+
+
+@dataclass(slots=True, eq=False)
+class Summary:
+    """A function's run with symbols for its inputs, as its callers need it."""
+
+    function: Function
+    returned: Value
+    yielded: Value
+    yield_mode: Mode
+    effects: list[Effect]
+    edges: list[tuple[Ref, Key, Value]]  # what the objects that it made hold, as far as callers can see them
+    parents: dict[Source, set[Source]]
+    symbols: list[Behind]  # those that callers must replace, shallow ones first
+    exit_mode: Mode
+    cut: bool
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """The run of one function."""
+
+    function: Function
+    machine: Machine
+    own: Ref  # where variables live that nested functions share, and those of a module
+    provenance: Provenance = field(default_factory=Provenance)
+    effects: list[Effect] = field(default_factory=list)
+    reads: dict[Reading, set[Source]] = field(default_factory=dict)
+    loops: list[Loop] = field(default_factory=list)
+    writes: dict[Loop, dict[Place, list[Written]]] = field(default_factory=dict)
+    erased: dict[Loop, set[Ref]] = field(default_factory=dict)
+    bounded: set[Loop] = field(default_factory=set)  # loops over a few things that are written out
+    breaks: list[list[State]] = field(default_factory=list)
+    continues: list[list[State]] = field(default_factory=list)
+    exits: list[State] = field(default_factory=list)
+    raised: list[list[State]] = field(default_factory=list)
+    temps: list[Value] = field(default_factory=list)
+    returned: Value = NOTHING
+    yielded: Value = NOTHING
+    yield_mode: Mode = Mode.CALLER
+    inside: list[Graph | None] = field(default_factory=list)  # forward passes that are being run; None: frozen ones
+    hooks: int = 0  # hooks that are being run
+    calls: int = 0  # of what is not known, so far
+    entry: bool = False  # is nothing outside of it?
+    cut: bool = False
+
+    def log(self, effect: Effect) -> None:
+        """Record an effect."""
+        if type(effect) in _CALLS:
+            self.calls += 1
+        if type(effect) is Read:  # their order does not matter: one of each kind is enough
+            self.reads.setdefault(effect.reading, set()).update(effect.sources)
+        elif len(self.effects) < EFFECT_LIMIT:
+            self.effects.append(effect)
+        else:
+            self.cut = True
+
+    def read(self, sources: frozenset[Source], reading: Reading) -> None:
+        """Record that sources were read."""
+        if sources:
+            self.reads.setdefault(reading, set()).update(sources)
+
+    def all_effects(self, point: Point) -> list[Effect]:
+        """Return what was recorded, with what was read as one effect for each way of reading."""
+        reads = [Read(point, frozenset(sources), reading) for reading, sources in self.reads.items()]
+        return [*self.effects, *reads]
+
+    def arise(self, source: Source) -> None:
+        """Record that a source comes into being here: in this iteration of every loop around it."""
+        self.provenance.arise(source, self.loops)
+
+    def wrote(self, place: Place, written: Written) -> None:
+        """Record a write for the loops around it."""
+        for loop in self.loops:
+            self.writes[loop].setdefault(place, []).append(written)
+
+    def gave_up(self, holder: Ref) -> None:
+        """Record for the loops around it that a holder is emptied, shortened or replaced."""
+        for loop in self.loops:
+            self.erased[loop].add(holder)
+
+
+class Machine(Protocol):
+    """What the engine's parts, and the models of libraries, ask of each other."""
+
+    index: Index
+    active: list[Function]  # whose summaries are being applied
+
+    def summary(self, function: Function, bound: dict[Ref, Value], state: State) -> Summary | None:
+        """Return the summary of a function for what its parameters are given; None while it is being made."""
+
+    def default(self, state: State, code: Code, parameter: Parameter) -> Value:
+        """Return what a parameter is that is not given."""
+
+    def spend(self, effects: int) -> None:
+        """Count work; raises Limits where an entry has used up its share."""
+
+    def call(self, frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
+        """Return the value of a call, with all that it does to the state."""
+
+    def call_method(
+        self, frame: Frame, state: State, receiver: Value, name: str, arguments: Arguments, point: Point
+    ) -> Value:
+        """Return the value of a call of a method."""
+
+    def attribute(self, frame: Frame, state: State, base: Value, name: Key, point: Point) -> Value:
+        """Return `base.name`; for symbolic paths the name may be a key or the element."""
+
+    def item(self, frame: Frame, state: State, base: Value, key: Key, point: Point) -> Value:
+        """Return `base[key]`."""
+
+    def iterate(self, frame: Frame, state: State, source: Value, point: Point) -> Value:
+        """Return one item of an iterable, made now."""
+
+    def consume(self, frame: Frame, state: State, source: Value, box: Value, point: Point) -> Value:
+        """Put every item of an iterable into a box, as the loop that it is. Return any of them."""
+
+    def write(
+        self, frame: Frame, state: State, base: Value, key: Key, value: Value, point: Point, weak: bool = False
+    ) -> None:
+        """Put a value under a key of all that base may be."""
+
+    def run_loop(
+        self, frame: Frame, state: State, loop: Loop, body: Callable[[State], None], places: tuple[Place, ...] = ()
+    ) -> None:
+        """Run a body until its head is stable, and leave the state after the loop."""
+
+    def resolve(self, qualified: str) -> Value | None:
+        """Return what stands under a qualified name of the project; None for other names."""
+
+
+@dataclass(slots=True)
+class CallSite:
+    """One call, as a model sees it."""
+
+    frame: Frame
+    state: State
+    point: Point
+    arguments: Arguments
+
+    @property
+    def machine(self) -> Machine:
+        """What runs it."""
+        return self.frame.machine
+
+    def value(self, index: int, name: str = "") -> Value:
+        """Return one argument; NOTHING if it is not given."""
+        return self.arguments.value(index, name)
+
+    def constant(self, index: int, name: str, default: Any) -> Any:
+        """Return an argument's constant; the default if it is not given, Ellipsis if it is not known."""
+        return self.arguments.constant(index, name, default)
+
+    def call(self, callee: Value, *positional: Value) -> Value:
+        """Call something with these arguments."""
+        return self.machine.call(self.frame, self.state, callee, Arguments(list(positional)), self.point)
+
+    def write(self, base: Value, key: Key, value: Value, weak: bool = False) -> None:
+        """Put a value under a key."""
+        self.machine.write(self.frame, self.state, base, key, value, self.point, weak)
+
+    def item(self, base: Value, key: Key) -> Value:
+        """Return `base[key]`."""
+        return self.machine.item(self.frame, self.state, base, key, self.point)
+
+    def iterate(self, source: Value) -> Value:
+        """Return one item of an iterable."""
+        return self.machine.iterate(self.frame, self.state, source, self.point)
+
+    def consume(self, source: Value, box: Value = NOTHING) -> Value:
+        """Consume an iterable as the loop that it is."""
+        return self.machine.consume(self.frame, self.state, source, box, self.point)
+
+
+def temp(frame: Frame, number: int) -> Value:
+    """Return a temporary; something unknown where a path left it unwritten."""
+    return frame.temps[number] if number >= 0 else NOTHING
+
+
+def fresh_temps(function: Function) -> list[Value]:
+    """Return the temporaries of a run that has not begun."""
+    return [UNKNOWN] * function.temps
+
+
+Transfer = Callable[[Frame, State, Any], None]
+Block = list[Op]
+__all__ = [
+    "NO_SOURCES",
+    "Block",
+    "CallSite",
+    "Frame",
+    "Limits",
+    "Machine",
+    "Summary",
+    "Transfer",
+    "Written",
+    "fresh_temps",
+    "temp",
+]

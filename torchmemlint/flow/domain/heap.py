@@ -1,0 +1,268 @@
+"""The state at a point of a program: variables, what objects hold, the gradient mode, and the graphs that are spent.
+
+A place that nobody wrote and that lies behind a symbolic reference holds a deeper symbol, made when it is read.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from torchmemlint.flow.domain.refs import PATH_LIMIT, Behind, Key, Kind, Object, Ref, Source, Special
+from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join, symbol
+
+ELEMENT = Special.ELEMENT
+_EMPTY: Mapping[Key, Value] = {}
+
+
+class Mode(enum.Enum):
+    """Whether operations record graphs."""
+
+    ON = "on"
+    OFF = "off"
+    CALLER = "caller"  # as where the function is called
+    EITHER = "either"  # decided by a value that is not known
+
+
+def joined_mode(a: Mode, b: Mode) -> Mode:
+    """Return the mode where two paths meet."""
+    return a if a is b else Mode.EITHER
+
+
+class Heap:
+    """Edges by holder, shared between states until one of them writes."""
+
+    __slots__ = ("_owned", "table")
+
+    def __init__(self, table: dict[Ref, dict[Key, Value]] | None = None) -> None:
+        self.table: dict[Ref, dict[Key, Value]] = {} if table is None else table
+        self._owned: set[Ref] = set()
+
+    def copy(self) -> Heap:
+        """Return an independent heap; neither owns what both hold."""
+        self._owned = set()
+        return Heap(self.table.copy())
+
+    def edges(self, holder: Ref) -> Mapping[Key, Value]:
+        """Return what a holder holds; not to be changed."""
+        return self.table.get(holder, _EMPTY)
+
+    def get(self, holder: Ref, key: Key) -> Value | None:
+        """Return what was written there; None where nothing was."""
+        edges = self.table.get(holder)
+        return None if edges is None else edges.get(key)
+
+    def put(self, holder: Ref, key: Key, value: Value) -> None:
+        """Replace an edge."""
+        self._own(holder)[key] = value
+
+    def add(self, holder: Ref, key: Key, value: Value) -> None:
+        """Add to an edge."""
+        old = self.get(holder, key)
+        self._own(holder)[key] = value if old is None else join(old, value)
+
+    def remove(self, holder: Ref, key: Key) -> None:
+        """Remove an edge, if it is there."""
+        if self.get(holder, key) is not None:
+            del self._own(holder)[key]
+
+    def drop(self, holder: Ref) -> Mapping[Key, Value]:
+        """Remove a holder and return what it held."""
+        self._owned.discard(holder)
+        return self.table.pop(holder, _EMPTY)
+
+    def share(self, holder: Ref, edges: dict[Key, Value]) -> None:
+        """Take over another heap's edges of a holder, to be copied before either writes."""
+        self._owned.discard(holder)
+        self.table[holder] = edges
+
+    def _own(self, holder: Ref) -> dict[Key, Value]:
+        if holder not in self._owned:
+            self.table[holder] = dict(self.table.get(holder, _EMPTY))
+            self._owned.add(holder)
+        return self.table[holder]
+
+
+class State:
+    """A point of a program. `dead`: no path reaches it."""
+
+    __slots__ = ("dead", "heap", "mode", "spent", "variables")
+
+    def __init__(self, variables: dict[str, Value], heap: Heap, mode: Mode, spent: frozenset[Source]) -> None:
+        self.variables, self.heap, self.mode, self.spent = variables, heap, mode, spent
+        self.dead = False
+
+    def copy(self) -> State:
+        """Return an independent state."""
+        new = State(self.variables.copy(), self.heap.copy(), self.mode, self.spent)
+        new.dead = self.dead
+        return new
+
+    def become(self, other: State) -> None:
+        """Take over all of another state, which is not used any more."""
+        self.variables, self.heap, self.mode = other.variables, other.heap, other.mode
+        self.spent, self.dead = other.spent, other.dead
+
+    def join(self, other: State) -> None:
+        """Let the paths that lead to the other state lead here, too."""
+        if other.dead:
+            return
+        if self.dead:
+            self.become(other.copy())
+            return
+        for name, value in other.variables.items():
+            mine = self.variables.get(name)
+            if mine is None:
+                self.variables[name] = value
+            elif mine is not value:
+                self.variables[name] = join(mine, value)
+        self._join_heap(other.heap)
+        self.mode = joined_mode(self.mode, other.mode)
+        self.spent = self.spent & other.spent
+
+    def _join_heap(self, other: Heap) -> None:
+        heap = self.heap
+        for holder, edges in other.table.items():
+            mine = heap.table.get(holder)
+            if mine is edges:
+                continue
+            if mine is None:
+                if holder.symbolic:
+                    for key, value in edges.items():
+                        heap.put(holder, key, join(unwritten(holder, key), value))
+                else:
+                    other._owned.discard(holder)
+                    heap.share(holder, edges)
+                continue
+            for key, value in edges.items():
+                old = mine.get(key)
+                if old is None:
+                    heap.put(holder, key, join(unwritten(holder, key), value) if holder.symbolic else value)
+                elif old is not value:
+                    heap.put(holder, key, join(old, value))
+            if holder.symbolic:
+                for key in mine.keys() - edges.keys():
+                    heap.put(holder, key, join(mine[key], unwritten(holder, key)))
+        for holder in [h for h in heap.table if h.symbolic and h not in other.table]:
+            for key, value in list(heap.table[holder].items()):
+                heap.put(holder, key, join(value, unwritten(holder, key)))
+
+
+def unwritten(holder: Ref, key: Key) -> Value:
+    """Return what a place holds that nobody wrote: a deeper symbol behind a symbolic holder."""
+    if not holder.symbolic:
+        return NOTHING
+    if type(key) is Special and key is not ELEMENT and key is not Special.OUTER:
+        return NOTHING
+    if holder.depth >= PATH_LIMIT:  # type: ignore[attr-defined]
+        return Value(graph=frozenset((holder,)), open=True)
+    return symbol(Behind.of(holder, key))
+
+
+def load(state: State, holder: Ref, key: Key) -> Value | None:
+    """Return what stands under one key; None where a known object has no such place."""
+    found = state.heap.get(holder, key)
+    if found is not None:
+        return found
+    return unwritten(holder, key) if holder.symbolic else None
+
+
+def visible(edges: Mapping[Key, Value]) -> Iterator[tuple[Key, Value]]:
+    """Yield the edges that the program itself made: elements and constant keys."""
+    for key, value in edges.items():
+        if key is ELEMENT or type(key) is not Special:
+            yield key, value
+
+
+def elements(state: State, holder: Ref) -> Value:
+    """Return all that a container holds: its elements and what stands under its constant keys."""
+    result = NOTHING
+    if holder.symbolic:
+        result = load(state, holder, ELEMENT) or UNKNOWN
+    for _, value in visible(state.heap.edges(holder)):
+        result = join(result, value)
+    return result
+
+
+def renew(state: State, made: Object) -> None:
+    """Begin a new object of a site: the one it made before becomes one of its older siblings."""
+    heap = state.heap
+    if heap.get(made, Special.MADE) is None:
+        heap.put(made, Special.MADE, PLAIN)
+        return
+    older = Object.of(made.kind, made.site, made.context, made.about, True)
+    kept = False
+    for name, value in state.variables.items():
+        if made in value.refs:
+            state.variables[name] = _replaced(value, made, older)
+            kept = True
+    for holder, edges in list(heap.table.items()):
+        for key, value in list(edges.items()):
+            if made in value.refs:
+                heap.put(holder, key, _replaced(value, made, older))
+                kept = True
+    for key, value in heap.drop(made).items():
+        if kept:
+            heap.add(older, key, value)
+    heap.put(made, Special.MADE, PLAIN)
+
+
+def _replaced(value: Value, old: Ref, new: Ref) -> Value:
+    return Value(value.refs - {old} | {new}, value.graph, value.constant, value.open)
+
+
+BOXES = frozenset({Kind.LIST, Kind.DICT, Kind.TUPLE, Kind.STREAM, Kind.LAZY})
+HOLDERS = BOXES | {Kind.INSTANCE}
+
+
+def reached(state: State, value: Value, kinds: frozenset[Kind] = BOXES, depth: int = 4) -> frozenset[Source]:
+    """Return the sources of a value and of all that it holds, through objects of these kinds."""
+    sources = value.graph
+    frontier: list[Ref] = [r for r in value.refs if type(r) is Object and r.kind in kinds]
+    for reference in value.refs:
+        added = state.heap.get(reference, Special.GRAPH)
+        if added is not None:
+            sources |= added.graph
+    seen: set[Ref] = set(frontier)
+    while frontier and depth:
+        depth -= 1
+        following: list[Ref] = []
+        for holder in frontier:
+            for key, held in state.heap.edges(holder).items():
+                if type(key) is Special and key is not ELEMENT and key is not Special.GRAPH:
+                    continue
+                if held.graph:
+                    sources |= held.graph
+                for r in held.refs:
+                    if type(r) is Object and r.kind in kinds and r not in seen:
+                        seen.add(r)
+                        following.append(r)
+        frontier = following
+    return sources
+
+
+def graph_of(state: State, value: Value) -> frozenset[Source]:
+    """Return the sources of a tensor's graph, with what was added to it in place."""
+    if not value.refs:
+        return value.graph
+    sources = value.graph
+    for reference in value.refs:
+        added = state.heap.get(reference, Special.GRAPH)
+        if added is not None:
+            sources |= added.graph
+    return sources or NO_SOURCES
+
+
+def reachable(state: State, roots: Any) -> set[Ref]:
+    """Return all objects that can be reached from some references, through every edge."""
+    seen: set[Ref] = set(roots)
+    frontier = list(seen)
+    while frontier:
+        holder = frontier.pop()
+        for value in state.heap.edges(holder).values():
+            for r in value.refs:
+                if r not in seen:
+                    seen.add(r)
+                    frontier.append(r)
+    return seen

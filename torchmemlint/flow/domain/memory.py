@@ -1,0 +1,189 @@
+"""Writing places: the one way into the heap, and what operations do to a graph."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.domain.effects import Derive, Differentiate, Erase, Forward, How, Point, Reading, Slotted, Write
+from torchmemlint.flow.domain.frame import Frame, Written
+from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, graph_of, load, reached
+from torchmemlint.flow.domain.refs import (
+    Behind,
+    Code,
+    Derived,
+    External,
+    Graph,
+    Input,
+    Key,
+    Kind,
+    Leaf,
+    Method,
+    Object,
+    Ref,
+    Result,
+    Slot,
+    Source,
+    Special,
+    is_outside,
+    root,
+)
+from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, Value, join, of, with_graph
+
+_NO_HOLDERS = (External, Method)
+_INNER = frozenset({Kind.LIST, Kind.TUPLE, Kind.STREAM, Kind.LAZY, Kind.FRAME, Kind.DICT})
+_EMPTY: frozenset[Ref] = frozenset()
+
+
+def write(frame: Frame, state: State, base: Value, key: Key, value: Value, point: Point, weak: bool = False) -> None:
+    """Put a value under a key of all that base may be; in place of the old one only if base is one known thing."""
+    single = len(base.refs) == 1 and not weak and not base.open and key is not ELEMENT
+    for holder in base.refs:
+        if isinstance(holder, _NO_HOLDERS):
+            continue
+        strong = single and not (type(holder) is Object and holder.older)
+        sources = reached(state, value, HOLDERS) if value.refs else value.graph
+        if type(holder) is Object and holder.kind is Kind.TENSOR:
+            changed_in_place(frame, state, of(holder), sources, point)
+            continue
+        if is_outside(holder):
+            frame.log(Write(point, holder, key, value, not strong))
+        if frame.loops:
+            frame.wrote((holder, key), Written(point, sources, value.graph, strong))
+        kept = with_graph(value, sources) if key is ELEMENT and sources is not value.graph else value
+        if sources and not weak and _is_slot(frame, holder):
+            kept = _through_slot(frame, holder, key, kept, sources, point)
+        if strong:
+            state.heap.put(holder, key, kept)
+        else:
+            old = load(state, holder, key)
+            state.heap.put(holder, key, kept if old is None else join(old, kept))
+
+
+def _is_slot(frame: Frame, holder: Ref) -> bool:
+    """Is it an object with attributes that outlive a statement, not a container or the frame of this call?"""
+    if holder is frame.own:
+        return False
+    return not (type(holder) is Object and holder.kind in _INNER)
+
+
+def _through_slot(frame: Frame, holder: Ref, key: Key, value: Value, sources: frozenset[Source], point: Point) -> Value:
+    slot = Slot.of(holder, key)
+    frame.provenance.derive(slot, sources)
+    how = How.HOOK if frame.hooks else How.SLOT
+    if frame.entry or not is_outside(holder):  # else the caller's own write says so
+        frame.log(Slotted(point, slot, sources, how, bool(frame.loops) or frame.hooks > 0))
+    return Value(value.refs, frozenset((slot,)), value.constant, value.open)
+
+
+def write_variable(frame: Frame, state: State, name: str, value: Value, point: Point) -> None:
+    """Bind a local variable."""
+    if frame.loops:
+        old = state.variables.get(name)
+        if old is not None and old.refs and old.refs != value.refs:
+            for holder in old.refs - value.refs:
+                if type(holder) is Object and holder.kind in (Kind.LIST, Kind.DICT, Kind.TENSOR):
+                    frame.gave_up(holder)  # the container behind the name is replaced
+        sources = reached(state, value) if value.refs else value.graph
+        frame.wrote((None, name), Written(point, sources, value.graph, True))
+    state.variables[name] = value
+
+
+def erase(frame: Frame, state: State, base: Value, key: Key | None, point: Point) -> None:
+    """Let base give up all that it holds, or one element of it (`key` ELEMENT: which one is not known)."""
+    for holder in base.refs:
+        frame.gave_up(holder)
+        if holder.symbolic:
+            frame.log(Erase(point, holder, key))
+        if len(base.refs) > 1 or base.open:
+            continue
+        if key is None:
+            for name in [k for k in state.heap.edges(holder) if k is ELEMENT or type(k) is not Special]:
+                state.heap.put(holder, name, NOTHING)
+        elif key is not ELEMENT and state.heap.get(holder, key) is not None:
+            state.heap.put(holder, key, NOTHING)
+
+
+def is_raw(source: Source) -> bool:
+    """Is it a source of which only the caller knows whether it has a graph?"""
+    kind = type(source)
+    if kind is Behind:
+        return type(root(source)) is not Result
+    return kind is Input
+
+
+def computed(frame: Frame, state: State, sources: frozenset[Source], point: Point) -> frozenset[Source]:
+    """Return the sources of an operation's result: none without gradients; a leaf begins a graph here."""
+    if not sources:
+        return NO_SOURCES
+    if state.mode is Mode.OFF:
+        frame.read(sources, Reading.DETACHED)
+        return NO_SOURCES
+    leaves = frozenset(s for s in sources if type(s) is Leaf)
+    if leaves:
+        graph = Graph.of(point.site, point.context)
+        frame.provenance.derive(graph, sources)
+        frame.arise(graph)
+        frame.log(Forward(point, NOTHING, sources, state.mode, graph))
+        return frozenset((graph,))
+    if state.mode is Mode.CALLER:
+        raw = frozenset(s for s in sources if is_raw(s))
+        if raw:
+            node = Derived.of(point.site, point.context)
+            frame.provenance.derive(node, raw)
+            frame.arise(node)
+            frame.log(Derive(point, raw, state.mode, node))
+            return (sources - raw) | {node}
+    return sources
+
+
+def changed_in_place(frame: Frame, state: State, base: Value, sources: frozenset[Source], point: Point) -> None:
+    """Add sources to the tensors that base may be, for all who hold them."""
+    for holder in base.refs:
+        if holder.symbolic or (type(holder) is Object and holder.kind is Kind.TENSOR):
+            new = sources - {holder}
+            if new:
+                added = Value(graph=new)
+                if holder.symbolic:
+                    frame.log(Write(point, holder, Special.GRAPH, added, True))
+                if frame.loops:
+                    frame.wrote((holder, Special.GRAPH), Written(point, new | base.graph, new | base.graph, False))
+                state.heap.add(holder, Special.GRAPH, added)
+
+
+def differentiate(
+    frame: Frame, state: State, sources: frozenset[Source], point: Point, retains: bool, creates: bool = False
+) -> None:
+    """A backward pass through sources: all that they come from is spent unless it is retained."""
+    if not sources:
+        return
+    through = frame.provenance.ancestors(sources)
+    frame.log(Differentiate(point, frozenset(sources), retains, creates))
+    if not retains:
+        state.spent = state.spent | through
+
+
+def is_spent(frame: Frame, state: State, sources: frozenset[Source]) -> bool:
+    """Has backward run through every graph among these sources?"""
+    graphs = {s for s in sources if type(s) is Graph or type(root(s)) is Result}
+    return bool(graphs) and graphs <= state.spent
+
+
+def sources_of(state: State, values: list[Value]) -> frozenset[Source]:
+    """Return the sources of tensors, also of those in containers."""
+    sources = NO_SOURCES
+    for value in values:
+        sources |= reached(state, value) if value.refs else value.graph
+    return sources
+
+
+__all__ = [
+    "Code",
+    "changed_in_place",
+    "computed",
+    "differentiate",
+    "erase",
+    "graph_of",
+    "is_raw",
+    "is_spent",
+    "sources_of",
+    "write",
+    "write_variable",
+]

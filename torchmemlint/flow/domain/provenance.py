@@ -1,0 +1,51 @@
+"""What each source of a graph was made from, and in which loops: one graph, on which origins and proofs are queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from torchmemlint.flow.domain.refs import Behind, Loop, Phi, Source
+
+
+@dataclass(slots=True)
+class Provenance:
+    """The sources that one run of a function has met.
+
+    A source that is not in `parents` is an origin. What lies behind a symbol comes from the symbol.
+    """
+
+    parents: dict[Source, set[Source]] = field(default_factory=dict)
+    loops: dict[Source, set[Loop]] = field(default_factory=dict)
+
+    def derive(self, source: Source, parents: Iterable[Source]) -> None:
+        """Record what a source is made from, in addition to what is known."""
+        known = self.parents.get(source)
+        if known is None:
+            self.parents[source] = {p for p in parents if p is not source}
+        else:
+            known.update(p for p in parents if p is not source)
+
+    def arise(self, source: Source, loops: Iterable[Loop]) -> None:
+        """Record that a source comes into being in an iteration of each of these loops."""
+        self.loops.setdefault(source, set()).update(loops)
+
+    def ancestors(self, sources: Iterable[Source], outside: frozenset[Loop] = frozenset()) -> set[Source]:
+        """Return the sources with all that they come from.
+
+        Of a phi of one of the loops `outside`, what came round is not followed: it belongs to earlier iterations.
+        """
+        seen = set(sources)
+        queue = list(seen)
+        while queue:
+            source = queue.pop()
+            if type(source) is Phi and source.loop in outside:
+                continue
+            for parent in self.parents.get(source, ()):
+                if parent not in seen:
+                    seen.add(parent)
+                    queue.append(parent)
+            if type(source) is Behind and source.base not in seen:
+                seen.add(source.base)
+                queue.append(source.base)
+        return seen

@@ -1,0 +1,309 @@
+"""References: what a value may point to. Sources: where its graph comes from.
+
+A reference stands for an object by where it was made (a site and the calls that led there), for an input that is not
+known yet (symbolic: a parameter, what lies behind one, the result of a call), or for code. A source stands for the
+origin of an autograd graph; every symbolic reference is one, too ("has a graph if the input has one").
+
+References are interned: two are equal only if they are the same object, and hashing costs nothing. `forget` empties the
+table between projects.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, ClassVar, TypeVar, cast
+
+from torchmemlint.flow.ir.ops import Class, Function, Op
+
+PATH_LIMIT = 4  # attribute and key steps behind a symbol
+CONTEXT_LIMIT = 4  # calls that tell apart what one site made
+
+Site = Op | Function | Class  # where something was made or happens; compared by identity
+Context = tuple[Site, ...]  # the calls that led there, innermost first
+
+R = TypeVar("R", bound="Ref")
+_table: dict[tuple[Any, ...], Any] = {}
+
+
+def forget() -> None:
+    """Empty the table of references: none made before may be used afterwards."""
+    _table.clear()
+
+
+def extended(context: Context, call: Site) -> Context:
+    """Return the context below one more call, outermost last. A call that is in it already is not added again."""
+    if call in context:
+        return context
+    return (*context, call)[:CONTEXT_LIMIT]
+
+
+class Special(enum.Enum):
+    """Keys of edges that are no attribute and no constant key of the program."""
+
+    ELEMENT = "[]"  # every element that no constant key names
+    MADE = "made"  # the site has made this object in the current run
+    FROZEN = "frozen"  # of a module: its parameters do not require gradients
+    EVALUATING = "evaluating"  # of a module: eval() was called last
+    FACTORY = "factory"  # of a defaultdict: what makes missing values
+    BOUNDED = "bounded"  # of a container: old elements are pushed out
+    FUNCTION = "function"  # of a partial: what it calls
+    GRAPH = "graph"  # of a tensor that was changed in place: what was added to its graph
+    RECEIVER = "receiver"  # of a guarded function, lazy iterator and the like: what they stand for
+    OUTER = "outer"  # of a frame: the frame of the enclosing function
+
+    def __repr__(self) -> str:
+        return f"#{self.value}"
+
+
+Key = str | int | Special | tuple[str, int]  # the tuple: the n-th kept argument of a partial or lazy iterator
+
+
+class Ref:
+    """A reference, made by `of`, which gives the same object for the same fields."""
+
+    __slots__: tuple[str, ...] = ()
+    symbolic: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls: type[R], *fields: Any) -> R:
+        """Return the one reference of this class with these fields."""
+        key = (cls, *fields)
+        found = _table.get(key)
+        if found is None:
+            found = _table[key] = cls(*fields)
+        return cast(R, found)
+
+    def __repr__(self) -> str:
+        fields = ", ".join(repr(getattr(self, name)) for name in self.__slots__ if not name.startswith("_"))
+        return f"{type(self).__name__}({fields})"
+
+
+# Symbolic references.
+
+
+class Input(Ref):
+    """A parameter of a function, before anything is known of its argument. `name` OUTER is the enclosing frame."""
+
+    __slots__ = ("function", "name")
+    symbolic = True
+    depth = 0
+
+    def __init__(self, function: Function, name: str | Special) -> None:
+        self.function, self.name = function, name
+
+
+class Globals(Ref):
+    """The namespace of a module; its names are behind it."""
+
+    __slots__ = ("module",)
+    symbolic = True
+    depth = 0
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+
+
+class Result(Ref):
+    """What a call gives whose callee is not known (yet)."""
+
+    __slots__ = ("context", "site")
+    symbolic = True
+    depth = 0
+
+    def __init__(self, site: Site, context: Context) -> None:
+        self.site, self.context = site, context
+
+
+class Behind(Ref):
+    """What a symbolic reference holds under a key."""
+
+    __slots__ = ("base", "depth", "key")
+    symbolic = True
+
+    def __init__(self, base: Ref, key: Key) -> None:
+        self.base, self.key = base, key
+        self.depth: int = base.depth + 1  # type: ignore[attr-defined]
+
+
+# Objects.
+
+
+class Kind(enum.Enum):
+    """What an object is, as far as its handling differs."""
+
+    LIST = "list"  # also sets and deques
+    TUPLE = "tuple"
+    DICT = "dict"
+    STREAM = "stream"  # a generator expression: its elements, consumed once
+    LAZY = "lazy"  # an iterator that does its work when it is consumed: map, zip, enumerate
+    GENERATOR = "generator"  # a call of a generator function that has not run yet
+    INSTANCE = "instance"  # of a class of the project
+    MODULE = "module"  # of a class of torch.nn, or of another library's network
+    TENSOR = "tensor"  # one that may be written in place
+    OPTIMIZER = "optimizer"
+    PARTIAL = "partial"
+    GUARDED = "guarded"  # a function that runs in a gradient mode of its own
+    MODE = "mode"  # torch.no_grad() and its like
+    STACK = "stack"  # an ExitStack
+    FRAME = "frame"  # of a call whose variables nested functions share
+    OPAQUE = "opaque"  # an object of a library that is called but not followed
+
+    def __repr__(self) -> str:
+        return self.value
+
+
+class Object(Ref):
+    """An object by where it was made. `about` is its class, function or qualified name.
+
+    `older` objects are all those that the site made before the newest one (recency).
+    """
+
+    __slots__ = ("about", "context", "kind", "older", "site")
+
+    def __init__(self, kind: Kind, site: Site, context: Context, about: Any = None, older: bool = False) -> None:
+        self.kind, self.site, self.context, self.about, self.older = kind, site, context, about, older
+
+
+# Code.
+
+
+class Code(Ref):
+    """A function with the frame that it was defined in. `raw`: without its decorators."""
+
+    __slots__ = ("frame", "function", "raw")
+    depth = 0
+
+    def __init__(self, function: Function, frame: Ref, raw: bool = False) -> None:
+        self.function, self.frame, self.raw = function, frame, raw
+
+
+class ClassRef(Ref):
+    """A class of the project."""
+
+    __slots__ = ("cls", "frame")
+    depth = 0
+
+    def __init__(self, cls: Class, frame: Ref) -> None:
+        self.cls, self.frame = cls, frame
+
+
+class Bound(Ref):
+    """A method of the project with its receiver."""
+
+    __slots__ = ("code", "receiver")
+
+    def __init__(self, code: Ref, receiver: Ref) -> None:
+        self.code, self.receiver = code, receiver
+
+
+class Method(Ref):
+    """A method of an object that a model knows, before it is called."""
+
+    __slots__ = ("name", "receiver")
+
+    def __init__(self, receiver: Ref, name: str) -> None:
+        self.receiver, self.name = receiver, name
+
+
+class SuperRef(Ref):
+    """`super()`: a receiver, seen from above a class."""
+
+    __slots__ = ("cls", "receiver")
+
+    def __init__(self, cls: Class, receiver: Ref) -> None:
+        self.cls, self.receiver = cls, receiver
+
+
+class External(Ref):
+    """Something outside the project, by its qualified name."""
+
+    __slots__ = ("qualified",)
+
+    def __init__(self, qualified: str) -> None:
+        self.qualified = qualified
+
+
+class Parameters(Ref):
+    """The parameters of a module: what `parameters()` gives, and each of them."""
+
+    __slots__ = ("module",)
+
+    def __init__(self, module: Ref) -> None:
+        self.module = module
+
+
+# Sources of graphs.
+
+
+class Graph(Ref):
+    """A graph that begins here: a forward pass, or an operation on a leaf that requires gradients."""
+
+    __slots__ = ("context", "site")
+
+    def __init__(self, site: Site, context: Context) -> None:
+        self.site, self.context = site, context
+
+
+class Derived(Ref):
+    """An operation on inputs whose graph is not known, in a gradient mode that is not known: both are the caller's."""
+
+    __slots__ = ("context", "site")
+
+    def __init__(self, site: Site, context: Context) -> None:
+        self.site, self.context = site, context
+
+
+class Leaf(Ref):
+    """A tensor that requires gradients and has no graph yet: a parameter, an input with requires_grad."""
+
+    __slots__ = ("context", "site")
+
+    def __init__(self, site: Site, context: Context) -> None:
+        self.site, self.context = site, context
+
+
+class Loop(Ref):
+    """A loop of the program, told apart by context as objects are."""
+
+    __slots__ = ("context", "site")
+
+    def __init__(self, site: Site, context: Context) -> None:
+        self.site, self.context = site, context
+
+
+Place = tuple[Ref | None, Key]  # (holder, key); the holder of a local variable is None and its key the name
+
+
+class Phi(Ref):
+    """What a place held when an iteration of a loop began."""
+
+    __slots__ = ("key", "loop", "place")
+
+    def __init__(self, loop: Loop, holder: Ref | None, key: Key) -> None:
+        self.loop, self.place, self.key = loop, (holder, key), key
+
+
+class Slot(Ref):
+    """Went through this place: an attribute of an object, a global."""
+
+    __slots__ = ("holder", "key")
+
+    def __init__(self, holder: Ref, key: Key) -> None:
+        self.holder, self.key = holder, key
+
+
+def is_outside(reference: Ref) -> bool:
+    """Does it exist before and after the call that is run: a symbol, or a function or class of a module?"""
+    if type(reference) is Code or type(reference) is ClassRef:
+        return type(reference.frame) is Globals
+    return reference.symbolic
+
+
+Source = Ref  # Graph, Derived, Leaf, Phi, Slot, or symbolic
+
+
+def root(reference: Ref) -> Ref:
+    """Return the symbol that a path begins with."""
+    while type(reference) is Behind:
+        reference = reference.base
+    return reference

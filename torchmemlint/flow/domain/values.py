@@ -1,0 +1,116 @@
+"""What a place may hold: references, the sources of a graph, perhaps a constant, perhaps something unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from torchmemlint.flow.domain.refs import Object, Ref, Source
+
+LIMIT = 4  # references of one value; more become `open`
+
+
+class Missing:
+    """The type of NO_CONSTANT and SOME."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+NO_CONSTANT = Missing("no constant")
+SOME = Missing("not None")  # a constant only in that it is not None
+NO_SOURCES: frozenset[Source] = frozenset()
+
+
+class Value(NamedTuple):
+    """All that a place may hold at one point.
+
+    `graph` are the sources of the tensor's graph, if it is a tensor. `open`: it may be something else, too.
+    """
+
+    refs: frozenset[Ref] = frozenset()
+    graph: frozenset[Source] = NO_SOURCES
+    constant: Any = NO_CONSTANT
+    open: bool = False
+
+    @property
+    def known(self) -> bool:
+        """Is it one constant?"""
+        return self.constant is not NO_CONSTANT and self.constant is not SOME
+
+
+NOTHING = Value()  # no value: what a place holds that was never reached
+PLAIN = Value()  # a number, a text, a tensor without a graph
+UNKNOWN = Value(open=True)
+NONE = Value(constant=None)
+_CONSTANTS = (bool, int, float, str, type(None))
+
+
+def constant(value: object) -> Value:
+    """Return the value of a literal."""
+    return Value(constant=value) if isinstance(value, _CONSTANTS) else PLAIN
+
+
+def of(reference: Ref) -> Value:
+    """Return the value that is just this reference."""
+    return Value(frozenset((reference,)))
+
+
+def symbol(reference: Ref) -> Value:
+    """Return what a symbolic reference stands for: the object, and the graph that it may have."""
+    one = frozenset((reference,))
+    return Value(one, one)
+
+
+def tensor(graph: Iterable[Source]) -> Value:
+    """Return a tensor with a graph from these sources."""
+    return Value(graph=frozenset(graph))
+
+
+def _same_constant(a: Value, b: Value) -> Any:
+    if a.constant is b.constant:
+        return a.constant
+    if type(a.constant) is type(b.constant) and a.constant == b.constant:
+        return a.constant
+    return NO_CONSTANT
+
+
+def limited(refs: frozenset[Ref]) -> tuple[frozenset[Ref], bool]:
+    """Return at most LIMIT references, and whether some are missing. Objects that hold something are kept first."""
+    if len(refs) <= LIMIT:
+        return refs, False
+    ranked = sorted(refs, key=lambda r: (type(r) is not Object, r.symbolic))
+    return frozenset(ranked[:LIMIT]), True
+
+
+def join(a: Value, b: Value) -> Value:
+    """Return what holds either of two values."""
+    if a is b or a == b:
+        return a
+    if a is NOTHING:
+        return b
+    if b is NOTHING:
+        return a
+    refs, opened = limited(a.refs | b.refs)
+    return Value(refs, a.graph | b.graph, _same_constant(a, b), a.open or b.open or opened)
+
+
+def join_all(values: Iterable[Value]) -> Value:
+    """Return what holds any of the values; NOTHING for none."""
+    result = NOTHING
+    for value in values:
+        result = join(result, value)
+    return result
+
+
+def with_graph(value: Value, sources: Iterable[Source]) -> Value:
+    """Return the value with more sources."""
+    return Value(value.refs, value.graph.union(sources), value.constant, value.open)
+
+
+def without_graph(value: Value) -> Value:
+    """Return the value without any source."""
+    return Value(value.refs, NO_SOURCES, value.constant, value.open) if value.graph else value

@@ -1,0 +1,283 @@
+"""Reading attributes and items, and iterating."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.domain.effects import Arguments, Load, Point
+from torchmemlint.flow.domain.frame import Frame
+from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, elements, load, reached
+from torchmemlint.flow.domain.memory import write
+from torchmemlint.flow.domain.refs import (
+    Behind,
+    Bound,
+    ClassRef,
+    Code,
+    Derived,
+    External,
+    Globals,
+    Graph,
+    Key,
+    Kind,
+    Leaf,
+    Loop,
+    Method,
+    Object,
+    Parameters,
+    Phi,
+    Ref,
+    Result,
+    Slot,
+    Source,
+    Special,
+    SuperRef,
+    root,
+)
+from torchmemlint.flow.domain.values import (
+    NOTHING,
+    PLAIN,
+    UNKNOWN,
+    Value,
+    join,
+    of,
+    symbol,
+    tensor,
+    with_graph,
+    without_graph,
+)
+from torchmemlint.flow.engine import instances, lazy
+from torchmemlint.flow.engine.loops import run_loop
+from torchmemlint.flow.models import containers, modules, tensors
+
+_MARKS = (Phi, Slot)
+_CARRIERS = (Graph, Result, Derived, Phi, Slot)
+
+
+def marks(value: Value) -> frozenset[Source]:
+    """Return the places that a container went through: what is read from it went through them, too."""
+    if not value.graph:
+        return value.graph
+    return frozenset(s for s in value.graph if isinstance(s, _MARKS))
+
+
+def _marked(value: Value, through: frozenset[Source]) -> Value:
+    return with_graph(value, through) if through and (value.graph or value.refs) else value
+
+
+def attribute(frame: Frame, state: State, base: Value, name: Key, point: Point) -> Value:
+    """Return `base.name`; for symbolic paths the name may be a constant key or the element."""
+    if name is ELEMENT or type(name) is int:
+        return item(frame, state, base, name, point)
+    if type(name) is Special:
+        return _special(state, base, name)
+    if not base.refs:
+        if name in tensors.NO_GRAPH_ATTRIBUTES:
+            return PLAIN
+        return Value(graph=base.graph, open=True) if base.graph else UNKNOWN
+    result = NOTHING
+    for holder in base.refs:
+        result = join(result, _attribute_of(frame, state, holder, base, str(name), point))
+    return result
+
+
+def _special(state: State, base: Value, name: Special) -> Value:
+    result = NOTHING
+    for holder in base.refs:
+        result = join(result, load(state, holder, name) or NOTHING)
+    return result
+
+
+def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: str, point: Point) -> Value:
+    if holder.symbolic:
+        return _behind(frame, state, holder, base, name, point, item=False)
+    if type(holder) is External:
+        qualified = f"{holder.qualified}.{name}"
+        known = frame.machine.resolve(qualified)
+        return known if known is not None else of(External.of(qualified))
+    if type(holder) is Object:
+        own = state.heap.get(holder, name)
+        if holder.kind in BOXES:
+            if own is not None:
+                return _marked(own, marks(base))
+            if name in containers.METHODS:
+                return of(Method.of(holder, name))
+            return _marked(elements(state, holder), marks(base))
+        if own is not None:
+            return own
+        if holder.kind is Kind.INSTANCE:
+            return instances.attribute(frame, state, holder, name, point)
+        if holder.kind is Kind.MODULE:
+            return modules.attribute(frame, state, holder, name, point)
+        if holder.kind is Kind.TENSOR:
+            if name in tensors.NO_GRAPH_ATTRIBUTES:
+                return PLAIN
+            return of(Method.of(holder, name))
+        return of(Method.of(holder, name))
+    if type(holder) is Parameters:
+        return PLAIN if name in tensors.NO_GRAPH_ATTRIBUTES else of(Method.of(holder, name))
+    if type(holder) in (ClassRef, Code, Bound, SuperRef):
+        return instances.attribute(frame, state, holder, name, point)
+    return UNKNOWN
+
+
+def _may_have_changed(frame: Frame, holder: Ref, key: Key, item: bool) -> bool:
+    """May a call that is not known have written what lies behind a symbol?"""
+    if frame.entry or not (frame.calls or frame.loops) or type(root(holder)) is Result:
+        return False
+    return item or key in frame.machine.index.stored
+
+
+def _behind(frame: Frame, state: State, holder: Ref, base: Value, name: Key, point: Point, item: bool) -> Value:
+    """Return an attribute or item of something symbolic, with the graph that came along with it."""
+    own = state.heap.get(holder, name)
+    if own is None and _may_have_changed(frame, holder, name, item):
+        result = Result.of(point.site, point.context)
+        frame.arise(result)
+        frame.log(Load(point, holder, name, item, result))
+        own = symbol(result)
+    if own is None and name in tensors.NO_GRAPH_ATTRIBUTES and type(holder) is not Globals:
+        return PLAIN
+    found = own if own is not None else load(state, holder, name) or UNKNOWN
+    if own is None and found.graph and type(root(holder)) is Result and holder not in base.graph:
+        found = without_graph(found)  # it has no graph here: neither has what it holds
+    rest = frozenset(s for s in base.graph if s is not holder and isinstance(s, _CARRIERS))
+    return with_graph(found, rest) if rest else found
+
+
+def item(frame: Frame, state: State, base: Value, key: Key, point: Point) -> Value:
+    """Return `base[key]`; the key is a constant, or the element where it is computed."""
+    if not base.refs:
+        return Value(graph=base.graph, open=base.open)
+    result = NOTHING
+    for holder in base.refs:
+        result = join(result, _item_of(frame, state, holder, base, key, point))
+    return result
+
+
+def _item_of(frame: Frame, state: State, holder: Ref, base: Value, key: Key, point: Point) -> Value:
+    if holder.symbolic:
+        found = _behind(frame, state, holder, base, key, point, item=True)
+        if key is not ELEMENT:
+            rest = state.heap.get(holder, ELEMENT)
+            found = join(found, rest) if rest is not None else found
+        return found
+    if type(holder) is Object:
+        if holder.kind in (Kind.LAZY, Kind.GENERATOR):
+            return _next_of(frame, state, holder, base, point)
+        if holder.kind in BOXES:
+            return containers.item(frame, state, holder, key, marks(base), point)
+        if holder.kind is Kind.INSTANCE:
+            method = instances.member(frame, state, holder, "__getitem__")
+            if method is not None:
+                return frame.machine.call(frame, state, method, Arguments([PLAIN]), point)
+            own = state.heap.get(holder, key)
+            if own is not None:
+                return own
+            return (
+                modules.part(frame, state, holder, key)
+                if instances.is_module(frame, holder)
+                else elements(state, holder)
+            )
+        if holder.kind is Kind.MODULE:
+            return modules.part(frame, state, holder, key)
+        if holder.kind is Kind.TENSOR:
+            return tensor(reached(state, Value(frozenset((holder,)), base.graph)))
+    if type(holder) is Parameters:
+        return modules.parameter(frame, state, holder, point)
+    return UNKNOWN
+
+
+def iterate(frame: Frame, state: State, source: Value, point: Point) -> Value:
+    """Return one item of an iterable, made now: generators run here, lazy iterators call their functions here."""
+    if not source.refs:
+        return Value(graph=source.graph, open=True)
+    if frame.loops and all(_is_short(state, r) for r in source.refs):
+        frame.bounded.add(frame.loops[-1])
+    result = NOTHING
+    for holder in source.refs:
+        result = join(result, _next_of(frame, state, holder, source, point))
+    return result
+
+
+def _is_short(state: State, reference: Ref) -> bool:
+    """Is it a few things that are written out, or the parts of a module?"""
+    if type(reference) is Parameters:
+        return True
+    if type(reference) is not Object:
+        return False
+    if reference.kind is Kind.MODULE:
+        return True
+    if reference.kind is Kind.LAZY:
+        parts = [state.heap.get(reference, ("part", i)) for i in range(3)]
+        given = [part for part in parts if part is not None]
+        return any(part.refs and all(_is_short(state, r) for r in part.refs) for part in given)
+    return (
+        reference.kind in (Kind.TUPLE, Kind.LIST)
+        and state.heap.get(reference, ELEMENT) is None
+        and state.heap.get(reference, 0) is not None
+    )
+
+
+def _next_of(frame: Frame, state: State, holder: Ref, source: Value, point: Point) -> Value:
+    if holder.symbolic:
+        found = _behind(frame, state, holder, source, ELEMENT, point, item=True)
+        for s in found.graph:
+            if type(s) is Behind:
+                frame.arise(s)
+        return found
+    if type(holder) is Parameters:
+        return modules.parameter(frame, state, holder, point)
+    if type(holder) is not Object:
+        return UNKNOWN
+    if holder.kind is Kind.GENERATOR:
+        return frame.machine.call_method(frame, state, of(holder), "__next__", Arguments(), point)
+    if holder.kind is Kind.LAZY:
+        return _marked(lazy.following(frame, state, holder, point), marks(source))
+    if holder.kind is Kind.STREAM:
+        value = elements(state, holder)
+        for s in reached(state, value):
+            if type(s) in (Graph, Result):
+                frame.arise(s)
+        return value
+    if holder.kind is Kind.DICT:
+        return PLAIN
+    if holder.kind in (Kind.LIST, Kind.TUPLE):
+        return _marked(elements(state, holder), marks(source))
+    if holder.kind is Kind.INSTANCE:
+        return _instance_next(frame, state, holder, point)
+    if holder.kind is Kind.MODULE:
+        return modules.part(frame, state, holder, ELEMENT)
+    if holder.kind is Kind.TENSOR:
+        return tensor(reached(state, Value(frozenset((holder,)), source.graph)))
+    return UNKNOWN
+
+
+def _instance_next(frame: Frame, state: State, holder: Object, point: Point) -> Value:
+    method = instances.member(frame, state, holder, "__iter__")
+    if method is not None:
+        got = frame.machine.call(frame, state, method, Arguments(), point)
+        if got.refs == frozenset((holder,)):
+            following = instances.member(frame, state, holder, "__next__")
+            return UNKNOWN if following is None else frame.machine.call(frame, state, following, Arguments(), point)
+        return iterate(frame, state, got, point)
+    method = instances.member(frame, state, holder, "__getitem__")
+    if method is not None:
+        return frame.machine.call(frame, state, method, Arguments([PLAIN]), point)
+    if instances.is_module(frame, holder):
+        return modules.part(frame, state, holder, ELEMENT)
+    return _marked(elements(state, holder), frozenset()) if state.heap.edges(holder) else UNKNOWN
+
+
+def consume(frame: Frame, state: State, source: Value, box: Value, point: Point) -> Value:
+    """Put every item of an iterable into a box, as the loop that it is. Return any of them."""
+    seen = [NOTHING]
+
+    def body(inner: State) -> None:
+        element = iterate(frame, inner, source, point)
+        seen[0] = join(seen[0], element)
+        if box.refs:
+            write(frame, inner, box, ELEMENT, element, point, True)
+
+    run_loop(frame, state, Loop.of(point.site, point.context), body)
+    return seen[0]
+
+
+__all__ = ["Leaf", "attribute", "consume", "item", "iterate", "marks"]

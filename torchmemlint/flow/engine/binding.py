@@ -1,0 +1,84 @@
+"""The one table that binds actual arguments to formal parameters, with `*` and `**` on both sides."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.domain.effects import Arguments, Point
+from torchmemlint.flow.domain.frame import Frame
+from torchmemlint.flow.domain.heap import ELEMENT, State, load, visible
+from torchmemlint.flow.domain.refs import Code, Input, Kind, Object, Ref, Special
+from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value, join, of
+from torchmemlint.flow.ir.ops import Parameter, Passing
+from torchmemlint.flow.models import containers
+
+Binding = dict[Ref, Value]
+
+
+def bind(frame: Frame, state: State, code: Code, receiver: Ref | None, arguments: Arguments, point: Point) -> Binding:
+    """Return what each parameter of a function is given; its enclosing frame, too."""
+    function = code.function
+    positional = list(arguments.positional)
+    if receiver is not None:
+        positional.insert(0, of(receiver))
+    named = dict(arguments.named)
+    spread: Value | None = None
+    if arguments.star is not None:
+        items = containers.written_out(state, arguments.star)
+        if items is not None:
+            positional += items
+        else:
+            spread = frame.machine.iterate(frame, state, arguments.star, point)
+    rest: Value | None = None
+    if arguments.stars is not None:
+        rest = _spread_names(state, arguments.stars, named)
+    bound: Binding = {Input.of(function, Special.OUTER): of(code.frame)}
+    position = 0
+    for parameter in function.parameters:
+        formal = Input.of(function, parameter.name)
+        if parameter.passing is Passing.STAR:
+            bound[formal] = _rest_tuple(state, positional[position:], spread, parameter, point)
+            position = len(positional)
+        elif parameter.passing is Passing.STARS:
+            bound[formal] = _rest_dict(state, named, rest, parameter, point)
+        elif parameter.passing is Passing.POSITIONAL and position < len(positional):
+            bound[formal] = positional[position]
+            position += 1
+        elif parameter.name in named:
+            bound[formal] = named.pop(parameter.name)
+        elif spread is not None and parameter.passing is Passing.POSITIONAL:
+            bound[formal] = spread
+        elif rest is not None and rest is not NOTHING:
+            bound[formal] = rest
+        else:
+            bound[formal] = frame.machine.default(state, code, parameter)
+    return bound
+
+
+def _spread_names(state: State, value: Value, named: dict[str, Value]) -> Value:
+    """Spread a dict over names; return what stands under keys that are not known."""
+    rest = NOTHING
+    for holder in value.refs:
+        for key, held in visible(state.heap.edges(holder)):
+            if isinstance(key, str):
+                named.setdefault(key, held)
+        rest = join(rest, load(state, holder, ELEMENT) or NOTHING)
+    return rest if value.refs else UNKNOWN
+
+
+def _rest_tuple(state: State, values: list[Value], spread: Value | None, parameter: Parameter, point: Point) -> Value:
+    made = Object.of(Kind.TUPLE, point.site, point.context, parameter.name)
+    state.heap.drop(made)
+    for number, value in enumerate(values):
+        state.heap.put(made, number, value)
+    if spread is not None:
+        state.heap.put(made, ELEMENT, spread)
+    return of(made)
+
+
+def _rest_dict(state: State, named: dict[str, Value], rest: Value | None, parameter: Parameter, point: Point) -> Value:
+    made = Object.of(Kind.DICT, point.site, point.context, parameter.name)
+    state.heap.drop(made)
+    for name, value in named.items():
+        state.heap.put(made, name, value)
+    if rest is not None and rest is not NOTHING:
+        state.heap.put(made, ELEMENT, rest)
+    return of(made)

@@ -1,0 +1,305 @@
+"""Calls: of functions by their summaries, of objects by what they are, and of what is not known."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.domain.effects import Arguments, Evidence, Invoke, InvokeMethod, Point, Use
+from torchmemlint.flow.domain.frame import CallSite, Frame
+from torchmemlint.flow.domain.heap import BOXES, Mode, State
+from torchmemlint.flow.domain.memory import computed, sources_of
+from torchmemlint.flow.domain.refs import (
+    Bound,
+    ClassRef,
+    Code,
+    External,
+    Input,
+    Kind,
+    Leaf,
+    Method,
+    Object,
+    Parameters,
+    Ref,
+    Result,
+    Source,
+    Special,
+    SuperRef,
+)
+from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join, of
+from torchmemlint.flow.engine import instances
+from torchmemlint.flow.engine.access import attribute
+from torchmemlint.flow.engine.binding import Binding, bind
+from torchmemlint.flow.engine.substitution import Substitution
+from torchmemlint.flow.ir.ops import Function
+from torchmemlint.flow.models import containers, guards, library, modules, optimizers, tensors
+
+_DEPTH = 24  # calls within calls
+_REPEATS = 2  # of one function within itself: recursion through data or callbacks
+_CACHES = frozenset({"lru_cache", "cache", "memoize", "cached"})
+
+
+def call(frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
+    """Return the value of a call, with all that it does to the state and to the log."""
+    if len(callee.refs) == 1:
+        return _call(frame, state, next(iter(callee.refs)), callee, arguments, point)
+    if not callee.refs:
+        return unknown(frame, state, callee, arguments, point)
+    result = NOTHING
+    before = state.copy()
+    for number, target in enumerate(callee.refs):
+        path = before.copy() if number else state
+        value = _call(frame, path, target, callee, arguments, point)
+        if number:
+            state.join(path)
+        result = join(result, value)
+    return result
+
+
+def _call(frame: Frame, state: State, target: Ref, callee: Value, arguments: Arguments, point: Point) -> Value:
+    match target:
+        case Code():
+            return call_function(frame, state, target, None, arguments, point)
+        case Bound():
+            if type(target.code) is Code:
+                return call_function(frame, state, target.code, target.receiver, arguments, point)
+            more = Arguments(
+                [of(target.receiver), *arguments.positional], arguments.named, arguments.star, arguments.stars
+            )
+            return call(frame, state, of(target.code), more, point)
+        case ClassRef():
+            return instances.construct(frame, state, target, arguments, point)
+        case External():
+            return library.call(CallSite(frame, state, point, arguments), target.qualified)
+        case Method():
+            return call_method(frame, state, of(target.receiver), target.name, arguments, point)
+        case Object():
+            return _call_object(frame, state, target, arguments, point)
+    only = Value(frozenset((target,)), callee.graph, open=callee.open)
+    return unknown(frame, state, only, arguments, point)
+
+
+def _call_object(frame: Frame, state: State, target: Object, arguments: Arguments, point: Point) -> Value:
+    site = CallSite(frame, state, point, arguments)
+    match target.kind:
+        case Kind.INSTANCE:
+            method = instances.member(frame, state, target, "__call__")
+            if method is not None:
+                return call(frame, state, method, arguments, point)
+            forward = instances.member(frame, state, target, "forward")
+            if forward is None:
+                if instances.is_module(frame, target):
+                    return modules.forward(site, target)
+                return unknown(frame, state, of(target), arguments, point)
+            if not instances.is_module(frame, target):
+                return call(frame, state, forward, arguments, point)
+            return modules.run_forward(site, target, lambda: call(frame, state, forward, arguments, point))
+        case Kind.MODULE:
+            return modules.forward(site, target)
+        case Kind.PARTIAL:
+            kept = containers.kept_arguments(state, target)
+            merged = Arguments(
+                [*kept.positional, *arguments.positional],
+                {**kept.named, **arguments.named},
+                arguments.star,
+                arguments.stars,
+            )
+            inner = state.heap.get(target, Special.FUNCTION) or UNKNOWN
+            return call(frame, state, inner, merged, point)
+        case Kind.GUARDED:
+            inner = state.heap.get(target, Special.FUNCTION) or UNKNOWN
+            saved, state.mode = state.mode, target.about
+            value = call(frame, state, inner, arguments, point)
+            state.mode = saved
+            return value
+        case Kind.MODE:
+            return guards.decorate(site, target)
+        case Kind.OPAQUE:
+            return library.call_object(site, target)
+    return unknown(frame, state, of(target), arguments, point)
+
+
+def unknown(frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
+    """Call what was not seen: it passes on the graphs that it is given, and may begin one. Its result is a symbol."""
+    result = Result.of(point.site, point.context)
+    frame.arise(result)
+    frame.log(Invoke(point, callee, arguments, state.mode, result))
+    return _symbolic_result(frame, state, result, sources_of(state, arguments.all()))
+
+
+def _unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
+    frame, state = site.frame, site.state
+    result = Result.of(site.point.site, site.point.context)
+    frame.arise(result)
+    frame.log(InvokeMethod(site.point, receiver, name, site.arguments, state.mode, result))
+    return _symbolic_result(frame, state, result, sources_of(state, [receiver, *site.arguments.all()]))
+
+
+def _symbolic_result(frame: Frame, state: State, result: Result, given: frozenset[Source]) -> Value:
+    if state.mode is Mode.OFF or (frame.inside and frame.inside[-1] is None):
+        return Value(frozenset((result,)), NO_SOURCES, open=True)
+    frame.provenance.derive(result, [s for s in given if type(s) is not Leaf])
+    return Value(frozenset((result,)), frozenset((result,)), open=True)
+
+
+def call_method(frame: Frame, state: State, receiver: Value, name: str, arguments: Arguments, point: Point) -> Value:
+    """Return the value of `receiver.name(...)` for all that the receiver may be."""
+    site = CallSite(frame, state, point, arguments)
+    if not receiver.refs:
+        if name in containers.METHODS and not receiver.graph and not receiver.known:
+            return containers.on_unknown(site, name)
+        return tensors.method(site, receiver, name)
+    result = NOTHING
+    for target in receiver.refs:
+        only = receiver if len(receiver.refs) == 1 else Value(frozenset((target,)), receiver.graph, open=receiver.open)
+        result = join(result, _method(site, target, only, name))
+    return result
+
+
+def _method(site: CallSite, target: Ref, receiver: Value, name: str) -> Value:
+    frame, state, arguments, point = site.frame, site.state, site.arguments, site.point
+    if target.symbolic:
+        return _symbolic_method(site, target, receiver, name)
+    match target:
+        case External():
+            found = frame.machine.resolve(f"{target.qualified}.{name}")
+            if found is not None:
+                return call(frame, state, found, arguments, point)
+            return library.call(site, f"{target.qualified}.{name}")
+        case Parameters():
+            return modules.parameter_method(site, target, name)
+        case SuperRef():
+            found = instances.attribute(frame, state, target, name, point)
+            if all(type(r) is Method for r in found.refs):
+                return _library_super(site, target, name)
+            return call(frame, state, found, arguments, point)
+        case Object():
+            return _object_method(site, target, receiver, name)
+    found = attribute(frame, state, of(target), name, point)
+    if found.refs == frozenset((Method.of(target, name),)):
+        return _unknown_method(site, receiver, name)
+    return call(frame, state, found, arguments, point)
+
+
+def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -> Value:
+    frame, state, arguments, point = site.frame, site.state, site.arguments, site.point
+    kind = target.kind
+    if kind in BOXES:
+        own = state.heap.get(target, name)
+        if own is not None and name not in containers.METHODS:
+            return call(frame, state, own, arguments, point)  # an attribute dict that holds functions
+        return containers.method(site, target, name, receiver.graph)
+    if kind is Kind.MODULE:
+        own = state.heap.get(target, name)
+        if own is not None:
+            return call(frame, state, own, arguments, point)
+        return modules.method(site, target, name)
+    if kind is Kind.INSTANCE:
+        found = instances.attribute(frame, state, target, name, point)
+        own = state.heap.get(target, name)
+        found = own if own is not None else found
+        if found.refs and found.refs != frozenset((Method.of(target, name),)):
+            return call(frame, state, found, arguments, point)
+        if instances.is_module(frame, target):
+            return modules.method(site, target, name)
+        if frame.machine.index.is_box(target.about.cls) and name in containers.METHODS:
+            return containers.method(site, target, name, NO_SOURCES)
+        return _unknown_method(site, receiver, name)
+    if kind is Kind.GENERATOR:
+        return run_generator(frame, state, target, point) if name in ("__next__", "send") else PLAIN
+    if kind is Kind.OPTIMIZER:
+        return optimizers.method(site, target, name)
+    if kind is Kind.TENSOR:
+        return tensors.method(site, receiver, name)
+    if kind in (Kind.MODE, Kind.STACK):
+        return guards.method(site, target, name)
+    return _unknown_method(site, receiver, name)
+
+
+def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) -> Value:
+    frame, state = site.frame, site.state
+    stored = state.heap.get(target, name)
+    if stored is not None and stored.refs:
+        return call(frame, state, stored, site.arguments, site.point)
+    if name in modules.SWITCHES:
+        return modules.switch(site, target, name)
+    if name in tensors.METHODS or name in tensors.MODULE_OR_TENSOR:
+        shown = Evidence.TENSOR if name in tensors.METHODS else Evidence.MOVED
+        frame.log(Use(site.point, target, shown))
+        return tensors.method(site, receiver, name)
+    if name in modules.METHODS:
+        return modules.method(site, target, name)
+    if name in containers.ON_SYMBOLS:
+        return containers.method(site, target, name, receiver.graph)
+    return _unknown_method(site, receiver, name)
+
+
+def _library_super(site: CallSite, target: SuperRef, name: str) -> Value:
+    """Call a method of a base class that the project does not have: it passes on what it is given."""
+    receiver = target.receiver
+    if (
+        type(receiver) is Object
+        and receiver.kind is Kind.INSTANCE
+        and site.frame.machine.index.is_box(receiver.about.cls)
+    ):
+        if name == "__init__":
+            return PLAIN
+        names = {"__setitem__": "__setitem__", "__getitem__": "__getitem__"}
+        return containers.method(site, receiver, names.get(name, name), NO_SOURCES)
+    if name in ("__init__", "__init_subclass__", "__setattr__", "__post_init__", "__enter__", "__exit__"):
+        return PLAIN
+    if name in modules.METHODS or name in modules.SWITCHES:
+        return modules.method(site, receiver, name)
+    given = sources_of(site.state, site.arguments.all())
+    return Value(graph=computed(site.frame, site.state, given, site.point), open=True)
+
+
+def call_function(
+    frame: Frame, state: State, code: Code, receiver: Ref | None, arguments: Arguments, point: Point
+) -> Value:
+    """Call a function of the project by its summary."""
+    function = code.function
+    bound = bind(frame, state, code, receiver, arguments, point)
+    if function.generator:
+        made = Object.of(Kind.GENERATOR, point.site, point.context, code)
+        state.heap.drop(made)
+        for formal, value in bound.items():
+            state.heap.put(made, formal.name, value)  # type: ignore[attr-defined]
+        return of(made)
+    result = apply(frame, state, function, bound, arguments, point)
+    if instances.has_decorator(function, _CACHES):
+        kept = of(Object.of(Kind.DICT, function, (), containers.CACHE))
+        for value in (result, *arguments.all()):
+            frame.machine.write(frame, state, kept, Special.ELEMENT, value, Point(function.body[0], ()), True)
+    return result
+
+
+def run_generator(frame: Frame, state: State, made: Object, point: Point) -> Value:
+    """Return what a generator yields, with its effects, where it is consumed."""
+    code: Code = made.about
+    bound: Binding = {}
+    names: list[str | Special] = [*(p.name for p in code.function.parameters), Special.OUTER]
+    for name in names:
+        bound[Input.of(code.function, name)] = state.heap.get(made, name) or UNKNOWN
+    return apply(frame, state, code.function, bound, Arguments(), point, yields=True)
+
+
+def apply(
+    frame: Frame,
+    state: State,
+    function: Function,
+    bound: Binding,
+    arguments: Arguments,
+    point: Point,
+    yields: bool = False,
+) -> Value:
+    """Apply the summary of a function. A call within itself passes on its arguments."""
+    machine = frame.machine
+    if machine.active.count(function) >= _REPEATS or len(machine.active) >= _DEPTH:
+        given = sources_of(state, arguments.all())
+        return Value(graph=computed(frame, state, given, point), open=True)
+    summary = machine.summary(function, bound, state)
+    if summary is None:
+        return NOTHING  # the least that a call within itself may give; the second round sees more
+    machine.active.append(function)
+    try:
+        return Substitution(frame, state, bound, point).apply(summary, yields)
+    finally:
+        machine.active.pop()

@@ -1,0 +1,199 @@
+"""Control flow: blocks, branches, loops, handlers, contexts, and what leaves them."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.domain.effects import Arguments, Fork, Point, Reading
+from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
+from torchmemlint.flow.domain.heap import State, reached
+from torchmemlint.flow.domain.refs import Kind, Loop, Object
+from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value, join
+from torchmemlint.flow.engine import access, conditions
+from torchmemlint.flow.engine.loops import run_loop
+from torchmemlint.flow.engine.transfer import SIMPLE, bind_name, narrow, value_of
+from torchmemlint.flow.ir import ops
+from torchmemlint.flow.models import containers, guards
+
+_UNROLLED = 4  # items of a loop over constants that are run one by one
+
+
+def run_block(frame: Frame, state: State, block: list[ops.Op]) -> None:
+    """Run operations until a path ends."""
+    for op in block:
+        if state.dead:
+            return
+        TABLE[type(op)](frame, state, op)
+
+
+def _if(frame: Frame, state: State, op: ops.If) -> None:
+    test = frame.temps[op.test]
+    known = conditions.truth(state, test)
+    if test.graph:
+        frame.read(test.graph, Reading.NUMBER)
+    if known is not None:
+        narrow(state, op.narrowings, known)
+        run_block(frame, state, op.then if known else op.orelse)
+        return
+    outer, frame.effects = frame.effects, []
+    other = state.copy()
+    narrow(state, op.narrowings, True)
+    run_block(frame, state, op.then)
+    then, frame.effects = frame.effects, []
+    temps = list(frame.temps)
+    narrow(other, op.narrowings, False)
+    run_block(frame, other, op.orelse)
+    orelse, frame.effects = frame.effects, outer
+    _meet(frame, state, other, temps)
+    if then or orelse:
+        frame.log(Fork(Point(op), test, then, orelse))
+
+
+def _meet(frame: Frame, state: State, other: State, temps: list[Value]) -> None:
+    """Join two branches; a temporary that both wrote (a conditional expression) is either."""
+    if other.dead:
+        frame.temps[:] = temps
+    elif not state.dead:
+        for number, value in enumerate(temps):
+            mine = frame.temps[number]
+            if mine is not value and value is not UNKNOWN:
+                frame.temps[number] = value if mine is UNKNOWN else join(value, mine)
+    state.join(other)
+
+
+def _for(frame: Frame, state: State, op: ops.For) -> None:
+    source, point = frame.temps[op.source], Point(op)
+    items = _constants(state, source)
+    if items is not None:
+        for item in items:
+            frame.temps[op.item] = item
+            _once(frame, state, op.body)
+            if state.dead:
+                return
+        run_block(frame, state, op.orelse)
+        return
+
+    def body(inside: State) -> None:
+        frame.temps[op.item] = access.iterate(frame, inside, source, point)
+        run_block(frame, inside, op.body)
+
+    run_loop(frame, state, Loop.of(op, ()), body)
+    run_block(frame, state, op.orelse)
+
+
+def _constants(state: State, source: Value) -> list[Value] | None:
+    """Return the items of a loop over a few texts or flags that are written out: `for phase in ["train", "val"]`."""
+    items = containers.written_out(state, source)
+    if items is None or not 0 < len(items) <= _UNROLLED:
+        return None
+    return items if all(item.known and isinstance(item.constant, str | bool) for item in items) else None
+
+
+def _once(frame: Frame, state: State, block: list[ops.Op]) -> None:
+    """Run a block as the only iteration of a loop."""
+    frame.breaks.append([])
+    frame.continues.append([])
+    run_block(frame, state, block)
+    for other in (*frame.continues.pop(), *frame.breaks.pop()):
+        state.join(other)
+
+
+def _while(frame: Frame, state: State, op: ops.While) -> None:
+    forever = [False]
+
+    def body(inside: State) -> None:
+        run_block(frame, inside, op.head)
+        test = frame.temps[op.test]
+        forever[0] = conditions.truth(inside, test) is True
+        if test.graph:
+            frame.read(test.graph, Reading.NUMBER)
+        run_block(frame, inside, op.body)
+
+    run_loop(frame, state, Loop.of(op, ()), body)
+    if forever[0]:
+        return
+    run_block(frame, state, op.head)
+    run_block(frame, state, op.orelse)
+
+
+def _try(frame: Frame, state: State, op: ops.Try) -> None:
+    before = state.copy()
+    outer, frame.effects = frame.effects, []
+    frame.raised.append([])
+    run_block(frame, state, op.body)
+    raised = frame.raised.pop()
+    for other in raised:
+        before.join(other)
+    after = state.copy()
+    run_block(frame, state, op.orelse)
+    main, frame.effects = frame.effects, outer
+    frame.effects.extend(main)
+    for handler in op.handlers:
+        frame.effects = []
+        path = before.copy()
+        path.join(after)
+        path.dead = False
+        frame.temps[handler.caught] = UNKNOWN
+        run_block(frame, path, handler.body)
+        handled, frame.effects = frame.effects, outer
+        state.join(path)
+        if handled:
+            frame.log(Fork(Point(op), UNKNOWN, handled, []))
+    if op.final:
+        dead, state.dead = state.dead, False
+        run_block(frame, state, op.final)
+        state.dead = state.dead or dead
+
+
+def _with(frame: Frame, state: State, op: ops.With) -> None:
+    saved = state.mode
+    run_block(frame, state, op.body)
+    dead, state.dead = state.dead, False
+    for temp in reversed(op.contexts):
+        guards.leave(CallSite(frame, state, Point(op), Arguments()), frame.temps[temp])
+    state.dead = dead
+    state.mode = saved
+
+
+def _enter(frame: Frame, state: State, op: ops.Enter) -> None:
+    site = CallSite(frame, state, Point(op), Arguments())
+    frame.temps[op.dst] = guards.enter(site, frame.temps[op.context])
+
+
+def _return(frame: Frame, state: State, op: ops.Return) -> None:
+    value = value_of(frame, op.src)
+    frame.returned = join(frame.returned, value)
+    frame.exits.append(state.copy())
+    state.dead = True
+
+
+def _break(frame: Frame, state: State, op: ops.Break) -> None:
+    if frame.breaks:
+        frame.breaks[-1].append(state.copy())
+    state.dead = True
+
+
+def _continue(frame: Frame, state: State, op: ops.Continue) -> None:
+    if frame.continues:
+        frame.continues[-1].append(state.copy())
+    state.dead = True
+
+
+def _raise(frame: Frame, state: State, op: ops.Raise) -> None:
+    if frame.raised:
+        frame.raised[-1].append(state.copy())
+    state.dead = True
+
+
+TABLE: dict[type[ops.Op], Transfer] = {
+    **SIMPLE,
+    ops.If: _if,
+    ops.For: _for,
+    ops.While: _while,
+    ops.Try: _try,
+    ops.With: _with,
+    ops.Enter: _enter,
+    ops.Return: _return,
+    ops.Break: _break,
+    ops.Continue: _continue,
+    ops.Raise: _raise,
+}
+__all__ = ["NOTHING", "TABLE", "Kind", "Object", "bind_name", "reached", "run_block"]

@@ -1,0 +1,211 @@
+"""Instances and classes of the project: attributes, methods, construction."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.domain.effects import Arguments, Point
+from torchmemlint.flow.domain.frame import CallSite, Frame
+from torchmemlint.flow.domain.heap import State, renew
+from torchmemlint.flow.domain.memory import write
+from torchmemlint.flow.domain.refs import (
+    Behind,
+    Bound,
+    ClassRef,
+    Code,
+    Globals,
+    Kind,
+    Method,
+    Object,
+    Ref,
+    SuperRef,
+)
+from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, join, of, symbol
+from torchmemlint.flow.ir.ops import Class, Function
+from torchmemlint.flow.models import containers, modules, tensors
+
+_PROPERTIES = frozenset({"property", "cached_property", "abstractproperty"})
+
+
+def has_decorator(function: Function, names: frozenset[str]) -> bool:
+    """Is one of its decorators called so?"""
+    return any(d.name.rpartition(".")[2] in names for d in function.decorators)
+
+
+_STATIC, _CLASS = frozenset({"staticmethod"}), frozenset({"classmethod"})
+
+
+def code_of(function: Function) -> Code:
+    """Return a method as a reference: its frame is that of the module or function around its class."""
+    return Code.of(function, Globals.of(function.unit.name))
+
+
+def member(frame: Frame, state: State, holder: Object, name: str) -> Value | None:
+    """Return a method of an instance's class, bound; None where it has none."""
+    cls: Class = holder.about.cls
+    function = frame.machine.index.method(cls, name)
+    if function is not None:
+        return of(Bound.of(Code.of(function, _frame_of(frame, holder.about, function)), holder))
+    return None
+
+
+def _frame_of(frame: Frame, cls_ref: ClassRef, function: Function) -> Ref:
+    """Return the frame that a method of a class closes over."""
+    if function.cls is cls_ref.cls:
+        return cls_ref.frame
+    return Globals.of(function.unit.name)
+
+
+def is_module(frame: Frame, holder: Object) -> bool:
+    """Is it an instance of a torch.nn.Module of the project?"""
+    return holder.kind is Kind.INSTANCE and frame.machine.index.is_network(holder.about.cls)
+
+
+def attribute(frame: Frame, state: State, holder: Ref, name: str, point: Point) -> Value:
+    """Return what an attribute of an instance, class, function or `super()` is."""
+    if type(holder) is SuperRef:
+        return _above(frame, holder, name)
+    if type(holder) is Object:
+        found = _of_class(frame, state, holder.about, name, holder, point)
+        if found is not None:
+            return found
+        if frame.machine.index.is_box(holder.about.cls) and name in containers.METHODS:
+            return of(Method.of(holder, name))
+        if is_module(frame, holder):
+            return modules.attribute(frame, state, holder, name, point)
+        if name in tensors.NO_GRAPH_ATTRIBUTES and not state.heap.edges(holder):
+            return PLAIN
+        return UNKNOWN
+    if type(holder) is ClassRef:
+        found = _of_class(frame, state, holder, name, None, point)
+        return UNKNOWN if found is None else found
+    own = state.heap.get(holder, name)
+    if own is None and type(holder) is Code and type(holder.frame) is Globals and name in frame.machine.index.stored:
+        own = symbol(Behind.of(holder, name))
+    return own if own is not None else of(Method.of(holder, name))
+
+
+def _of_class(
+    frame: Frame, state: State, cls_ref: ClassRef, name: str, receiver: Object | None, point: Point
+) -> Value | None:
+    index = frame.machine.index
+    for cls in index.order(cls_ref.cls):
+        owner = cls_ref if cls is cls_ref.cls else ClassRef.of(cls, Globals.of(cls.unit.name))
+        value = state.heap.get(owner, name)
+        if value is None and name in cls.members and type(owner.frame) is Globals:
+            value = symbol(Behind.of(owner, name))
+        if value is not None:  # a class attribute, or a method that a decorator of the project has replaced
+            return _bound_value(value, receiver, name in index.decorated(cls))
+        function = cls.methods.get(name)
+        if function is not None:
+            return _bound(frame, state, Code.of(function, owner.frame), cls_ref, receiver, point)
+    return None
+
+
+def _bound_value(value: Value, receiver: Object | None, method: bool) -> Value:
+    if receiver is None:
+        return value
+    refs = frozenset(
+        Bound.of(r, receiver) if method or type(r) is Code or (type(r) is Object and r.kind is Kind.GUARDED) else r
+        for r in value.refs
+    )
+    return Value(refs, value.graph, value.constant, value.open)
+
+
+def _bound(frame: Frame, state: State, code: Code, cls_ref: ClassRef, receiver: Object | None, point: Point) -> Value:
+    function = code.function
+    if has_decorator(function, _STATIC):
+        return of(code)
+    if has_decorator(function, _CLASS):
+        return of(Bound.of(code, cls_ref))
+    if receiver is None:
+        return of(code)
+    if has_decorator(function, _PROPERTIES):
+        return frame.machine.call(frame, state, of(Bound.of(code, receiver)), Arguments(), point)
+    return of(Bound.of(code, receiver))
+
+
+def _above(frame: Frame, holder: SuperRef, name: str) -> Value:
+    index = frame.machine.index
+    receiver = holder.receiver
+    cls = receiver.about.cls if type(receiver) is Object and receiver.kind is Kind.INSTANCE else holder.cls
+    function = index.above(cls, holder.cls, name)
+    if function is None:
+        return of(Method.of(holder, name))
+    if has_decorator(function, _STATIC):
+        return of(code_of(function))
+    return of(Bound.of(code_of(function), receiver))
+
+
+def set_attribute(frame: Frame, state: State, base: Value, name: str, value: Value, point: Point) -> None:
+    """`base.name = value`, through a property's setter where there is one."""
+    for holder in base.refs:
+        if type(holder) is Object and holder.kind is Kind.INSTANCE:
+            setter = frame.machine.index.setter(holder.about.cls, name)
+            if setter is not None:
+                frame.machine.call(frame, state, of(Bound.of(code_of(setter), holder)), Arguments([value]), point)
+                return
+    write(frame, state, base, name, value, point)
+
+
+def construct(frame: Frame, state: State, cls_ref: ClassRef, arguments: Arguments, point: Point) -> Value:
+    """Return a new instance of a class of the project."""
+    index = frame.machine.index
+    made = Object.of(Kind.INSTANCE, point.site, point.context, cls_ref)
+    renew(state, made)
+    init = index.method(cls_ref.cls, "__init__")
+    if init is not None:
+        code = Code.of(init, _frame_of(frame, cls_ref, init))
+        frame.machine.call(frame, state, of(Bound.of(code, made)), arguments, point)
+    else:
+        _fill_fields(frame, state, made, arguments, point)
+    post = index.method(cls_ref.cls, "__post_init__") if init is None else None
+    if post is not None:
+        frame.machine.call(frame, state, of(Bound.of(code_of(post), made)), Arguments(), point)
+    return of(made)
+
+
+def _fill_fields(frame: Frame, state: State, made: Object, arguments: Arguments, point: Point) -> None:
+    """Bind the arguments of a dataclass, namedtuple or plain record to its fields."""
+    index = frame.machine.index
+    cls_ref: ClassRef = made.about
+    fields: list[str] = []
+    for cls in reversed(index.order(cls_ref.cls)):
+        fields += [name for name, _ in cls.fields if name not in fields]
+    box = of(made)
+    site = CallSite(frame, state, point, arguments)
+    if not fields and index.is_box(cls_ref.cls):
+        for value in arguments.positional:
+            site.consume(value, box)
+    positional = list(arguments.positional)
+    if arguments.star is not None:
+        spread = containers.written_out(state, arguments.star)
+        positional += (
+            spread if spread is not None else [site.iterate(arguments.star)] * max(len(fields) - len(positional), 0)
+        )
+    for number, value in enumerate(positional[: len(fields)]):
+        write(frame, state, box, fields[number], value, point)
+    for name, value in arguments.named.items():
+        write(frame, state, box, name, value, point)
+    if arguments.stars is not None:
+        containers.merge(site, box, arguments.stars)
+    for name in fields[len(positional) :]:
+        if name not in arguments.named:
+            default = _default(frame, state, cls_ref, name, site)
+            if default is not None:
+                write(frame, state, box, name, default, point)
+
+
+def _default(frame: Frame, state: State, cls_ref: ClassRef, name: str, site: CallSite) -> Value | None:
+    for cls in frame.machine.index.order(cls_ref.cls):
+        owner = cls_ref if cls is cls_ref.cls else ClassRef.of(cls, Globals.of(cls.unit.name))
+        found = state.heap.get(owner, name)
+        if found is not None:
+            result = NOTHING
+            for r in found.refs:  # field(default_factory=list) is called for each instance
+                if type(r) is Object and r.about == "dataclasses.field":
+                    factory = state.heap.get(r, "default_factory")
+                    given = state.heap.get(r, "default")
+                    result = site.call(factory) if factory is not None else given or PLAIN
+                else:
+                    result = join(result, found)
+            return result if found.refs else found
+    return None

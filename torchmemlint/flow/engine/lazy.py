@@ -1,0 +1,57 @@
+"""Iterators that do their work when they are consumed: map, zip, enumerate, dict views, and wrappers such as tqdm."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.domain.effects import Arguments, Point
+from torchmemlint.flow.domain.frame import Frame
+from torchmemlint.flow.domain.heap import State
+from torchmemlint.flow.domain.refs import Kind, Object
+from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, of
+from torchmemlint.flow.models import containers
+
+
+def following(frame: Frame, state: State, holder: Object, point: Point) -> Value:
+    """Return the next item of a lazy iterator. Its `about` says how it makes them, its parts from what."""
+    parts: list[Value] = []
+    while (part := state.heap.get(holder, ("part", len(parts)))) is not None:
+        parts.append(part)
+    if not parts:
+        return UNKNOWN
+    iterate = frame.machine.iterate
+    match holder.about:
+        case "through":
+            return iterate(frame, state, parts[0], point)
+        case "values":
+            return containers.all_values(state, parts[0])
+        case "keys":
+            return PLAIN
+        case "items":
+            return _row(state, holder, [PLAIN, containers.all_values(state, parts[0])])
+        case "enumerate":
+            return _row(state, holder, [PLAIN, iterate(frame, state, parts[0], point)])
+        case "map":
+            given = [iterate(frame, state, part, point) for part in parts[1:]]
+            return frame.machine.call(frame, state, parts[0], Arguments(given), point)
+        case "starmap":
+            given = [iterate(frame, state, part, point) for part in parts[1:]]
+            return frame.machine.call(frame, state, parts[0], Arguments(star=given[0] if given else UNKNOWN), point)
+        case "filter":
+            return iterate(frame, state, parts[-1], point)
+        case "call":  # iter(callable, sentinel)
+            return frame.machine.call(frame, state, parts[0], Arguments(), point)
+        case "chain":
+            result = UNKNOWN
+            for part in parts:
+                found = iterate(frame, state, part, point)
+                result = found if result is UNKNOWN else containers.either(result, found)
+            return result
+        case _:  # zip
+            return _row(state, holder, [iterate(frame, state, part, point) for part in parts])
+
+
+def _row(state: State, holder: Object, values: list[Value]) -> Value:
+    row = Object.of(Kind.TUPLE, holder.site, holder.context, "row")
+    state.heap.drop(row)
+    for index, value in enumerate(values):
+        state.heap.put(row, index, value)
+    return of(row)

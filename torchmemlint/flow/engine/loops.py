@@ -1,0 +1,204 @@
+"""Loops to a fixpoint, with a phi for every place that they write and that may hold a graph.
+
+A place grows if what comes round to the head contains the phi of the place itself and something made in this iteration.
+A phi knows what it was made from: what the place held before the loop, and what came round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torchmemlint.flow.domain.effects import How, Keep, Repeat
+from torchmemlint.flow.domain.frame import Frame, Written
+from torchmemlint.flow.domain.heap import BOXES, ELEMENT, HOLDERS, State, load, reached
+from torchmemlint.flow.domain.memory import is_spent
+from torchmemlint.flow.domain.refs import (
+    Derived,
+    Graph,
+    Kind,
+    Loop,
+    Object,
+    Phi,
+    Place,
+    Result,
+    Source,
+    Special,
+    root,
+)
+from torchmemlint.flow.domain.values import NO_CONSTANT, NOTHING, Value
+
+ROUNDS = 4
+
+
+def run_loop(
+    frame: Frame, state: State, loop: Loop, body: Callable[[State], None], places: tuple[Place, ...] = ()
+) -> None:
+    """Run a body until the loop's head is stable, and leave the state after the loop.
+
+    The loop is taken to run at least once. `places` are known to be written in it.
+    """
+    outer, frame.effects = frame.effects, []
+    known: set[Place] = set(places)
+    before = state.copy()
+    head = state
+    breaks: list[State] = []
+    back = state
+    for _ in range(ROUNDS):
+        frame.effects = []
+        frame.writes[loop], frame.erased[loop] = {}, set()
+        frame.loops.append(loop)
+        frame.breaks.append([])
+        frame.continues.append([])
+        inside = head.copy()
+        marked = [place for place in known if _mark(frame, inside, loop, place)]
+        body(inside)
+        for other in frame.continues.pop():
+            inside.join(other)
+        breaks = frame.breaks.pop()
+        frame.loops.pop()
+        back = inside
+        for place in marked:
+            frame.provenance.derive(Phi.of(loop, *place), _held(back, place))
+        found = {place for place, notes in frame.writes[loop].items() if any(n.sources for n in notes)} - known
+        if back.dead:
+            break
+        following = before.copy()
+        following.join(back)
+        stable = not found and _same_objects(head, following)
+        known |= found
+        if stable:
+            break
+        head = following
+    inner, frame.effects = frame.effects, outer
+    if inner:
+        frame.log(Repeat(inner[0].point, loop, inner, tuple(known)))
+    if loop not in frame.bounded and not back.dead:
+        _keeps(frame, back, loop)
+    state.become(back.copy() if not back.dead else _dead(before))
+    for other in breaks:
+        state.join(other)
+
+
+def _dead(state: State) -> State:
+    gone = state.copy()
+    gone.dead = True
+    return gone
+
+
+def _same_objects(a: State, b: State) -> bool:
+    """Do two heads differ in nothing but sources? Those are the phis' concern."""
+    for name, value in b.variables.items():
+        mine = a.variables.get(name)
+        if mine is value:
+            continue
+        if mine is None or mine.refs != value.refs or mine.open != value.open or _constant_differs(mine, value):
+            return False
+    for holder, edges in b.heap.table.items():
+        held = a.heap.table.get(holder)
+        if held is edges:
+            continue
+        if held is None:
+            return False
+        for key, value in edges.items():
+            mine = held.get(key)
+            if mine is value:
+                continue
+            if mine is None or mine.refs != value.refs or mine.open != value.open or _constant_differs(mine, value):
+                return False
+    return True
+
+
+def _constant_differs(a: Value, b: Value) -> bool:
+    if a.constant is b.constant:
+        return False
+    return type(a.constant) is not type(b.constant) or a.constant != b.constant
+
+
+def _mark(frame: Frame, state: State, loop: Loop, place: Place) -> bool:
+    """Let a place hold its phi in place of the sources it held, which the phi comes from."""
+    holder, key = place
+    phi = Phi.of(loop, holder, key)
+    if holder is None:
+        old = state.variables.get(str(key))
+        if old is None:
+            return False  # bound anew in every iteration
+        frame.provenance.derive(phi, old.graph)
+        state.variables[str(key)] = Value(old.refs, frozenset((phi,)), NO_CONSTANT, old.open)
+    else:
+        old = load(state, holder, key) or NOTHING
+        frame.provenance.derive(phi, old.graph)
+        graph = frozenset((phi,))
+        state.heap.put(holder, key, Value(old.refs, graph, old.constant, old.open))
+    return True
+
+
+def _held(state: State, place: Place) -> frozenset[Source]:
+    holder, key = place
+    if holder is None:
+        held = state.variables.get(str(key), NOTHING)
+        return reached(state, held) if held.refs else held.graph
+    held = state.heap.get(holder, key) or NOTHING
+    return reached(state, held) if held.refs else held.graph
+
+
+def _keeps(frame: Frame, back: State, loop: Loop) -> None:
+    """Log the places that grow."""
+    around = frozenset((*frame.loops, loop))
+    ancestors = frame.provenance.ancestors
+    for place, notes in frame.writes[loop].items():
+        holder, key = place
+        if holder is not None and (_is_passing(holder) or (type(key) is Special and key not in _GROWING)):
+            continue
+        phi = Phi.of(loop, holder, key)
+        came_round = ancestors(_held(back, place), around)
+        if phi not in came_round:
+            continue
+        events = {s for s in came_round if _is_event(s) and loop in frame.provenance.loops.get(s, ())}
+        if not events:
+            continue
+        reset = holder is not None and holder in frame.erased[loop]
+        for note in _last(notes):
+            stored = ancestors(note.sources, around)
+            fresh = events & stored
+            if not fresh:
+                reset = reset or (note.strong and phi not in stored)
+        for note in _last(notes):
+            stored = ancestors(note.sources, around)
+            fresh = events & stored
+            how = _how(frame, place, note, phi, stored)
+            if fresh and how is not None:
+                spent = is_spent(frame, back, frozenset(fresh))
+                frame.log(Keep(note.point, place, phi, note.sources, frozenset(fresh), how, loop, spent, reset))
+
+
+_GROWING = frozenset({ELEMENT, Special.GRAPH})
+
+
+def _is_passing(holder: object) -> bool:
+    """Does it hold its elements only until they are consumed?"""
+    return type(holder) is Object and holder.kind in (Kind.STREAM, Kind.LAZY)
+
+
+def _is_event(source: Source) -> bool:
+    kind = type(source)
+    return kind is Graph or kind is Derived or type(root(source)) is Result
+
+
+def _how(frame: Frame, place: Place, note: Written, phi: Phi, stored: set[Source]) -> How | None:
+    holder, key = place
+    if frame.hooks:
+        return How.HOOK
+    if type(holder) is Object and holder.about is How.CACHE:
+        return How.CACHE
+    if phi in stored and key is not ELEMENT:
+        return How.SUM
+    if key is ELEMENT or not note.strong:
+        return How.COLLECTION
+    return None
+
+
+def _last(notes: list[Written]) -> list[Written]:
+    return list({note.point: note for note in notes}.values())
+
+
+__all__ = ["BOXES", "HOLDERS", "run_loop"]

@@ -1,0 +1,494 @@
+"""The application of a summary: the callee's symbols become the caller's values, and its effects are performed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import Arguments, Effect, Point
+from torchmemlint.flow.domain.frame import CallSite, Frame, Limits, Summary
+from torchmemlint.flow.domain.heap import Mode, State, reached, renew
+from torchmemlint.flow.domain.memory import computed, differentiate, erase
+from torchmemlint.flow.domain.refs import (
+    Behind,
+    Bound,
+    ClassRef,
+    Code,
+    Derived,
+    External,
+    Globals,
+    Graph,
+    Input,
+    Key,
+    Leaf,
+    Loop,
+    Method,
+    Object,
+    Parameters,
+    Phi,
+    Ref,
+    Result,
+    Slot,
+    Source,
+    Special,
+    SuperRef,
+    extended,
+    root,
+)
+from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value, limited, of, symbol, tensor
+from torchmemlint.flow.models import gradients, modules, optimizers, tensors
+
+
+class Substitution:
+    """One application of a summary."""
+
+    def __init__(self, frame: Frame, state: State, bound: dict[Ref, Value], point: Point) -> None:
+        self.frame, self.state, self.point = frame, state, point
+        self.map: dict[Ref, Value] = dict(bound)
+        self.entry_mode = state.mode
+        self.call = point.site
+        self.parents: Mapping[Source, Iterable[Source]] = {}
+
+    def apply(self, summary: Summary, yields: bool = False) -> Value:
+        """Perform the summary's effects and return what the call gives."""
+        self.parents = summary.parents
+        for wanted in summary.symbols:
+            self.of(wanted)
+        installed = self._install(summary.edges, {})
+        self.perform(summary.effects)
+        for source, parents in summary.parents.items():
+            self._derive(source, parents)
+        self._install(summary.edges, installed)
+        if yields:
+            if summary.yield_mode is not Mode.CALLER:
+                pass  # what it yields was made in its own mode
+            return self.value(summary.yielded)
+        return self.value(summary.returned)
+
+    # Values.
+
+    def of(self, reference: Ref) -> Value:
+        """Return a reference of the callee as a value of the caller."""
+        found = self.map.get(reference)
+        if found is None:
+            found = self.map[reference] = _MAKERS[type(reference)](self, reference)
+            if type(reference) is Phi or type(reference) is Slot:
+                self._derive(reference, self.parents.get(reference, ()))
+        return found
+
+    def value(self, value: Value) -> Value:
+        """Return a value of the callee as one of the caller."""
+        if not value.refs and not value.graph:
+            return value
+        refs: set[Ref] = set()
+        opened, constant = value.open, value.constant
+        for r in value.refs:
+            mine = self.of(r)
+            refs |= mine.refs
+            opened = opened or mine.open
+            if len(value.refs) == 1 and r.symbolic:
+                constant = mine.constant
+        kept, more = limited(frozenset(refs))
+        graph: set[Source] = set()
+        for s in value.graph:
+            mine = self.of(s)
+            graph |= mine.graph
+            if s.symbolic and mine.refs and s not in value.refs:
+                graph |= reached(self.state, mine)
+        return Value(kept, frozenset(graph), constant, opened or more)
+
+    def sources(self, sources: Iterable[Source]) -> frozenset[Source]:
+        """Return sources of the callee as sources of the caller."""
+        result: set[Source] = set()
+        for s in sources:
+            mine = self.of(s)
+            result |= mine.graph
+            if s.symbolic and mine.refs:
+                result |= reached(self.state, mine)
+        return frozenset(result)
+
+    def arguments(self, arguments: Arguments) -> Arguments:
+        """Return the arguments of a call of the callee as the caller gives them."""
+        return Arguments(
+            [self.value(v) for v in arguments.positional],
+            {name: self.value(v) for name, v in arguments.named.items()},
+            None if arguments.star is None else self.value(arguments.star),
+            None if arguments.stars is None else self.value(arguments.stars),
+        )
+
+    def _derive(self, source: Source, parents: Iterable[Source]) -> None:
+        kind = type(source)
+        if kind is Result or kind is Derived:
+            return  # performed anew
+        mine = self.of(source)
+        given = self.sources(parents)
+        for s in mine.graph:
+            if type(s) is kind:
+                self.frame.provenance.derive(s, given)
+
+    def _install(
+        self, edges: list[tuple[Ref, Key, Value]], before: dict[tuple[Ref, Key], Value]
+    ) -> dict[tuple[Ref, Key], Value]:
+        """Let the objects that the callee made hold what they held at its end.
+
+        The second time only what the effects have not changed since is replaced; the rest is added to.
+        """
+        heap = self.state.heap
+        installed: dict[tuple[Ref, Key], Value] = {}
+        if not before:
+            for holder, key, _ in edges:
+                if key is Special.MADE:
+                    for mine in self.of(holder).refs:
+                        if type(mine) is Object:
+                            renew(self.state, mine)
+        for holder, key, value in edges:
+            if key is Special.MADE:
+                continue
+            for mine in self.of(holder).refs:
+                new = self.value(value)
+                place = (mine, key)
+                if place in before and heap.get(mine, key) is not before[place]:
+                    heap.add(mine, key, new)
+                else:
+                    heap.put(mine, key, new)
+                installed[place] = heap.get(mine, key) or new
+        return installed
+
+    # Effects.
+
+    def perform(self, effects: list[Effect]) -> None:
+        """Perform effects in order."""
+        self.frame.machine.spend(len(effects))
+        for effect in effects:
+            _PERFORMERS[type(effect)](self, effect)
+
+    def _within(self, state: State, effects: list[Effect]) -> None:
+        saved, self.state = self.state, state
+        self.perform(effects)
+        self.state = saved
+
+    def write(self, effect: fx.Write) -> None:
+        """Put what the callee puts behind a symbol."""
+        base, value = self.of(effect.holder), self.value(effect.value)
+        if effect.key is Special.GRAPH:
+            tensors.grow_in_place(self.frame, self.state, base, value.graph, self.at(effect))
+        elif base.refs:
+            self.frame.machine.write(self.frame, self.state, base, effect.key, value, self.at(effect), effect.weak)
+
+    def erase(self, effect: fx.Erase) -> None:
+        """Empty what the callee empties."""
+        erase(self.frame, self.state, self.of(effect.holder), effect.key, self.at(effect))
+
+    def at(self, effect: Effect) -> Point:
+        """Return where an effect happens, seen from the caller."""
+        return effect.point.below(self.call)
+
+    def invoke(self, effect: fx.Invoke) -> None:
+        """Call what the callee could not know."""
+        with_mode = self._enter(effect.mode)
+        value = self.frame.machine.call(
+            self.frame, self.state, self.value(effect.callee), self.arguments(effect.arguments), self.at(effect)
+        )
+        self._leave(with_mode, effect.mode)
+        self._answer(effect.result, value)
+
+    def invoke_method(self, effect: fx.InvokeMethod) -> None:
+        """Call a method of what the callee could not know."""
+        with_mode = self._enter(effect.mode)
+        value = self.frame.machine.call_method(
+            self.frame,
+            self.state,
+            self.value(effect.receiver),
+            effect.name,
+            self.arguments(effect.arguments),
+            self.at(effect),
+        )
+        self._leave(with_mode, effect.mode)
+        self._answer(effect.result, value)
+
+    def load(self, effect: fx.Load) -> None:
+        """Read what stands in a place by now."""
+        base, machine = self.of(effect.holder), self.frame.machine
+        read = machine.item if effect.item else machine.attribute
+        self._answer(effect.result, read(self.frame, self.state, base, effect.key, self.at(effect)))
+
+    def _enter(self, mode: Mode) -> Mode:
+        saved = self.state.mode
+        if mode is not Mode.CALLER:
+            self.state.mode = mode
+        return saved
+
+    def _leave(self, saved: Mode, mode: Mode) -> None:
+        if mode is not Mode.CALLER and self.state.mode is mode:
+            self.state.mode = saved
+
+    def _answer(self, result: Result, value: Value) -> None:
+        self.map[result] = value
+        for known in [r for r in self.map if type(r) is Behind and root(r) is result]:
+            del self.map[known]
+
+    def forward(self, effect: fx.Forward) -> None:
+        """Begin a graph, if the mode allows it here."""
+        frame, state = self.frame, self.state
+        mode = state.mode if effect.mode is Mode.CALLER else effect.mode
+        graph = effect.graph
+        if mode is Mode.OFF:
+            self.map[graph] = NOTHING
+            return
+        if frame.inside:
+            outer = frame.inside[-1]
+            self.map[graph] = NOTHING if outer is None else tensor((outer,))
+            return
+        new = Graph.of(graph.site, extended(graph.context, self.call))
+        self.map[graph] = tensor((new,))
+        inputs = self.sources(effect.inputs)
+        frame.provenance.derive(new, inputs)
+        frame.arise(new)
+        state.spent = state.spent - {new}
+        frame.log(fx.Forward(self.at(effect), self.value(effect.module), inputs, mode, new))
+
+    def derive(self, effect: fx.Derive) -> None:
+        """Compute with what the caller gives: a leaf begins a graph, and without gradients there is none."""
+        state = self.state
+        saved = self._enter(effect.mode)
+        sources = computed(self.frame, state, self.sources(effect.inputs), self.at(effect))
+        self._leave(saved, effect.mode)
+        self.map[effect.node] = tensor(sources)
+
+    def differentiate(self, effect: fx.Differentiate) -> None:
+        """Run backward."""
+        sources = self.sources(effect.sources)
+        differentiate(self.frame, self.state, sources, self.at(effect), effect.retains, effect.creates)
+
+    def read(self, effect: fx.Read) -> None:
+        """Read values."""
+        self.frame.read(self.sources(effect.sources), effect.reading)
+
+    def use(self, effect: fx.Use) -> None:
+        """Note what a use shows of an object of the caller."""
+        base = self.of(effect.reference)
+        if effect.evidence in (fx.Evidence.EVALUATING, fx.Evidence.TRAINING):
+            name = "eval" if effect.evidence is fx.Evidence.EVALUATING else "train"
+            for target in base.refs:
+                modules.switch(CallSite(self.frame, self.state, self.at(effect), Arguments()), target, name)
+            return
+        for target in base.refs:
+            if target.symbolic:
+                self.frame.log(fx.Use(self.at(effect), target, effect.evidence))
+
+    def keep(self, effect: fx.Keep) -> None:
+        """Let grow what the callee lets grow in places of its own; others' places grow by its writes."""
+        holder, key = effect.place
+        if holder is not None and holder.symbolic:
+            return
+        events = self.sources(effect.events)
+        if not events:
+            return
+        where = holder if holder is None else next(iter(self.of(holder).refs), holder)
+        phi = next((s for s in self.of(effect.phi).graph if type(s) is Phi), effect.phi)
+        loop = Loop.of(effect.loop.site, extended(effect.loop.context, self.call))
+        self.frame.log(
+            fx.Keep(
+                self.at(effect), (where, key), phi, self.sources(effect.sources), events, effect.how, loop,
+                effect.spent, effect.reset,
+            )
+        )  # fmt: skip
+
+    def slotted(self, effect: fx.Slotted) -> None:
+        """Store in a slot of an object that the callee made; others' slots are stored to by its writes."""
+        if effect.slot.holder.symbolic:
+            return
+        sources = self.sources(effect.sources)
+        for mine in self.of(effect.slot.holder).refs:
+            slot = Slot.of(mine, effect.slot.key)
+            self.frame.provenance.derive(slot, sources)
+            repeated = effect.repeated or bool(self.frame.loops)
+            how = fx.How.HOOK if self.frame.hooks else effect.how
+            if sources:
+                self.frame.log(fx.Slotted(self.at(effect), slot, sources, how, repeated))
+
+    def freeze(self, effect: fx.Freeze) -> None:
+        """Set `requires_grad`."""
+        gradients.set_requires_grad(
+            self.frame, self.state, self.of(effect.reference), self.value(effect.flag), self.at(effect)
+        )
+
+    def set_mode(self, effect: fx.SetMode) -> None:
+        """Change the gradient mode."""
+        self.state.mode = self.entry_mode if effect.mode is Mode.CALLER else effect.mode
+        self.frame.log(fx.SetMode(effect.point, self.state.mode))
+
+    def register(self, effect: fx.Register) -> None:
+        """Register a hook."""
+        modules.register(
+            self.frame, self.state, self.of(effect.owner), self.value(effect.hook), effect.kind, self.at(effect)
+        )
+
+    def step(self, effect: fx.Step) -> None:
+        """Run an optimizer's step."""
+        optimizers.step(self.frame, self.value(effect.optimizer), effect.name, self.at(effect))
+
+    def returned(self, effect: fx.Returned) -> None:
+        """Do nothing: what a callee returns is no end."""
+
+    def repeat(self, effect: fx.Repeat) -> None:
+        """Run a loop of the callee with what is known of it here."""
+        loop = Loop.of(effect.loop.site, extended(effect.loop.context, self.call))
+        places = []
+        for holder, key in effect.places:
+            if holder is not None:
+                places += [(mine, key) for mine in self.of(holder).refs if not isinstance(mine, External)]
+        state = self.state
+        self.frame.machine.run_loop(
+            self.frame, state, loop, lambda inside: self._within(inside, effect.effects), tuple(places)
+        )
+
+    def fork(self, effect: fx.Fork) -> None:
+        """Perform the effects of the branches that can be taken."""
+        test = self.value(effect.test)
+        if test.known:
+            self.perform(effect.then if test.constant else effect.orelse)
+            return
+        frame, state = self.frame, self.state
+        outer, frame.effects = frame.effects, []
+        other = state.copy()
+        self.perform(effect.then)
+        then, frame.effects = frame.effects, []
+        self._within(other, effect.orelse)
+        orelse, frame.effects = frame.effects, outer
+        state.join(other)
+        if then or orelse:
+            frame.log(fx.Fork(self.at(effect), test, then, orelse))
+
+
+_PERFORMERS: dict[type[Effect], Callable[[Substitution, Any], None]] = {
+    fx.Write: Substitution.write,
+    fx.Erase: Substitution.erase,
+    fx.Invoke: Substitution.invoke,
+    fx.InvokeMethod: Substitution.invoke_method,
+    fx.Load: Substitution.load,
+    fx.Forward: Substitution.forward,
+    fx.Derive: Substitution.derive,
+    fx.Differentiate: Substitution.differentiate,
+    fx.Read: Substitution.read,
+    fx.Use: Substitution.use,
+    fx.Keep: Substitution.keep,
+    fx.Slotted: Substitution.slotted,
+    fx.Freeze: Substitution.freeze,
+    fx.SetMode: Substitution.set_mode,
+    fx.Register: Substitution.register,
+    fx.Step: Substitution.step,
+    fx.Returned: Substitution.returned,
+    fx.Repeat: Substitution.repeat,
+    fx.Fork: Substitution.fork,
+}
+
+
+# References of the callee that were not given: what they are for the caller.
+
+
+def _same(substitution: Substitution, reference: Ref) -> Value:
+    return of(reference)
+
+
+def _input(substitution: Substitution, reference: Ref) -> Value:
+    return UNKNOWN
+
+
+def _globals(substitution: Substitution, reference: Ref) -> Value:
+    return symbol(reference)
+
+
+def _behind(s: Substitution, reference: Behind) -> Value:
+    return s.frame.machine.attribute(s.frame, s.state, s.of(reference.base), reference.key, s.point)
+
+
+def _result(substitution: Substitution, reference: Ref) -> Value:
+    return UNKNOWN
+
+
+def _object(s: Substitution, made: Object) -> Value:
+    return of(Object.of(made.kind, made.site, extended(made.context, s.call), made.about, made.older))
+
+
+def _code(s: Substitution, code: Code) -> Value:
+    if type(code.frame) is Globals:
+        return of(code)
+    frames = s.of(code.frame).refs
+    return Value(frozenset(Code.of(code.function, frame, code.raw) for frame in frames) or frozenset((code,)))
+
+
+def _class(s: Substitution, reference: ClassRef) -> Value:
+    if type(reference.frame) is Globals:
+        return of(reference)
+    frames = s.of(reference.frame).refs
+    return Value(frozenset(ClassRef.of(reference.cls, frame) for frame in frames) or frozenset((reference,)))
+
+
+def _bound(s: Substitution, bound: Bound) -> Value:
+    codes = s.of(bound.code).refs
+    return Value(frozenset(Bound.of(code, r) for code in codes for r in s.of(bound.receiver).refs))
+
+
+def _method(s: Substitution, method: Method) -> Value:
+    return Value(frozenset(Method.of(r, method.name) for r in s.of(method.receiver).refs))
+
+
+def _super(s: Substitution, reference: SuperRef) -> Value:
+    return Value(frozenset(SuperRef.of(reference.cls, r) for r in s.of(reference.receiver).refs))
+
+
+def _parameters(s: Substitution, parameters: Parameters) -> Value:
+    return Value(frozenset(Parameters.of(r) for r in s.of(parameters.module).refs))
+
+
+def _graph(s: Substitution, graph: Graph) -> Value:
+    return tensor((Graph.of(graph.site, extended(graph.context, s.call)),))
+
+
+def _derived(s: Substitution, node: Derived) -> Value:
+    return NOTHING
+
+
+def _leaf(s: Substitution, leaf: Leaf) -> Value:
+    return tensor((Leaf.of(leaf.site, extended(leaf.context, s.call)),))
+
+
+def _loop(s: Substitution, loop: Loop) -> Value:
+    return of(Loop.of(loop.site, extended(loop.context, s.call)))
+
+
+def _phi(s: Substitution, phi: Phi) -> Value:
+    loop = Loop.of(phi.loop.site, extended(phi.loop.context, s.call))
+    holder, key = phi.place
+    if holder is None:
+        return tensor((Phi.of(loop, None, key),))
+    return tensor(Phi.of(loop, mine, key) for mine in s.of(holder).refs)
+
+
+def _slot(s: Substitution, slot: Slot) -> Value:
+    return tensor(Slot.of(mine, slot.key) for mine in s.of(slot.holder).refs)
+
+
+_MAKERS: dict[type[Ref], Callable[[Substitution, Any], Value]] = {
+    Input: _input,
+    Globals: _globals,
+    Behind: _behind,
+    Result: _result,
+    Object: _object,
+    Code: _code,
+    ClassRef: _class,
+    Bound: _bound,
+    Method: _method,
+    SuperRef: _super,
+    External: _same,
+    Parameters: _parameters,
+    Graph: _graph,
+    Derived: _derived,
+    Leaf: _leaf,
+    Loop: _loop,
+    Phi: _phi,
+    Slot: _slot,
+}
+__all__ = ["Limits", "Substitution"]

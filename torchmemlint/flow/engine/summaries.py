@@ -1,0 +1,182 @@
+"""Summaries: the run of a function, reduced to what its callers need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import Arguments, Effect, Point
+from torchmemlint.flow.domain.frame import Frame, Summary
+from torchmemlint.flow.domain.heap import Mode, State
+from torchmemlint.flow.domain.refs import (
+    Behind,
+    Bound,
+    ClassRef,
+    Code,
+    Key,
+    Kind,
+    Method,
+    Object,
+    Parameters,
+    Phi,
+    Ref,
+    Result,
+    Slot,
+    Source,
+    SuperRef,
+    root,
+)
+from torchmemlint.flow.domain.values import Value
+
+EDGE_LIMIT = 300  # of the objects that one call makes
+_PASSING = frozenset({Kind.MODE})
+
+
+def summarised(frame: Frame, end: State) -> Summary:
+    """Return the summary of a run."""
+    point = Point(frame.function.body[0]) if frame.function.body else None
+    effects = frame.all_effects(point) if point is not None else []
+    wanted = _Wanted(frame)
+    wanted.value(frame.returned)
+    wanted.value(frame.yielded)
+    wanted.effects(effects)
+    edges = _edges(end, wanted)
+    parents = {s: frame.provenance.parents[s] for s in wanted.derived}
+    symbols = [r for r in wanted.refs if type(r) is Behind and type(root(r)) is not Result]
+    symbols.sort(key=lambda r: r.depth)
+    mode = end.mode if not end.dead else Mode.CALLER
+    return Summary(
+        frame.function,
+        frame.returned,
+        frame.yielded,
+        frame.yield_mode,
+        effects,
+        edges,
+        parents,
+        symbols,
+        mode,
+        frame.cut,
+    )
+
+
+def _edges(end: State, wanted: _Wanted) -> list[tuple[Ref, Key, Value]]:
+    edges: list[tuple[Ref, Key, Value]] = []
+    done: set[Ref] = set()
+    while len(edges) < EDGE_LIMIT:
+        holders = [r for r in wanted.made if r not in done]
+        if not holders:
+            break
+        for holder in holders:
+            done.add(holder)
+            for key, value in end.heap.edges(holder).items():
+                edges.append((holder, key, value))
+                wanted.value(value)
+    return edges
+
+
+class _Wanted:
+    """The references that a caller can see, with the sources that they come from."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.refs: dict[Ref, None] = {}
+        self.made: dict[Ref, None] = {}
+        self.derived: dict[Source, None] = {}
+        self.parents = frame.provenance.parents
+
+    def value(self, value: Value | None) -> None:
+        if value is None:
+            return
+        for r in value.refs:
+            self.reference(r)
+        for s in value.graph:
+            self.reference(s)
+
+    def references(self, refs: Iterable[Ref]) -> None:
+        for r in refs:
+            self.reference(r)
+
+    def reference(self, r: Ref) -> None:
+        if r in self.refs:
+            return
+        self.refs[r] = None
+        match r:
+            case Behind():
+                self.reference(r.base)
+            case Object():
+                self.made[r] = None
+                if isinstance(r.about, Ref):
+                    self.reference(r.about)
+            case Code() | ClassRef():
+                self.made[r] = None  # functions have attributes and defaults, classes have members
+                self.reference(r.frame)
+            case Bound():
+                self.reference(r.code)
+                self.reference(r.receiver)
+            case Method() | SuperRef():
+                self.reference(r.receiver)
+            case Parameters():
+                self.reference(r.module)
+            case Slot():
+                self.reference(r.holder)
+            case Phi():
+                if r.place[0] is not None:
+                    self.reference(r.place[0])
+        known = self.parents.get(r)
+        if known is not None:
+            self.derived[r] = None
+            for parent in list(known):
+                self.reference(parent)
+
+    def arguments(self, arguments: Arguments) -> None:
+        for value in arguments.all():
+            self.value(value)
+
+    def effects(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            self.effect(effect)
+
+    def effect(self, effect: Effect) -> None:
+        match effect:
+            case fx.Write():
+                self.reference(effect.holder)
+                self.value(effect.value)
+            case fx.Erase() | fx.Load():
+                self.reference(effect.holder)
+            case fx.Invoke():
+                self.value(effect.callee)
+                self.arguments(effect.arguments)
+            case fx.InvokeMethod():
+                self.value(effect.receiver)
+                self.arguments(effect.arguments)
+            case fx.Forward():
+                self.value(effect.module)
+                self.references(effect.inputs)
+            case fx.Derive():
+                self.references(effect.inputs)
+            case fx.Differentiate() | fx.Read() | fx.Returned():
+                self.references(effect.sources)
+            case fx.Use() | fx.Freeze():
+                self.reference(effect.reference)
+                if isinstance(effect, fx.Freeze):
+                    self.value(effect.flag)
+            case fx.Keep():
+                self.references(effect.sources)
+                self.references(effect.events)
+                self.reference(effect.phi)
+            case fx.Slotted():
+                self.reference(effect.slot)
+                self.references(effect.sources)
+            case fx.Register():
+                self.reference(effect.owner)
+                self.value(effect.hook)
+            case fx.Step():
+                self.value(effect.optimizer)
+            case fx.Repeat():
+                self.effects(effect.effects)
+            case fx.Fork():
+                self.value(effect.test)
+                self.effects(effect.then)
+                self.effects(effect.orelse)
+
+
+__all__ = ["summarised"]

@@ -1,0 +1,467 @@
+"""Transfer functions: one for each operation but those of control flow, from a state to the state after it."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.domain.effects import Arguments, Point, Reading
+from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
+from torchmemlint.flow.domain.heap import ELEMENT, Mode, State, graph_of, reached, renew
+from torchmemlint.flow.domain.memory import changed_in_place, computed, erase, write, write_variable
+from torchmemlint.flow.domain.refs import (
+    Behind,
+    ClassRef,
+    Code,
+    External,
+    Globals,
+    Input,
+    Key,
+    Kind,
+    Object,
+    Ref,
+    Special,
+    SuperRef,
+)
+from torchmemlint.flow.domain.values import (
+    NONE,
+    NOTHING,
+    PLAIN,
+    UNKNOWN,
+    Value,
+    constant,
+    join,
+    join_all,
+    of,
+)
+from torchmemlint.flow.engine import access, calls, conditions, instances
+from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir.ops import NO_TEMP, ConstantKey, Name, Scope, SliceKey, Spread
+from torchmemlint.flow.models import containers, gradients, tensors
+
+_MADE = {"list": Kind.LIST, "tuple": Kind.TUPLE, "set": Kind.LIST, "dict": Kind.DICT, "stream": Kind.STREAM}
+
+
+def value_of(frame: Frame, number: int) -> Value:
+    """Return a temporary."""
+    return frame.temps[number] if number != NO_TEMP else NOTHING
+
+
+# Names.
+
+
+def lookup(frame: Frame, state: State, name: Name, point: Point) -> Value:
+    """Return what a name is bound to."""
+    if name.scope is Scope.LOCAL:
+        return state.variables.get(name.text, UNKNOWN)
+    if name.scope is Scope.CELL:
+        return access.attribute(frame, state, _frame_at(frame, state, name.hops, point), name.text, point)
+    if name.scope is Scope.BUILTIN:
+        unit = frame.function.unit
+        found = frame.machine.index.in_unit(unit, name.text) if unit.stars else None
+        return found if found is not None else of(External.of(name.text))
+    unit = frame.function.unit
+    if name.text in unit.once or name.text in unit.imports:
+        found = frame.machine.index.in_unit(unit, name.text)
+        if found is not None:
+            return found
+        where = unit.imports.get(name.text)
+        if where is not None:
+            return of(External.of(frame.machine.index.absolute(unit, where)))
+    own = Globals.of(unit.name)
+    written = state.heap.get(own, name.text)
+    return written if written is not None else access.attribute(frame, state, of(own), name.text, point)
+
+
+def _frame_at(frame: Frame, state: State, hops: int, point: Point) -> Value:
+    if not hops:
+        return of(frame.own)
+    holder = of(Input.of(frame.function, Special.OUTER))
+    for _ in range(hops - 1):
+        holder = access.attribute(frame, state, holder, Special.OUTER, point)
+    return holder
+
+
+def bind_name(frame: Frame, state: State, name: Name, value: Value, point: Point) -> None:
+    """Bind a name to a value."""
+    if name.scope is Scope.LOCAL:
+        write_variable(frame, state, name.text, value, point)
+    elif name.scope is Scope.CELL:
+        write(frame, state, _frame_at(frame, state, name.hops, point), name.text, value, point)
+    else:
+        write(frame, state, of(Globals.of(frame.function.unit.name)), name.text, value, point)
+
+
+def _constant(frame: Frame, state: State, op: ops.Constant) -> None:
+    frame.temps[op.dst] = constant(op.value)
+
+
+def _load(frame: Frame, state: State, op: ops.Load) -> None:
+    frame.temps[op.dst] = lookup(frame, state, op.name, Point(op))
+
+
+def _bind(frame: Frame, state: State, op: ops.Bind) -> None:
+    bind_name(frame, state, op.name, frame.temps[op.src], Point(op))
+
+
+def _unbind(frame: Frame, state: State, op: ops.Unbind) -> None:
+    bind_name(frame, state, op.name, NONE, Point(op))
+
+
+def _move(frame: Frame, state: State, op: ops.Move) -> None:
+    frame.temps[op.dst] = frame.temps[op.src]
+
+
+def _import(frame: Frame, state: State, op: ops.Import) -> None:
+    qualified = frame.machine.index.absolute(frame.function.unit, op.qualified, op.relative)
+    found = frame.machine.resolve(qualified)
+    frame.temps[op.dst] = found if found is not None else of(External.of(qualified))
+
+
+# Places.
+
+
+def key_of(frame: Frame, key: ops.Key) -> Key:
+    """Return the key that an index stands for; the element where it is computed or a slice."""
+    if type(key) is ConstantKey:
+        value: object = key.value
+    elif type(key) is SliceKey:
+        return ELEMENT
+    else:
+        value = frame.temps[key.temp].constant  # type: ignore[union-attr]
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return ELEMENT
+    return value
+
+
+def _get_attribute(frame: Frame, state: State, op: ops.GetAttribute) -> None:
+    frame.temps[op.dst] = access.attribute(frame, state, frame.temps[op.base], op.name, Point(op))
+
+
+def _set_attribute(frame: Frame, state: State, op: ops.SetAttribute) -> None:
+    base, value = frame.temps[op.base], frame.temps[op.src]
+    if op.name == "requires_grad":
+        gradients.set_requires_grad(frame, state, base, value, Point(op))
+    elif op.name == "grad" and not any(type(r) is Object and r.kind is Kind.INSTANCE for r in base.refs):
+        tensors.set_gradient(frame, state, base, value, Point(op))
+    elif op.name == "data":
+        return  # the graph stays what it was
+    else:
+        instances.set_attribute(frame, state, base, op.name, value, Point(op))
+
+
+def _get_item(frame: Frame, state: State, op: ops.GetItem) -> None:
+    base = frame.temps[op.base]
+    if type(op.key) is SliceKey:
+        frame.temps[op.dst] = containers.part_of(frame, state, base, Point(op))
+        return
+    frame.temps[op.dst] = access.item(frame, state, base, key_of(frame, op.key), Point(op))
+
+
+def _set_item(frame: Frame, state: State, op: ops.SetItem) -> None:
+    base, value, point = frame.temps[op.base], frame.temps[op.src], Point(op)
+    holders = [r for r in base.refs if not (type(r) is Object and r.kind is Kind.TENSOR)]
+    if holders:
+        for r in holders:
+            if type(r) is Object and r.kind is Kind.INSTANCE:
+                method = instances.member(frame, state, r, "__setitem__")
+                if method is not None:
+                    calls.call(frame, state, method, Arguments([PLAIN, value]), point)
+                    return
+        if type(op.key) is SliceKey:
+            if any(type(r) is Object for r in holders):
+                access.consume(frame, state, value, base, point)
+                return
+        else:
+            write(frame, state, base, key_of(frame, op.key), value, point)
+            if not (any(r.symbolic for r in holders) and value.graph and not value.refs):
+                return
+            return
+    if state.mode is Mode.OFF:
+        return
+    sources = computed(frame, state, reached(state, value), point)
+    if sources:
+        changed_in_place(frame, state, base, sources, point)
+        if op.place is not None and not base.refs:
+            store(frame, state, op.place, Value(graph=graph_of(state, base) | sources, open=base.open), point)
+
+
+def store(frame: Frame, state: State, place: ops.Place, value: Value, point: Point) -> None:
+    """Write a value back to the place that an operation in place took it from."""
+    if isinstance(place, Name):
+        bind_name(frame, state, place, value, point)
+    elif isinstance(place, ops.AttributePlace):
+        instances.set_attribute(frame, state, frame.temps[place.base], place.name, value, point)
+    else:
+        write(frame, state, frame.temps[place.base], key_of(frame, place.key), value, point)
+
+
+def _remove(frame: Frame, state: State, op: ops.Remove) -> None:
+    base = frame.temps[op.base]
+    if op.attribute and isinstance(op.key, ConstantKey):
+        write(frame, state, base, str(op.key.value), NONE, Point(op))
+    else:
+        erase(frame, state, base, key_of(frame, op.key), Point(op))
+
+
+# Computing.
+
+_DUNDERS = {
+    "+": "add",
+    "-": "sub",
+    "*": "mul",
+    "/": "truediv",
+    "@": "matmul",
+    "|": "or",
+    "<<": "lshift",
+    ">>": "rshift",
+}
+
+
+def _operate(frame: Frame, state: State, op: ops.Operate) -> None:
+    values = [frame.temps[t] for t in op.operands]
+    point = Point(op)
+    result = _operated(frame, state, op, values, point)
+    frame.temps[op.dst] = result
+    if op.place is not None and result is not values[0]:
+        store(frame, state, op.place, result, point)
+
+
+def _operated(frame: Frame, state: State, op: ops.Operate, values: list[Value], point: Point) -> Value:
+    overloaded = _overloaded(frame, state, op, values, point)
+    if overloaded is not None:
+        return overloaded
+    if len(values) == 2 and op.operator in ("+", "|"):
+        boxes = [any(type(r) is Object and r.kind in containers.BOXES for r in value.refs) for value in values]
+        if all(boxes) or (any(boxes) and (op.place is not None or all(v.refs for v in values))):
+            if op.operator == "|":
+                return containers.merged(CallSite(frame, state, point, Arguments()), values, op.place is not None)
+            return containers.concatenated(frame, state, values, op.place is not None, point)
+    if len(values) == 2 and op.operator == "*":
+        for value in values:
+            if any(type(r) is Object and r.kind in (Kind.LIST, Kind.TUPLE) for r in value.refs):
+                return value  # [x] * n
+    if all(value.known for value in values) and op.place is None and op.operator == "-" and len(values) == 1:
+        held = values[0].constant
+        return constant(-held) if isinstance(held, int | float) else PLAIN
+    sources = frozenset[Ref]()
+    for value in values:
+        sources |= graph_of(state, value)
+    if not sources:
+        return Value(open=any(v.open or v.refs for v in values))
+    result = computed(frame, state, sources, point)
+    if op.place is not None and values[0].refs and result:
+        changed_in_place(frame, state, values[0], result - values[0].graph, point)
+    return Value(graph=result)
+
+
+def _overloaded(frame: Frame, state: State, op: ops.Operate, values: list[Value], point: Point) -> Value | None:
+    """Return what a class's own operator gives; None where there is none."""
+    name = _DUNDERS.get(op.operator)
+    if name is None or len(values) != 2:
+        return None
+    for receiver, other, methods in (
+        (values[0], values[1], ((f"__i{name}__",) if op.place is not None else ()) + (f"__{name}__",)),
+        (values[1], values[0], (f"__r{name}__",)),
+    ):
+        for r in receiver.refs:
+            if r.symbolic and receiver is values[0] and not frame.entry and methods[0] in frame.machine.index.operators:
+                return calls.call_method(frame, state, receiver, methods[0], Arguments([other]), point)
+            if type(r) is Object and r.kind is Kind.INSTANCE:
+                for method in methods:
+                    found = instances.member(frame, state, r, method)
+                    if found is not None:
+                        return calls.call(frame, state, found, Arguments([other]), point)
+    return None
+
+
+def _read_all(frame: Frame, state: State, temps: tuple[int, ...]) -> None:
+    for t in temps:
+        value = frame.temps[t]
+        if value.graph or value.refs:
+            frame.read(reached(state, value) if value.refs else value.graph, Reading.NUMBER)
+
+
+def _compare(frame: Frame, state: State, op: ops.Compare) -> None:
+    if op.operator not in ("is", "is not", "in", "not in"):
+        _read_all(frame, state, op.operands)
+    frame.temps[op.dst] = conditions.compared(state, op.operator, [frame.temps[t] for t in op.operands])
+
+
+def _choose(frame: Frame, state: State, op: ops.Choose) -> None:
+    values = conditions.chosen(state, op.operator, [frame.temps[t] for t in op.operands])
+    frame.temps[op.dst] = join_all(values)
+
+
+def _format(frame: Frame, state: State, op: ops.Format) -> None:
+    _read_all(frame, state, op.operands)
+    frame.temps[op.dst] = PLAIN
+
+
+def _check(frame: Frame, state: State, op: ops.Check) -> None:
+    _read_all(frame, state, (op.test,))
+    narrow(state, op.narrowings, True)
+
+
+def narrow(state: State, narrowings: tuple[ops.Narrowing, ...], taken: bool) -> None:
+    """Let names hold what a test says of them on one of its branches."""
+    for narrowing in narrowings:
+        if narrowing.name.scope is not Scope.LOCAL:
+            continue
+        name = narrowing.name.text
+        value = state.variables.get(name)
+        if value is None:
+            continue
+        if narrowing.kind == "tensor" and narrowing.holds is not taken:
+            if not any(type(r) is Object for r in value.refs):
+                state.variables[name] = Value(value.refs, frozenset(), value.constant, value.open)
+        elif narrowing.kind == "none" and narrowing.holds is not taken and value.constant is None:
+            state.variables[name] = Value(value.refs, value.graph, open=value.open or not value.refs)
+
+
+# Calls.
+
+
+def arguments_of(frame: Frame, given: tuple[ops.Argument, ...]) -> Arguments:
+    """Return the values of actual arguments."""
+    result = Arguments()
+    for argument in given:
+        value = frame.temps[argument.temp]
+        if argument.spread is Spread.PLAIN:
+            result.positional.append(value)
+        elif argument.spread is Spread.NAMED:
+            result.named[argument.name] = value
+        elif argument.spread is Spread.STAR:
+            result.star = value if result.star is None else join(result.star, value)
+        else:
+            result.stars = value if result.stars is None else join(result.stars, value)
+    return result
+
+
+def _call(frame: Frame, state: State, op: ops.Call) -> None:
+    frame.temps[op.dst] = calls.call(frame, state, frame.temps[op.callee], arguments_of(frame, op.arguments), Point(op))
+
+
+def _call_method(frame: Frame, state: State, op: ops.CallMethod) -> None:
+    base, point = frame.temps[op.base], Point(op)
+    value = calls.call_method(frame, state, base, op.name, arguments_of(frame, op.arguments), point)
+    frame.temps[op.dst] = value
+    if op.place is not None and tensors.works_in_place(base, op.name):
+        tensors.change_in_place(frame, state, base, value, op.name, point)
+        store(frame, state, op.place, Value(base.refs, value.graph, open=base.open), point)
+
+
+def _super(frame: Frame, state: State, op: ops.Super) -> None:
+    cls, function = frame.function.cls, frame.function
+    result = NOTHING
+    if cls is not None and function.parameters:
+        first = function.parameters[0].name
+        receiver = state.variables.get(first)
+        if receiver is None:
+            receiver = state.heap.get(frame.own, first) or UNKNOWN
+        for r in receiver.refs:
+            result = join(result, of(SuperRef.of(cls, r)))
+    frame.temps[op.dst] = result if result.refs else UNKNOWN
+
+
+def _make(frame: Frame, state: State, op: ops.Make) -> None:
+    point = Point(op)
+    made = Object.of(_MADE[op.kind], op, ())
+    renew(state, made)
+    box = of(made)
+    spread = any(entry.spread is not Spread.PLAIN for entry in op.entries)
+    number = 0
+    for entry in op.entries:
+        value = frame.temps[entry.temp]
+        if entry.spread is Spread.STARS:
+            containers.merge(CallSite(frame, state, point, Arguments()), box, value)
+        elif entry.spread is Spread.STAR:
+            access.consume(frame, state, value, box, point)
+        elif entry.key is not None:
+            state.heap.add(made, key_of(frame, entry.key), value)
+        elif spread or op.kind == "set":
+            write(frame, state, box, ELEMENT, value, point)
+        else:
+            state.heap.put(made, number, value)
+            number += 1
+    frame.temps[op.dst] = box
+
+
+def _collect(frame: Frame, state: State, op: ops.Collect) -> None:
+    key = ELEMENT if op.key is None else key_of(frame, op.key)
+    write(frame, state, frame.temps[op.box], key, frame.temps[op.src], Point(op))
+
+
+def _unpack(frame: Frame, state: State, op: ops.Unpack) -> None:
+    value, point = frame.temps[op.src], Point(op)
+    lazily = any(type(r) is Object and r.kind in (Kind.GENERATOR, Kind.LAZY, Kind.STREAM) for r in value.refs)
+    if lazily:
+        element = access.iterate(frame, state, value, point)
+        for target in op.targets:
+            frame.temps[target] = element
+        return
+    for number, target in enumerate(op.targets):
+        if number == op.star:
+            rest = Object.of(Kind.LIST, op, ())
+            state.heap.drop(rest)
+            state.heap.put(rest, ELEMENT, access.item(frame, state, value, ELEMENT, point))
+            frame.temps[target] = of(rest)
+        else:
+            key: Key = number if op.star < 0 or number < op.star else ELEMENT
+            frame.temps[target] = access.item(frame, state, value, key, point)
+
+
+def _define(frame: Frame, state: State, op: ops.Define) -> None:
+    code = Code.of(op.function, frame.own)
+    for name, default in op.defaults:
+        state.heap.put(code, ("default " + name, 0), frame.temps[default])
+    frame.temps[op.dst] = of(code)
+
+
+def _define_class(frame: Frame, state: State, op: ops.DefineClass) -> None:
+    made = ClassRef.of(op.cls, frame.own)
+    for name, member in op.members:
+        state.heap.put(made, name, frame.temps[member])
+    frame.temps[op.dst] = of(made)
+
+
+def _await(frame: Frame, state: State, op: ops.Await) -> None:
+    frame.temps[op.dst] = frame.temps[op.src]
+
+
+def _yield(frame: Frame, state: State, op: ops.Yield) -> None:
+    if op.many:
+        value = access.consume(frame, state, frame.temps[op.src], NOTHING, Point(op))
+    else:
+        value = value_of(frame, op.src)
+    frame.yielded = join(frame.yielded, value)
+    frame.yield_mode = state.mode
+    frame.temps[op.dst] = UNKNOWN
+
+
+SIMPLE: dict[type[ops.Op], Transfer] = {
+    ops.Constant: _constant,
+    ops.Load: _load,
+    ops.Bind: _bind,
+    ops.Unbind: _unbind,
+    ops.Move: _move,
+    ops.Import: _import,
+    ops.GetAttribute: _get_attribute,
+    ops.SetAttribute: _set_attribute,
+    ops.GetItem: _get_item,
+    ops.SetItem: _set_item,
+    ops.Remove: _remove,
+    ops.Operate: _operate,
+    ops.Compare: _compare,
+    ops.Choose: _choose,
+    ops.Format: _format,
+    ops.Check: _check,
+    ops.Call: _call,
+    ops.CallMethod: _call_method,
+    ops.Super: _super,
+    ops.Make: _make,
+    ops.Collect: _collect,
+    ops.Unpack: _unpack,
+    ops.Define: _define,
+    ops.DefineClass: _define_class,
+    ops.Await: _await,
+    ops.Yield: _yield,
+}
+__all__ = ["SIMPLE", "Behind", "bind_name", "lookup", "narrow", "value_of"]

@@ -1,0 +1,97 @@
+"""Which facts are cases of which rule, without messages: for measuring the analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from torchmemlint.flow.domain import refs
+from torchmemlint.flow.domain.effects import How, Point
+from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact.doubts import Confidence, Doubt, confidence
+from torchmemlint.flow.fact.entries import Run, runs
+from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.passes import Pass, passes
+from torchmemlint.flow.fact.retention import Fate, Retention, retentions
+from torchmemlint.flow.ir.lower import lower
+from torchmemlint.flow.names.index import Index
+
+
+class Case(NamedTuple):
+    """A fact at a place."""
+
+    file: str
+    line: int
+    code: str
+    confidence: Confidence
+    doubts: frozenset[Doubt]
+
+
+def check(files: Mapping[str, str]) -> list[tuple[str, int, str, str]]:
+    """Return (file, line, code, confidence) of all cases in some files, which may import each other."""
+    return [(c.file, c.line, c.code, c.confidence.value) for c in cases(files)]
+
+
+def cases(files: Mapping[str, str]) -> list[Case]:
+    """Return all cases in some files."""
+    refs.forget()
+    index = Index()
+    names = {}
+    for file, text in files.items():
+        unit = lower(text, file.removesuffix(".py").replace("/", "."))
+        names[unit] = file
+        index.add(unit)
+    engine = Engine(index)
+    done = [(run, Evidence(run)) for run in runs(engine)]
+    found: dict[tuple[str, int, str], Case] = {}
+    for point, code, doubts in [*_kept(done), *_wasted(done)]:
+        op = point.site
+        case = Case(names[op.owner.unit], op.span[0], code, confidence(doubts), doubts)
+        old = found.get(case[:3])
+        if old is None or len(doubts) < len(old.doubts):
+            found[case[:3]] = case
+    for file, line, code in list(found):
+        if (code == "TML102" and (file, line, "TML106") in found) or (
+            code == "TML103" and (file, line, "TML101") in found
+        ):
+            del found[file, line, code]
+    return sorted(found.values(), key=lambda c: c[:3])
+
+
+Selected = tuple[Point, str, frozenset[Doubt]]
+
+
+def _kept(done: Iterable[tuple[Run, Evidence]]) -> Iterator[Selected]:
+    for run, evidence in done:
+        for kept in retentions(run, evidence):
+            code = _code_of(kept)
+            if code is not None:
+                yield kept.point, code, kept.doubts
+
+
+def _code_of(kept: Retention) -> str | None:
+    if kept.grows:
+        if kept.how is How.SUM and kept.fate is Fate.EACH:
+            return "TML104"
+        if kept.fate in (Fate.EACH, Fate.LATER):
+            return None
+        return {How.SUM: "TML101", How.COLLECTION: "TML102", How.HOOK: "TML106", How.CACHE: "TML103"}[kept.how]
+    if kept.fate is Fate.NEVER and kept.spent:
+        return "TML106" if kept.how is How.HOOK else "TML103"
+    return None
+
+
+def _wasted(done: list[tuple[Run, Evidence]]) -> Iterator[Selected]:
+    everything: list[Pass] = [p for run, evidence in done for p in passes(run, evidence)]
+    used = {site for p in everything if p.differentiated for site in _chain(p.point)}
+    for p in everything:
+        if p.differentiated:
+            continue
+        sites = [site for site in _chain(p.point) if site not in used]
+        if sites and (p.read or p.evaluating) and not (p.returned and not p.evaluating):
+            doubts = p.doubts | ({Doubt.CALLER} if p.returned else frozenset())
+            yield Point(sites[0]), "TML201", doubts  # type: ignore[arg-type]
+
+
+def _chain(point: Point) -> list[object]:
+    return [point.site, *(site for site in point.context if hasattr(site, "owner"))]

@@ -1,0 +1,36 @@
+"""Doubts: what could not be determined, in words for those who read the report."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Doubt(enum.Enum):
+    """A reason why a finding may be wrong, as a sentence."""
+
+    NETWORK_BY_USE = "taken for a network because of the methods that are called on it"
+    TENSOR_BY_USE = "taken for a tensor with a graph because of how its result is used"
+    PASSED_ON = "what passes it on was not seen and is taken to keep the graph"
+    MODE = "a value decides whether gradients are enabled here"
+    CALLER = "a caller outside this project may differentiate it"
+    READER = "it may be read, and differentiated, in code that was not seen"
+    RESET = "it is emptied or set anew under a condition"
+    UNSEEN_INPUT = "whether the argument has a graph is decided by a caller that was not seen"
+
+
+class Confidence(enum.Enum):
+    """How sure a finding is."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    POSSIBLE = "possible"
+
+
+_LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON})
+
+
+def confidence(doubts: frozenset[Doubt]) -> Confidence:
+    """Return the confidence of a finding with these doubts."""
+    if not doubts:
+        return Confidence.CERTAIN
+    return Confidence.LIKELY if doubts <= _LIKELY else Confidence.POSSIBLE

@@ -1,0 +1,117 @@
+"""Evidence: which sources have a graph, and with which doubts."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import Evidence as Shown
+from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.domain.refs import Behind, Derived, Graph, Input, Loop, Phi, Ref, Result, Slot, Source, root
+from torchmemlint.flow.fact.doubts import Doubt
+from torchmemlint.flow.fact.entries import Run
+
+CERTAIN: frozenset[Doubt] = frozenset()
+
+
+class Evidence:
+    """What one run shows of its sources."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.networks: set[Ref] = set()
+        self.tensors: set[Ref] = set()
+        self.evaluating: set[Ref] = set()
+        self.callees: dict[Source, set[Ref]] = {}
+        self.modes: dict[Source, Mode] = {}
+        self.proven: set[Source] = set()
+        self.differentiated: set[Source] = set()
+        self.differentiated_in: dict[Source, set[Loop]] = {}
+        self.read: set[Source] = set()
+        self.arrays: set[Source] = set()
+        self._collect()
+
+    def _collect(self) -> None:
+        run = self.run
+        for event in run.of(fx.Use):
+            effect = event.effect
+            assert isinstance(effect, fx.Use)
+            if effect.evidence in (Shown.MODULE, Shown.EVALUATING, Shown.TRAINING):
+                self.networks.add(effect.reference)
+            elif effect.evidence is Shown.TENSOR:
+                self.tensors.add(effect.reference)
+            if effect.evidence is Shown.EVALUATING:
+                self.evaluating.add(effect.reference)
+        for event in run.of(fx.Invoke):
+            effect = event.effect
+            assert isinstance(effect, fx.Invoke)
+            self.callees.setdefault(effect.result, set()).update(effect.callee.refs)
+            self.modes[effect.result] = effect.mode
+        for event in run.of(fx.InvokeMethod):
+            effect = event.effect
+            assert isinstance(effect, fx.InvokeMethod)
+            self.callees.setdefault(effect.result, set()).update(effect.receiver.refs)
+            self.modes[effect.result] = effect.mode
+        for event in run.of(fx.Forward):
+            effect = event.effect
+            assert isinstance(effect, fx.Forward)
+            self.modes[effect.graph] = effect.mode
+        for event in run.of(fx.Differentiate):
+            effect = event.effect
+            assert isinstance(effect, fx.Differentiate)
+            self.proven |= self._directly(effect.sources)
+            for source in run.provenance.ancestors(effect.sources):
+                self.differentiated.add(source)
+                self.differentiated_in.setdefault(source, set()).update(event.loops)
+        for event in run.of(fx.Read):
+            effect = event.effect
+            assert isinstance(effect, fx.Read)
+            found = run.provenance.ancestors(effect.sources)
+            self.read |= found
+            if effect.reading is fx.Reading.ARRAY:
+                self.arrays |= found
+
+    def _directly(self, sources: frozenset[Source]) -> set[Source]:
+        """Return the sources that surely have a graph if something made from all of `sources` is differentiated.
+
+        That holds for a single origin only: of several, one may be a number.
+        """
+        origins = {s for s in sources if not isinstance(s, Phi | Slot)}
+        return origins if len(origins) == 1 else set()
+
+    def graph(self, source: Source) -> frozenset[Doubt] | None:
+        """Return the doubts whether a source has a graph; None if nothing shows that it has."""
+        kind = type(source)
+        mode = frozenset({Doubt.MODE}) if self.modes.get(source) is Mode.EITHER else CERTAIN
+        if kind is Graph:
+            return mode
+        if source in self.proven:
+            return mode
+        if kind is Result or (kind is Behind and type(root(source)) is Result):
+            origin = root(source)
+            callees = self.callees.get(origin, set())
+            if callees & self.networks or any(self._by_path(c) for c in callees):
+                return mode | {Doubt.NETWORK_BY_USE}
+            if source in self.differentiated or origin in self.differentiated:
+                return mode | {Doubt.PASSED_ON}
+            if source in self.tensors or origin in self.tensors:
+                return mode | {Doubt.TENSOR_BY_USE}
+            return None
+        if kind in (Input, Behind, Derived) and source in self.differentiated:
+            return mode | {Doubt.UNSEEN_INPUT}
+        return None
+
+    def _by_path(self, callee: Ref) -> bool:
+        """Is it a part of something that was used as a network?"""
+        while type(callee) is Behind:
+            callee = callee.base
+            if callee in self.networks:
+                return True
+        return False
+
+    def best(self, sources: frozenset[Source] | set[Source]) -> frozenset[Doubt] | None:
+        """Return the doubts of the source that has a graph most surely; None if none has."""
+        best: frozenset[Doubt] | None = None
+        for source in self.run.provenance.ancestors(sources):
+            doubts = self.graph(source)
+            if doubts is not None and (best is None or len(doubts) < len(best)):
+                best = doubts
+        return best

@@ -1,0 +1,96 @@
+"""Retention: a graph is held longer than it is of use."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import How, Point
+from torchmemlint.flow.domain.refs import Graph, Key, Kind, Object, Ref, Source
+from torchmemlint.flow.fact.doubts import Doubt
+from torchmemlint.flow.fact.entries import Run
+from torchmemlint.flow.fact.evidence import Evidence
+
+
+class Fate(enum.Enum):
+    """What becomes of a graph."""
+
+    EACH = "differentiated in every iteration"
+    LATER = "differentiated after the loop"
+    UNKNOWN = "leaves what was seen"
+    NEVER = "never differentiated"
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Something that keeps graphs."""
+
+    point: Point
+    holder: Ref | None
+    key: Key
+    how: How
+    grows: bool
+    spent: bool
+    fate: Fate
+    read: bool
+    doubts: frozenset[Doubt]
+    sources: frozenset[Source]
+
+
+def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
+    """Yield what keeps graphs in one run."""
+    returned = run.provenance.ancestors(run.returned)
+    for event in run.of(fx.Keep):
+        effect = event.effect
+        assert isinstance(effect, fx.Keep)
+        doubts = evidence.best(effect.events)
+        if doubts is None:
+            continue
+        fate = Fate.NEVER
+        if effect.phi in evidence.differentiated:
+            inside = effect.loop in evidence.differentiated_in[effect.phi]
+            fate = Fate.EACH if inside else Fate.LATER
+        elif effect.phi in returned:
+            fate = Fate.UNKNOWN
+            doubts |= {Doubt.CALLER}
+        if effect.reset:
+            doubts |= {Doubt.RESET}
+        read = effect.phi in evidence.read
+        holder, key = effect.place
+        yield Retention(effect.point, holder, key, effect.how, True, effect.spent, fate, read, doubts, effect.events)
+    for event in run.of(fx.Slotted):
+        effect = event.effect
+        assert isinstance(effect, fx.Slotted)
+        doubts = evidence.best(effect.sources)
+        if doubts is None:
+            continue
+        fate = Fate.NEVER
+        if effect.slot in evidence.differentiated:
+            fate = Fate.EACH
+        elif effect.slot in returned:
+            fate = Fate.UNKNOWN
+            doubts |= {Doubt.CALLER}
+        else:
+            doubts |= {Doubt.READER}
+        graphs = {s for s in run.provenance.ancestors(effect.sources) if type(s) is Graph}
+        spent = bool(graphs) and graphs <= evidence.differentiated
+        read = effect.slot in evidence.read
+        yield Retention(
+            effect.point,
+            effect.slot.holder,
+            effect.slot.key,
+            effect.how,
+            False,
+            spent,
+            fate,
+            read,
+            doubts,
+            effect.sources,
+        )
+
+
+def lasts(holder: Ref | None) -> bool:
+    """Does a holder live longer than the call?"""
+    return not (holder is None or (type(holder) is Object and holder.kind is Kind.FRAME))

@@ -1,0 +1,113 @@
+"""What tests say: about the names in them, and which parameters they depend on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from .building import Builder
+from .conditions import collect_tested
+from .ops import Narrowing
+from .texts import dotted
+
+_TENSOR_ATTRIBUTES = frozenset({"detach", "item", "backward", "grad_fn"})
+
+
+def narrowings(b: Builder, test: ast.expr) -> tuple[Narrowing, ...]:
+    """What holds in the branches of a test."""
+    reader = _READERS.get(test.__class__)
+    return reader(b, test) if reader is not None else ()
+
+
+def _name_of(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.NamedExpr):
+        return node.target.id
+    return ""
+
+
+def _truth(b: Builder, test: ast.expr) -> tuple[Narrowing, ...]:
+    """`if x:` where x is something, but not the other way round: zero is no nothing."""
+    return (Narrowing(b.names[_name_of(test)], "none", False, True, False),)
+
+
+def _call(b: Builder, test: ast.Call) -> tuple[Narrowing, ...]:
+    if not test.args or not (text := _name_of(test.args[0])):
+        return ()
+    function = dotted(test.func).rpartition(".")[2]
+    if function == "is_tensor":
+        return (Narrowing(b.names[text], "tensor", True),)
+    if len(test.args) == 2:
+        other = test.args[1]
+        if function == "isinstance":
+            kinds = [dotted(kind).rpartition(".")[2] == "Tensor" for kind in _classes(other)]
+            if any(kinds):
+                return (Narrowing(b.names[text], "tensor", True, all(kinds), True),)
+        elif function == "hasattr" and isinstance(other, ast.Constant) and other.value in _TENSOR_ATTRIBUTES:
+            return (Narrowing(b.names[text], "tensor", True),)
+    return ()
+
+
+def _classes(node: ast.expr) -> list[ast.expr]:
+    """The second argument of isinstance, one by one."""
+    if isinstance(node, ast.Tuple):
+        return node.elts
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return [*_classes(node.left), *_classes(node.right)]
+    return [node]
+
+
+def _comparison(b: Builder, test: ast.Compare) -> tuple[Narrowing, ...]:
+    if len(test.ops) != 1 or not (text := _name_of(test.left)):
+        return ()
+    other = test.comparators[0]
+    if isinstance(other, ast.Constant) and other.value is None:
+        operator = test.ops[0]
+        if isinstance(operator, (ast.Is, ast.Eq)):
+            return (Narrowing(b.names[text], "none", True),)
+        if isinstance(operator, (ast.IsNot, ast.NotEq)):
+            return (Narrowing(b.names[text], "none", False),)
+    return ()
+
+
+def _negation(b: Builder, test: ast.UnaryOp) -> tuple[Narrowing, ...]:
+    if not isinstance(test.op, ast.Not):
+        return ()
+    return tuple([Narrowing(n.name, n.kind, not n.holds, n.in_orelse, n.in_then) for n in narrowings(b, test.operand)])
+
+
+def _several(b: Builder, test: ast.BoolOp) -> tuple[Narrowing, ...]:
+    """All that `and` joins holds where it holds; all that `or` joins is false where it is false."""
+    both = isinstance(test.op, ast.And)
+    found = [narrowing for value in test.values for narrowing in narrowings(b, value)]
+    if both:
+        return tuple([Narrowing(n.name, n.kind, n.holds, True, False) for n in found if n.in_then])
+    return tuple([Narrowing(n.name, n.kind, n.holds, False, True) for n in found if n.in_orelse])
+
+
+_READERS: dict[type[ast.AST], Callable[[Builder, Any], tuple[Narrowing, ...]]] = {
+    ast.Name: _truth,
+    ast.NamedExpr: _truth,
+    ast.Call: _call,
+    ast.Compare: _comparison,
+    ast.UnaryOp: _negation,
+    ast.BoolOp: _several,
+}
+
+
+def mark_tested(b: Builder, test: ast.expr) -> None:
+    """Note the names that a test depends on directly."""
+    if test.__class__ is ast.Name:
+        b.frame.tested.add(test.id)
+    else:
+        collect_tested(test, b.frame.tested)
+
+
+def mark_arguments(b: Builder, node: ast.Call) -> None:
+    """What a context is told is as good as a test."""
+    for argument in node.args:
+        mark_tested(b, argument)
+    for keyword in node.keywords:
+        mark_tested(b, keyword.value)

@@ -1,0 +1,76 @@
+"""What values are assigned to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from .building import Builder, span, where
+from .calls import placed
+from .keys import key_of
+from .ops import Bind, Name, SetAttribute, SetItem, Temp, Unpack
+
+
+def assign(b: Builder, target: ast.expr, src: Temp) -> None:
+    """Assign a value to any target."""
+    _ASSIGNMENTS[target.__class__](b, target, src)
+
+
+def _name(b: Builder, target: ast.Name, src: Temp) -> None:
+    if b.class_scope is not None:
+        b.bind(target.id, src, span(target))
+        return
+    name = b.names[target.id]
+    b.binds.append(name)
+    b.block.append(Bind(b.function, where(target.__dict__), name, src))
+
+
+def _attribute(b: Builder, target: ast.Attribute, src: Temp) -> None:
+    base = b.expression(target.value)
+    b.mentions.add(target.attr)
+    b.stores(target.attr)
+    b.block.append(SetAttribute(b.function, span(target), base, target.attr, src))
+
+
+def _item(b: Builder, target: ast.Subscript, src: Temp) -> None:
+    base, place = placed(b, target.value)
+    key = key_of(b, target.slice)
+    if isinstance(place, Name):
+        b.frame.touched.append(place)
+    b.block.append(SetItem(b.function, span(target), base, key, src, place))
+
+
+def _several(b: Builder, target: ast.Tuple | ast.List, src: Temp) -> None:
+    elements = target.elts
+    first = b.temps
+    b.temps += len(elements)
+    temps = range(first, b.temps)
+    star = -1
+    op = Unpack(b.function, span(target), tuple(temps), star, src)
+    b.block.append(op)
+    for index, element in enumerate(elements):
+        if isinstance(element, ast.Starred):
+            op.star = index
+            element = element.value
+        _ASSIGNMENTS[element.__class__](b, element, first + index)
+
+
+_ASSIGNMENTS: dict[type[ast.AST], Callable[[Builder, Any, Temp], None]] = {
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Subscript: _item,
+    ast.Tuple: _several,
+    ast.List: _several,
+}
+
+
+def names_in(target: ast.expr) -> list[str]:
+    """The names that a target binds."""
+    if isinstance(target, ast.Name):
+        return [target.id]
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [name for element in target.elts for name in names_in(element)]
+    if isinstance(target, ast.Starred):
+        return names_in(target.value)
+    return []

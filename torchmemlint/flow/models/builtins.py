@@ -1,0 +1,283 @@
+"""Functions of Python's builtins and standard library that matter to who holds what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torchmemlint.flow.domain.effects import Reading
+from torchmemlint.flow.domain.frame import CallSite
+from torchmemlint.flow.domain.heap import ELEMENT, renew, visible
+from torchmemlint.flow.domain.memory import computed, sources_of
+from torchmemlint.flow.domain.refs import Kind, Object, Ref, Special
+from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, of
+from torchmemlint.flow.models import containers
+
+Model = Callable[[CallSite], Value]
+
+
+def _numbers(site: CallSite) -> Value:
+    """`float(x)`, `print(x)`: the values are read."""
+    given = sources_of(site.state, site.arguments.all())
+    site.frame.read(given, Reading.NUMBER)
+    return PLAIN
+
+
+def _inspected(site: CallSite) -> Value:
+    """`len(x)`, `isinstance(x, T)`: only the kind is looked at."""
+    return PLAIN
+
+
+def _list(site: CallSite) -> Value:
+    box = containers.made(site, Kind.LIST, "list")
+    if site.arguments.positional:
+        known = containers.written_out(site.state, site.arguments.positional[0])
+        if known is not None:
+            for number, value in enumerate(known):
+                for holder in box.refs:
+                    site.state.heap.put(holder, number, value)
+        else:
+            site.consume(site.arguments.positional[0], box)
+    return box
+
+
+def _tuple(site: CallSite) -> Value:
+    return _list(site)
+
+
+def _deque(site: CallSite) -> Value:
+    box = _list(site)
+    limit = site.arguments.get(1, "maxlen")
+    if limit is not None and limit.constant is not None:
+        for holder in box.refs:
+            site.state.heap.put(holder, Special.BOUNDED, PLAIN)
+    return box
+
+
+def _dict(site: CallSite) -> Value:
+    box = containers.made(site, Kind.DICT, "dict")
+    for value in site.arguments.positional:
+        containers.merge(site, box, value)
+    for name, value in site.arguments.named.items():
+        site.write(box, name, value)
+    if site.arguments.stars is not None:
+        containers.merge(site, box, site.arguments.stars)
+    return box
+
+
+def _defaultdict(site: CallSite) -> Value:
+    box = containers.made(site, Kind.DICT, "defaultdict")
+    factory = site.arguments.get(0)
+    for holder in box.refs:
+        if factory is not None and factory.refs:
+            site.state.heap.put(holder, Special.FACTORY, factory)
+    for value in site.arguments.positional[1:]:
+        containers.merge(site, box, value)
+    return box
+
+
+def _fromkeys(site: CallSite) -> Value:
+    box = containers.made(site, Kind.DICT, "fromkeys")
+    site.write(box, ELEMENT, site.value(1), True)
+    return box
+
+
+def _sum(site: CallSite) -> Value:
+    """`sum(x)`: the elements are added up, as a loop would."""
+    element = site.consume(site.value(0), NOTHING)
+    start = site.arguments.get(1, "start")
+    sources = sources_of(site.state, [element] if start is None else [element, start])
+    return Value(graph=computed(site.frame, site.state, sources, site.point), open=element.open)
+
+
+def _any_item(site: CallSite) -> Value:
+    """`max(a, b)`, `next(it, default)` and the like: one of what is given."""
+    if len(site.arguments.positional) == 1:
+        value = site.arguments.positional[0]
+        return site.iterate(value) if value.refs else value
+    return site.arguments.joined()
+
+
+def _next(site: CallSite) -> Value:
+    found = site.iterate(site.value(0))
+    return join(found, site.arguments.positional[1]) if len(site.arguments.positional) > 1 else found
+
+
+def _sorted(site: CallSite) -> Value:
+    box = containers.made(site, Kind.LIST, "sorted")
+    site.consume(site.value(0), box)
+    return box
+
+
+def _lazy(how: str) -> Model:
+    def model(site: CallSite) -> Value:
+        parts = list(site.arguments.positional)
+        if site.arguments.star is not None:
+            parts.append(site.iterate(site.arguments.star))
+        return containers.lazy(site, how, parts)
+
+    return model
+
+
+def _iter(site: CallSite) -> Value:
+    if len(site.arguments.positional) > 1:
+        return containers.lazy(site, "call", site.arguments.positional[:1])
+    value = site.value(0)
+    return value if len(value.refs) == 1 and _is_iterator(value) else containers.lazy(site, "through", [value])
+
+
+def _is_iterator(value: Value) -> bool:
+    return all(type(r) is Object and r.kind in (Kind.LAZY, Kind.GENERATOR, Kind.STREAM) for r in value.refs)
+
+
+def _through(site: CallSite) -> Value:
+    """`tqdm(loader)` and the like: an iterator over the same items."""
+    value = site.arguments.get(0, "iterable")
+    return UNKNOWN if value is None else containers.lazy(site, "through", [value])
+
+
+def _partial(site: CallSite) -> Value:
+    made = Object.of(Kind.PARTIAL, site.point.site, site.point.context)
+    renew(site.state, made)
+    heap = site.state.heap
+    heap.put(made, Special.FUNCTION, site.value(0))
+    for number, value in enumerate(site.arguments.positional[1:]):
+        heap.put(made, ("part", number), value)
+    for name, value in site.arguments.named.items():
+        heap.put(made, name, value)
+    return of(made)
+
+
+def _namedtuple(site: CallSite) -> Value:
+    made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, "namedtuple")
+    heap = site.state.heap
+    names = site.value(1, "field_names")
+    if not names.known:
+        items = containers.written_out(site.state, names)
+        texts = [item.constant for item in items or () if isinstance(item.constant, str)]
+        names = constant(" ".join(texts))
+    heap.put(made, "fields", names)
+    return of(made)
+
+
+def _field(site: CallSite) -> Value:
+    """`dataclasses.field(...)`."""
+    made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, "dataclasses.field")
+    for name, value in site.arguments.named.items():
+        site.state.heap.put(made, name, value)
+    return of(made)
+
+
+def _getattr(site: CallSite) -> Value:
+    name = site.constant(1, "name", ...)
+    base = site.value(0)
+    if isinstance(name, str):
+        found = site.machine.attribute(site.frame, site.state, base, name, site.point)
+        return join(found, site.arguments.positional[2]) if len(site.arguments.positional) > 2 else found
+    result = NOTHING
+    for holder in base.refs:
+        for _, value in visible(site.state.heap.edges(holder)):
+            result = join(result, value)
+    return Value(result.refs, result.graph, open=True)
+
+
+def _setattr(site: CallSite) -> Value:
+    name = site.constant(1, "name", ...)
+    site.write(site.value(0), name if isinstance(name, str) else ELEMENT, site.value(2), not isinstance(name, str))
+    return PLAIN
+
+
+def _vars(site: CallSite) -> Value:
+    return site.value(0)
+
+
+def _same(site: CallSite) -> Value:
+    """Return what is given: copies keep graphs, `weakref.proxy` stands for its object."""
+    return site.value(0)
+
+
+def _deepcopy(site: CallSite) -> Value:
+    value = site.value(0)
+    if any(type(r) is Object and r.kind in (Kind.MODULE, Kind.INSTANCE) for r in value.refs):
+        return _copied_modules(site, value)
+    return Value(value.refs, value.graph, open=value.open)
+
+
+def _copied_modules(site: CallSite, value: Value) -> Value:
+    refs: set[Ref] = set()
+    for r in value.refs:
+        if type(r) is Object and r.kind in (Kind.MODULE, Kind.INSTANCE):
+            copy = Object.of(r.kind, site.point.site, site.point.context, r.about)
+            renew(site.state, copy)
+            for key, held in site.state.heap.edges(r).items():
+                if key is not Special.MADE:
+                    site.state.heap.put(copy, key, held)
+            refs.add(copy)
+        else:
+            refs.add(r)
+    return Value(frozenset(refs), value.graph, open=value.open)
+
+
+def _call_now(site: CallSite) -> Value:
+    """`executor.submit(f, x)`: it is called, elsewhere."""
+    return site.machine.call(site.frame, site.state, site.value(0), site.arguments, site.point)
+
+
+def _reduce(site: CallSite) -> Value:
+    """`functools.reduce(f, xs, start)`: f is called on what it gave before and the next item."""
+    element = site.consume(site.value(1), NOTHING)
+    start = site.arguments.get(2, "initial") or element
+    once = site.call(site.value(0), start, element)
+    return join(once, site.call(site.value(0), join(once, start), element))
+
+
+def _accumulated(site: CallSite) -> Value:
+    return containers.lazy(site, "through", site.arguments.positional[:1])
+
+
+FUNCTIONS: dict[str, Model] = {
+    **dict.fromkeys(("float", "int", "print", "str", "repr", "format", "bool", "round", "complex", "abs_"), _numbers),
+    **dict.fromkeys(
+        ("len", "isinstance", "type", "id", "hasattr", "callable", "hash", "issubclass", "range", "open", "input"),
+        _inspected,
+    ),
+    **dict.fromkeys(("list", "set", "frozenset"), _list),
+    "tuple": _tuple,
+    "collections.deque": _deque,
+    **dict.fromkeys(("dict", "collections.OrderedDict", "collections.Counter", "types.SimpleNamespace"), _dict),
+    "collections.defaultdict": _defaultdict,
+    "dict.fromkeys": _fromkeys,
+    "sum": _sum,
+    **dict.fromkeys(("max", "min", "random.choice"), _any_item),
+    "next": _next,
+    "sorted": _sorted,
+    "enumerate": _lazy("enumerate"),
+    "zip": _lazy("zip"),
+    "itertools.zip_longest": _lazy("zip"),
+    "itertools.product": _lazy("zip"),
+    "map": _lazy("map"),
+    "itertools.starmap": _lazy("starmap"),
+    "filter": _lazy("filter"),
+    "itertools.chain": _lazy("chain"),
+    "itertools.chain.from_iterable": _through,
+    "iter": _iter,
+    **dict.fromkeys(
+        (
+            "reversed", "itertools.islice", "itertools.cycle", "itertools.takewhile", "itertools.dropwhile",
+            "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange", "tqdm.asyncio.tqdm", "rich.progress.track",
+            "itertools.pairwise",
+        ),
+        _through,
+    ),
+    "itertools.accumulate": _accumulated,
+    "functools.partial": _partial,
+    "functools.reduce": _reduce,
+    "collections.namedtuple": _namedtuple,
+    "dataclasses.field": _field,
+    "attr.ib": _field,
+    "getattr": _getattr,
+    "setattr": _setattr,
+    "vars": _vars,
+    **dict.fromkeys(("weakref.proxy", "copy.copy", "operator.itemgetter_"), _same),
+    "copy.deepcopy": _deepcopy,
+    "contextlib.ExitStack": lambda site: of(Object.of(Kind.STACK, site.point.site, site.point.context)),
+}  # fmt: skip

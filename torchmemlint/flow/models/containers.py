@@ -1,0 +1,265 @@
+"""Lists, dictionaries, tuples and streams: every method is reads and writes of edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torchmemlint.flow.domain.effects import Arguments, Erase, How, Point
+from torchmemlint.flow.domain.frame import CallSite, Frame
+from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, elements, load, renew, visible
+from torchmemlint.flow.domain.refs import Key, Kind, Object, Phi, Ref, Slot, Source, Special
+from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join, of, with_graph
+
+METHODS = frozenset(
+    "append extend setdefault get items values keys pop popleft popitem clear appendleft extendleft insert remove sort "
+    "copy add update most_common discard index count reverse put put_nowait get_nowait union push".split()
+)
+ON_SYMBOLS = frozenset("append extend setdefault items values keys pop popleft clear appendleft insert get".split())
+CACHE = How.CACHE  # what a box is about that a decorator keeps results in
+_ADDING = frozenset({"append", "appendleft", "add", "put", "put_nowait", "push"})
+_TAKING = frozenset({"pop", "popleft", "popitem", "get_nowait"})
+
+
+def through(value: Value | frozenset[Source]) -> frozenset[Source]:
+    """Return the places that a container went through."""
+    graph = value.graph if isinstance(value, Value) else value
+    return frozenset(s for s in graph if isinstance(s, Phi | Slot)) if graph else graph
+
+
+def _marked(value: Value, sources: frozenset[Source]) -> Value:
+    return with_graph(value, sources) if sources and (value.graph or value.refs) else value
+
+
+def either(a: Value, b: Value) -> Value:
+    """Return what may be one of two items."""
+    return join(a, b)
+
+
+def all_values(state: State, box: Value) -> Value:
+    """Return all that containers hold."""
+    if not box.refs:
+        return Value(graph=box.graph, open=True)
+    result = NOTHING
+    for holder in box.refs:
+        result = join(result, elements(state, holder))
+    return _marked(result, through(box))
+
+
+def written_out(state: State, value: Value) -> list[Value] | None:
+    """Return the items of a tuple or list of which each is known; None for others."""
+    if len(value.refs) != 1 or value.open:
+        return None
+    holder = next(iter(value.refs))
+    if type(holder) is not Object or holder.kind not in (Kind.TUPLE, Kind.LIST):
+        return None
+    edges = state.heap.edges(holder)
+    if ELEMENT in edges:
+        return None
+    numbers = [key for key in edges if type(key) is int]
+    return [edges[n] for n in range(len(numbers))] if sorted(numbers) == list(range(len(numbers))) else None
+
+
+def made(site: CallSite, kind: Kind, about: object = None) -> Value:
+    """Return a new container of this site."""
+    box = Object.of(kind, site.point.site, site.point.context, about)
+    renew(site.state, box)
+    return of(box)
+
+
+def lazy(site: CallSite, how: str, parts: Iterable[Value]) -> Value:
+    """Return an iterator that does its work when it is consumed."""
+    box = Object.of(Kind.LAZY, site.point.site, site.point.context, how)
+    for number, part in enumerate(parts):
+        site.state.heap.put(box, ("part", number), part)
+    return of(box)
+
+
+def item(frame: Frame, state: State, holder: Object, key: Key, marks: frozenset[Source], point: Point) -> Value:
+    """Return one item of a container."""
+    if key is ELEMENT or (type(key) is int and key < 0):
+        found = elements(state, holder)
+    else:
+        own, rest = state.heap.get(holder, key), state.heap.get(holder, ELEMENT)
+        if own is not None and rest is None:
+            found = own
+        else:
+            found = join(own if own is not None else NOTHING, rest if rest is not None else NOTHING)
+    factory = state.heap.get(holder, Special.FACTORY)
+    if factory is not None and not found.refs and not found.graph:
+        site = CallSite(frame, state, point, Arguments())
+        found = join(found, site.call(factory))
+        state.heap.put(holder, ELEMENT, found)  # one object stands for those of all keys
+    if found is NOTHING and not state.heap.edges(holder):
+        found = PLAIN
+    return _marked(found, marks)
+
+
+def part_of(frame: Frame, state: State, base: Value, point: Point) -> Value:
+    """Return `base[a:b]`: a list of the same elements, or a view of the tensor."""
+    boxes = [r for r in base.refs if type(r) is Object and r.kind in (Kind.LIST, Kind.TUPLE)]
+    if not boxes:
+        return base
+    new = Object.of(Kind.LIST, point.site, point.context, "part")
+    renew(state, new)
+    state.heap.put(new, ELEMENT, all_values(state, base))
+    return Value(frozenset((new,)), through(base))
+
+
+def _key(site: CallSite, index: int, name: str) -> Key:
+    key = site.constant(index, name, ...)
+    return key if isinstance(key, str | int) and not isinstance(key, bool) else ELEMENT
+
+
+def method(site: CallSite, target: Ref, name: str, graph: frozenset[Source]) -> Value:
+    """Return the value of a container's method."""
+    state, arguments, marks = site.state, site.arguments, through(graph)
+    box = Value(frozenset((target,)), marks)
+    if name in _ADDING:
+        return _added(site, target, box)
+    if name in _TAKING:
+        key = _key(site, 0, "key") if name == "pop" else ELEMENT
+        value = site.item(box, key if not (type(key) is int and key <= 0) else ELEMENT)
+        _give_up(site, target, key if type(key) is str else ELEMENT)
+        return join(value, arguments.positional[1]) if len(arguments.positional) > 1 else value
+    match name:
+        case "insert":
+            site.write(box, ELEMENT, site.value(1, "object"), True)
+        case "extend" | "extendleft":
+            site.consume(site.value(0), box)
+            _pushed_out(site, target)
+        case "update" | "union":
+            for value in arguments.positional:
+                merge(site, box, value)
+            for key, value in arguments.named.items():
+                site.write(box, key, value)
+            if arguments.stars is not None:
+                merge(site, box, arguments.stars)
+        case "setdefault":
+            key = _key(site, 0, "key")
+            old, new = site.item(box, key), site.value(1, "default")
+            site.write(of(target), key, new, True)
+            return join(old, new)
+        case "get" | "__getitem__":
+            value = site.item(box, _key(site, 0, "key"))
+            return join(value, arguments.positional[1]) if len(arguments.positional) > 1 else value
+        case "__setitem__":
+            site.write(box, _key(site, 0, "key"), site.value(1))
+        case "clear":
+            _give_up(site, target, None)
+        case "remove" | "discard" | "__delitem__":
+            _give_up(site, target, ELEMENT)
+        case "items" | "most_common":
+            return lazy(site, "items", [box])
+        case "values":
+            return lazy(site, "values", [box])
+        case "keys":
+            return lazy(site, "keys", [box])
+        case "copy":
+            kind = target.kind if type(target) is Object else Kind.LIST
+            new = made(site, kind, "copy")
+            for holder in new.refs:
+                for key, value in visible(state.heap.edges(target)):
+                    state.heap.put(holder, key, value)
+                if target.symbolic:
+                    state.heap.put(holder, ELEMENT, load(state, target, ELEMENT) or UNKNOWN)
+            return new
+    return PLAIN
+
+
+def _added(site: CallSite, target: Ref, box: Value) -> Value:
+    if site.arguments.positional:
+        site.write(box, ELEMENT, site.arguments.positional[0], True)
+    elif site.arguments.star is not None:
+        site.write(box, ELEMENT, site.iterate(site.arguments.star), True)
+    _pushed_out(site, target)
+    return PLAIN
+
+
+def _pushed_out(site: CallSite, target: Ref) -> None:
+    if site.state.heap.get(target, Special.BOUNDED) is not None:
+        _give_up(site, target, ELEMENT)
+
+
+def _give_up(site: CallSite, target: Ref, key: Key | None) -> None:
+    """Let a container lose what stands under a key, one element, or (None) all."""
+    site.frame.gave_up(target)
+    if target.symbolic:
+        site.frame.log(Erase(site.point, target, key))
+    heap = site.state.heap
+    if key is None:
+        for name in [k for k, _ in visible(heap.edges(target))]:
+            heap.put(target, name, NOTHING)
+        if target.symbolic:
+            heap.put(target, ELEMENT, NOTHING)
+    elif key is not ELEMENT and heap.get(target, key) is not None:
+        heap.put(target, key, NOTHING)
+
+
+def on_unknown(site: CallSite, name: str) -> Value:
+    """Return the value of a container's method where nothing is known of the container."""
+    if name in ("get", "pop", "setdefault"):
+        given = site.arguments.joined()
+        return Value(given.refs, given.graph, open=True)
+    return UNKNOWN
+
+
+def merge(site: CallSite, box: Value, other: Value) -> None:
+    """`box.update(other)` and `{**other}`, key by key."""
+    for holder in other.refs:
+        if type(holder) is Object and holder.kind in (Kind.LAZY, Kind.STREAM, Kind.GENERATOR, Kind.LIST, Kind.TUPLE):
+            pair = site.iterate(of(holder))
+            if any(type(r) is Object and r.kind is Kind.TUPLE for r in pair.refs):
+                site.write(box, ELEMENT, site.item(pair, 1), True)
+            else:
+                site.write(box, ELEMENT, pair, True)
+            continue
+        for key, value in list(visible(site.state.heap.edges(holder))):
+            site.write(box, key, value, key is ELEMENT)
+        if holder.symbolic and site.state.heap.get(holder, ELEMENT) is None:
+            site.write(box, ELEMENT, load(site.state, holder, ELEMENT) or UNKNOWN, True)
+
+
+def merged(site: CallSite, values: list[Value], in_place: bool) -> Value:
+    """`a | b` and `a |= b` of dicts and sets."""
+    if in_place:
+        merge(site, values[0], values[1])
+        return values[0]
+    new = made(site, Kind.DICT, "merged")
+    for value in values:
+        merge(site, new, value)
+    return new
+
+
+def concatenated(frame: Frame, state: State, values: list[Value], in_place: bool, point: Point) -> Value:
+    """`a + b` and `a += b` of sequences."""
+    if in_place and not any(type(r) is Object and r.kind is Kind.TUPLE for r in values[0].refs):
+        frame.machine.consume(frame, state, values[1], values[0], point)
+        return values[0]
+    known = [written_out(state, value) for value in values]
+    new = Object.of(Kind.LIST, point.site, point.context, "sum")
+    renew(state, new)
+    marks: frozenset[Source] = through(values[0]) | through(values[1])
+    whole = [items for items in known if items is not None]
+    if len(whole) == len(known) and not marks and not frame.loops:
+        for number, value in enumerate(value for items in whole for value in items):
+            state.heap.put(new, number, value)
+        return of(new)
+    held = NOTHING
+    for value in values:
+        held = join(held, all_values(state, value))
+    state.heap.put(new, ELEMENT, Value(held.refs, held.graph | marks, open=held.open))
+    return Value(frozenset((new,)), marks)
+
+
+def kept_arguments(state: State, partial: Object) -> Arguments:
+    """Return the arguments that a partial keeps."""
+    result = Arguments()
+    for key, value in state.heap.edges(partial).items():
+        if type(key) is tuple:
+            result.positional.append(value)
+        elif type(key) is str:
+            result.named[key] = value
+    return result
+
+
+__all__ = ["BOXES", "METHODS", "NO_SOURCES", "ON_SYMBOLS"]

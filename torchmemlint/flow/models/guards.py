@@ -1,0 +1,129 @@
+"""Gradient modes: contexts, decorators, setters, and contexts of the project's own."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.domain.effects import Arguments, SetMode
+from torchmemlint.flow.domain.frame import CallSite
+from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.domain.refs import Kind, Object, Special
+from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, join, of
+from torchmemlint.flow.ir.ops import Decorator, Function
+from torchmemlint.knowledge.contracts import contracts
+
+
+def mode_named(qualified: str, arguments: tuple[object, ...]) -> Mode | None:
+    """Return the mode that a context or decorator of this name sets; None where it sets none."""
+    known = contracts()
+    if qualified in known.off:
+        return Mode.ON if arguments[:1] == (False,) and "inference_mode" in qualified else Mode.OFF
+    if qualified in known.on:
+        return Mode.ON
+    if qualified in known.setters:
+        if not arguments or arguments[0] is ...:
+            return Mode.EITHER
+        return Mode.ON if arguments[0] else Mode.OFF
+    return None
+
+
+def mode_of(function: Function) -> Mode | None:
+    """Return the mode that a function's decorators set."""
+    for decorator in function.decorators:
+        mode = _decorated(decorator)
+        if mode is not None:
+            return mode
+    return None
+
+
+def _decorated(decorator: Decorator) -> Mode | None:
+    return mode_named(decorator.name, decorator.arguments)
+
+
+def construct(site: CallSite, qualified: str) -> Value | None:
+    """Return the context that a call of this name makes; None where it makes none. A setter sets its mode at once."""
+    flag = site.constant(0, "mode", ...)
+    given = (flag,) if site.arguments.all() else ()
+    if given and qualified in contracts().off and site.arguments.positional and site.arguments.positional[0].refs:
+        return _guarded(site, site.arguments.positional[0], Mode.OFF)  # no_grad(function)
+    mode = mode_named(qualified, given)
+    if mode is None:
+        return None
+    made = Object.of(Kind.MODE, site.point.site, site.point.context, mode)
+    if qualified in contracts().setters:
+        set_mode(site, mode)
+    return of(made)
+
+
+def set_mode(site: CallSite, mode: Mode) -> None:
+    """Change the mode until it is changed again."""
+    site.state.mode = mode
+    site.frame.log(SetMode(site.point, mode))
+
+
+def decorate(site: CallSite, context: Object) -> Value:
+    """Return a function that runs in a context's mode."""
+    value = site.value(0)
+    if not value.refs:
+        return of(context)
+    return _guarded(site, value, context.about)
+
+
+def _guarded(site: CallSite, function: Value, mode: Mode) -> Value:
+    made = Object.of(Kind.GUARDED, site.point.site, site.point.context, mode)
+    site.state.heap.put(made, Special.FUNCTION, function)
+    return of(made)
+
+
+def method(site: CallSite, target: Object, name: str) -> Value:
+    """Return the value of a method of a context, or of an ExitStack."""
+    if target.kind is Kind.STACK:
+        if name == "enter_context":
+            return enter(site, site.value(0))
+        return PLAIN
+    if name == "__enter__":
+        set_mode(site, target.about)
+        return of(target)
+    return PLAIN
+
+
+def enter(site: CallSite, context: Value) -> Value:
+    """Enter a context, and return what it binds."""
+    frame, state = site.frame, site.state
+    modes: set[Mode] = set()
+    result = NOTHING
+    for target in context.refs:
+        if type(target) is not Object:
+            result = join(result, of(target))
+        elif target.kind is Kind.MODE:
+            modes.add(target.about)
+            result = join(result, of(target))
+        elif target.kind is Kind.GENERATOR:
+            result = join(result, _enter_generator(site, target, modes))
+        elif target.kind is Kind.INSTANCE:
+            entered = site.machine.attribute(frame, state, of(target), "__enter__", site.point)
+            value = site.call(entered) if entered.refs else of(target)
+            result = join(result, value)
+        else:
+            result = join(result, of(target))
+    if modes:
+        state.mode = Mode.OFF if Mode.OFF in modes else modes.pop()
+    return result if context.refs else context
+
+
+def _enter_generator(site: CallSite, target: Object, modes: set[Mode]) -> Value:
+    value = site.iterate(of(target))
+    summary = site.machine.summary(target.about.function, {}, site.state)
+    if summary is not None and summary.yield_mode is not Mode.CALLER:
+        modes.add(summary.yield_mode)
+    return value
+
+
+def leave(site: CallSite, context: Value) -> None:
+    """Leave a context: one of the project's own runs its `__exit__`."""
+    for target in context.refs:
+        if type(target) is Object and target.kind is Kind.INSTANCE:
+            left = site.machine.attribute(site.frame, site.state, of(target), "__exit__", site.point)
+            if left.refs:
+                site.machine.call(site.frame, site.state, left, Arguments([PLAIN, PLAIN, PLAIN]), site.point)
+
+
+__all__ = ["UNKNOWN", "construct", "decorate", "enter", "leave", "method", "mode_named", "mode_of"]

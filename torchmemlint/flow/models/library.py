@@ -1,0 +1,114 @@
+"""Functions of Python and of libraries by their qualified names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torchmemlint.flow.domain.effects import Reading
+from torchmemlint.flow.domain.frame import CallSite
+from torchmemlint.flow.domain.heap import ELEMENT, Mode, reached
+from torchmemlint.flow.domain.memory import computed, differentiate, sources_of
+from torchmemlint.flow.domain.refs import Kind, Object
+from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join_all, of, without_graph
+from torchmemlint.flow.models import builtins, guards, modules, optimizers, tensors, torch_functions
+from torchmemlint.knowledge.contracts import contracts
+
+Model = Callable[[CallSite], Value]
+
+FUNCTIONS: dict[str, Model] = {**builtins.FUNCTIONS, **torch_functions.FUNCTIONS}
+
+
+def call(site: CallSite, qualified: str) -> Value:
+    """Return the value of a call of a library's function."""
+    model = FUNCTIONS.get(qualified)
+    if model is not None:
+        return model(site)
+    context = guards.construct(site, qualified)
+    if context is not None:
+        return context
+    known = contracts()
+    if known.is_optimizer(qualified) and qualified.rpartition(".")[2][:1].isupper():
+        return optimizers.construct(site, qualified)
+    if known.is_wrapper(qualified):
+        return _wrapped(site)
+    if qualified.startswith("torch."):
+        found = torch_functions.call(site, qualified)
+        if found is not None:
+            return found
+    if known.is_module_class(qualified) or known.is_module_factory(qualified):
+        return modules.construct(site, qualified)
+    return _other(site, qualified)
+
+
+def _other(site: CallSite, qualified: str) -> Value:
+    """Call what only contracts speak of, or nothing: it passes on the graphs that it is given."""
+    known = contracts()
+    frame, state = site.frame, site.state
+    given = sources_of(state, site.arguments.all())
+    name = qualified.rpartition(".")[2]
+    if qualified in known.names("reads") or known.names("reads").has_method(name):
+        frame.read(given, Reading.ARRAY if qualified.startswith("numpy.") else Reading.NUMBER)
+        return PLAIN
+    if qualified in known.names("differentiates") or known.names("differentiates").has_method(name):
+        differentiate(frame, state, sources_of(state, site.arguments.positional[:1]), site.point, False)
+        return PLAIN
+    if known.names("runs-without-gradients").has_method(name):
+        return Value(open=True)
+    if name in tensors.METHODS and qualified.count(".") > 1 and qualified.split(".")[0] not in ("numpy", "np"):
+        pass
+    for value in site.arguments.all():
+        _call_back(site, value)
+    if state.mode is Mode.OFF or not given:
+        return UNKNOWN
+    return Value(graph=computed(frame, state, given, site.point), open=True)
+
+
+def _call_back(site: CallSite, value: Value) -> None:
+    """Let a library call a function of the project that it is given: once, with what is not known."""
+
+
+def _wrapped(site: CallSite) -> Value:
+    """Return what a wrapper was given: one thing, or each of several in a tuple."""
+    positional = site.arguments.positional
+    if not positional:
+        return site.arguments.joined() if site.arguments.named else UNKNOWN
+    if len(positional) == 1 or not all(_is_wrappable(value) for value in positional[:2]):
+        return positional[0]
+    row = Object.of(Kind.TUPLE, site.point.site, site.point.context, "wrapped")
+    site.state.heap.drop(row)
+    for number, value in enumerate(positional):
+        site.state.heap.put(row, number, value)
+    return of(row)
+
+
+def _is_wrappable(value: Value) -> bool:
+    return bool(value.refs)
+
+
+def call_object(site: CallSite, target: Object) -> Value:
+    """Call an object of a library: a function that it made, a record class."""
+    if target.about == "namedtuple":
+        return _record(site, target)
+    return _other(site, str(target.about))
+
+
+def _record(site: CallSite, cls: Object) -> Value:
+    row = Object.of(Kind.TUPLE, site.point.site, site.point.context, "record")
+    heap = site.state.heap
+    heap.drop(row)
+    names = heap.get(cls, "fields")
+    fields = names.constant.replace(",", " ").split() if names is not None and isinstance(names.constant, str) else []
+    for number, value in enumerate(site.arguments.positional):
+        heap.put(row, number, value)
+        if number < len(fields):
+            heap.put(row, fields[number], value)
+    for name, value in site.arguments.named.items():
+        heap.put(row, name, value)
+        if name in fields:
+            heap.put(row, fields.index(name), value)
+    if site.arguments.star is not None:
+        heap.put(row, ELEMENT, site.iterate(site.arguments.star))
+    return of(row)
+
+
+__all__ = ["NOTHING", "NO_SOURCES", "call", "call_object", "join_all", "reached", "without_graph"]

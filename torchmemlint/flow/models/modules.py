@@ -1,0 +1,295 @@
+"""torch.nn: constructors, the forward pass, hooks, and what a module's own methods do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torchmemlint.flow.domain.effects import Arguments, Evidence, Forward, Point, Register, Use
+from torchmemlint.flow.domain.frame import CallSite, Frame
+from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, reached, renew, visible
+from torchmemlint.flow.domain.memory import computed, sources_of
+from torchmemlint.flow.domain.refs import (
+    Behind,
+    Graph,
+    Key,
+    Kind,
+    Leaf,
+    Loop,
+    Method,
+    Object,
+    Parameters,
+    Ref,
+    Source,
+    Special,
+    extended,
+)
+from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, Value, constant, join, of, tensor
+from torchmemlint.flow.models import gradients, tensors
+from torchmemlint.knowledge import modules as known
+from torchmemlint.knowledge import torch_api
+
+HOOKS = frozenset(
+    "register_forward_hook register_forward_pre_hook register_full_backward_hook register_backward_hook "
+    "register_full_backward_pre_hook".split()
+)
+METHODS = (known.METHODS - {"type", "forward"}) | HOOKS
+SWITCHES = frozenset({"eval", "train"})
+_ITSELF = frozenset(
+    "to cuda cpu half float double bfloat16 apply compile share_memory requires_grad_ to_empty type ipu xpu".split()
+)
+_PARAMETERS = frozenset({"parameters", "named_parameters", "get_parameter"})
+_PARTS = frozenset({"children", "modules", "named_children", "named_modules", "get_submodule"})
+_WEIGHTS = frozenset({"weight", "bias"})
+
+
+def is_transparent(qualified: str) -> bool:
+    """Has a module of this class no parameters? It passes graphs on and begins none."""
+    return known.has_parameters(qualified) is False or qualified.endswith("Loss")
+
+
+def construct(site: CallSite, qualified: str) -> Value:
+    """Return a new module of a library's class."""
+    made = Object.of(Kind.MODULE, site.point.site, site.point.context, qualified)
+    renew(site.state, made)
+    for number, value in enumerate(site.arguments.positional):
+        if value.refs:
+            site.state.heap.put(made, number, value)
+    if site.arguments.star is not None:
+        site.state.heap.put(made, 0, site.arguments.star)
+    return of(made)
+
+
+# The forward pass.
+
+
+def _begin(site: CallSite, module: Value, inputs: frozenset[Source]) -> frozenset[Source]:
+    frame = site.frame
+    if frame.inside:
+        outer = frame.inside[-1]
+        return NO_SOURCES if outer is None else frozenset((outer,))
+    graph = Graph.of(site.point.site, site.point.context)
+    frame.provenance.derive(graph, inputs)
+    frame.arise(graph)
+    site.state.spent = site.state.spent - {graph}
+    frame.log(Forward(site.point, module, inputs, site.state.mode, graph))
+    return frozenset((graph,))
+
+
+def forward(site: CallSite, target: Object) -> Value:
+    """Call a module of a library, or a part of one."""
+    state = site.state
+    if state.mode is Mode.OFF:
+        _run_hooks(site, target, NOTHING)
+        return Value(open=True)
+    inputs = sources_of(state, site.arguments.all())
+    if is_transparent(str(target.about)):
+        return Value(graph=computed(site.frame, state, inputs, site.point), open=True)
+    leaves = any(type(s) is Leaf for s in inputs)
+    if gradients.is_frozen(state, target) and not leaves:
+        result = Value(graph=computed(site.frame, state, inputs, site.point), open=True)
+    else:
+        result = Value(graph=_begin(site, of(target), inputs), open=True)
+    _run_hooks(site, target, result)
+    return result
+
+
+def run_forward(site: CallSite, target: Object, run: Callable[[], Value]) -> Value:
+    """Call a module of the project: one pass, whatever its forward is made of."""
+    frame, state = site.frame, site.state
+    if frame.inside or state.mode is Mode.OFF:
+        result = run()
+        _run_hooks(site, target, result)
+        return result
+    if gradients.is_frozen(state, target):
+        frame.inside.append(None)
+        result = run()
+        frame.inside.pop()
+        _run_hooks(site, target, result)
+        return result
+    inputs = sources_of(state, site.arguments.all())
+    (graph,) = _begin(site, of(target), inputs)
+    assert isinstance(graph, Graph)
+    mark = len(frame.effects)
+    frame.inside.append(graph)
+    result = run()
+    frame.inside.pop()
+    if not result.open and graph not in frame.provenance.ancestors(reached(state, result, HOLDERS)):
+        del frame.effects[mark - 1]  # its forward makes no graph, or cuts it
+    _run_hooks(site, target, result)
+    return result
+
+
+# Hooks.
+
+
+def register(frame: Frame, state: State, owner: Value, hook: Value, kind: str, point: Point) -> None:
+    """Register a hook on modules: it runs whenever they run."""
+    for target in owner.refs:
+        if target.symbolic:
+            frame.log(Register(point, target, hook, kind))
+            if frame.entry:
+                _run_unseen(frame, state, target, hook, kind, point)
+        elif kind.startswith("register_forward"):
+            state.heap.add(target, ("hook", 0), hook)
+            if type(target) is Object and target.kind is Kind.MODULE and "." in str(target.about):
+                _run_unseen(frame, state, target, hook, kind, point)
+
+
+def _run_unseen(frame: Frame, state: State, target: Ref, hook: Value, kind: str, point: Point) -> None:
+    """Run a hook of a module whose passes are not seen here: it runs again and again, with a graph."""
+    if "forward" not in kind or not hook.refs:
+        return
+    if any(r.symbolic for r in hook.refs):
+        return
+    loop = Loop.of(point.site, extended(point.context, point.site))
+
+    def body(inside: State) -> None:
+        graph = Graph.of(point.site, (point.site, *point.context))
+        frame.arise(graph)
+        given = tensor((graph,)) if inside.mode is not Mode.OFF else PLAIN
+        frame.hooks += 1
+        frame.machine.call(frame, inside, hook, Arguments([of(target), PLAIN, given]), point)
+        frame.hooks -= 1
+
+    frame.machine.run_loop(frame, state, loop, body)
+
+
+def _run_hooks(site: CallSite, target: Object, result: Value) -> None:
+    hook = site.state.heap.get(target, ("hook", 0))
+    if hook is None:
+        return
+    site.frame.hooks += 1
+    given = site.arguments.positional
+    row = Object.of(Kind.TUPLE, site.point.site, site.point.context, "inputs")
+    for number, value in enumerate(given):
+        site.state.heap.put(row, number, value)
+    site.call(hook, of(target), of(row), result)
+    site.frame.hooks -= 1
+
+
+# Attributes, parts, parameters.
+
+
+def attribute(frame: Frame, state: State, holder: Object, name: str, point: Point) -> Value:
+    """Return an attribute of a module that nobody wrote: a method, a parameter, or a part."""
+    if name in METHODS or name in SWITCHES or name in tensors.MODULE_OR_TENSOR or name == "forward":
+        return of(Method.of(holder, name))
+    if name == "training":
+        return PLAIN
+    if name in _WEIGHTS:
+        return parameter(frame, state, Parameters.of(holder), point)
+    if holder.kind is Kind.MODULE and name not in torch_api.METADATA_ATTRIBUTES:
+        return of(Object.of(Kind.MODULE, holder.site, holder.context, f"{holder.about}.{name}"))
+    return Value(open=True)
+
+
+def part(frame: Frame, state: State, holder: Object, key: Key) -> Value:
+    """Return a part of a ModuleList, ModuleDict or Sequential."""
+    result = NOTHING
+    for name, value in visible(state.heap.edges(holder)):
+        if type(name) is int or name is ELEMENT:
+            for r in value.refs:
+                if type(r) is Object and r.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.STREAM):
+                    for _, held in visible(state.heap.edges(r)):
+                        result = join(result, held)
+                else:
+                    result = join(result, of(r))
+    if result.refs:
+        return result
+    return of(Object.of(Kind.MODULE, holder.site, holder.context, f"{_name(holder)}[]"))
+
+
+def _name(holder: Object) -> str:
+    return holder.about if isinstance(holder.about, str) else "torch.nn.Module"
+
+
+def parameter(frame: Frame, state: State, parameters: Parameters, point: Point) -> Value:
+    """Return one parameter of a module: a leaf, unless the module is frozen."""
+    if gradients.is_frozen(state, parameters.module):
+        return of(parameters)
+    return Value(frozenset((parameters,)), frozenset((Leaf.of(point.site, point.context),)))
+
+
+def parameter_method(site: CallSite, target: Parameters, name: str) -> Value:
+    """Return the value of a method of a parameter, or of the iterator over them."""
+    if name == "requires_grad_":
+        flag = site.arguments.get(0, "requires_grad") or constant(True)
+        gradients.set_requires_grad(site.frame, site.state, of(target), flag, site.point)
+        return of(target)
+    if name in ("__next__", "values", "items"):
+        return parameter(site.frame, site.state, target, site.point)
+    return tensors.method(site, parameter(site.frame, site.state, target, site.point), name)
+
+
+def switch(site: CallSite, target: Ref, name: str) -> Value:
+    """`eval()` and `train(mode)`."""
+    mode = site.constant(0, "mode", True)
+    evaluating = name == "eval" or mode is False
+    if not (name == "train" and mode is ...):
+        site.state.heap.put(target, Special.EVALUATING, constant(evaluating))
+    shown = Evidence.EVALUATING if evaluating else Evidence.TRAINING
+    site.frame.log(Use(site.point, target, shown))
+    return of(target)
+
+
+def method(site: CallSite, target: Ref, name: str) -> Value:
+    """Return the value of a method that every module has."""
+    frame, state = site.frame, site.state
+    if name in SWITCHES:
+        return switch(site, target, name)
+    if target.symbolic:
+        frame.log(Use(site.point, target, Evidence.MODULE))
+    if name == "requires_grad_":
+        flag = site.arguments.get(0, "requires_grad") or constant(True)
+        gradients.set_requires_grad(frame, state, of(target), flag, site.point)
+        return of(target)
+    if name in _ITSELF:
+        return of(target)
+    if name == "forward":
+        return site.machine.call(frame, state, of(target), site.arguments, site.point)
+    if name in HOOKS:
+        register(frame, state, of(target), site.value(0, "hook"), name, site.point)
+        return Value(open=True)
+    if name in _PARAMETERS:
+        if name == "named_parameters":
+            return _pairs(site, of(Parameters.of(target)))
+        return of(Parameters.of(target))
+    if name in _PARTS:
+        return _pairs(site, _part_of(site, target)) if name.startswith("named") else _some(site, _part_of(site, target))
+    if name in ("register_parameter", "register_buffer", "add_module", "register_module"):
+        key = site.constant(0, "name", ...)
+        site.write(of(target), key if isinstance(key, str) else ELEMENT, site.value(1), not isinstance(key, str))
+        return PLAIN
+    if name == "state_dict":
+        return Value(open=True)
+    if name in known.METHODS:
+        return PLAIN
+    inputs = sources_of(state, site.arguments.all())
+    if state.mode is Mode.OFF:
+        return Value(open=True)
+    if gradients.is_frozen(state, target):
+        return Value(graph=inputs, open=True)
+    return Value(graph=_begin(site, of(target), inputs), open=True)  # another method of a library's network
+
+
+def _part_of(site: CallSite, target: Ref) -> Value:
+    if type(target) is Object:
+        found = part(site.frame, site.state, target, ELEMENT) if target.kind is Kind.MODULE else NOTHING
+        for name, value in visible(site.state.heap.edges(target)):
+            if type(name) is str and any(type(r) is Object and r.kind is Kind.MODULE for r in value.refs):
+                found = join(found, value)
+        return found
+    return of(Behind.of(target, ELEMENT)) if getattr(target, "depth", 9) < 3 else Value(open=True)
+
+
+def _pairs(site: CallSite, value: Value) -> Value:
+    row = Object.of(Kind.TUPLE, site.point.site, site.point.context, "pair")
+    site.state.heap.put(row, 0, PLAIN)
+    site.state.heap.put(row, 1, value)
+    return _some(site, of(row))
+
+
+def _some(site: CallSite, value: Value) -> Value:
+    box = Object.of(Kind.LIST, site.point.site, site.point.context, "parts")
+    site.state.heap.put(box, ELEMENT, value)
+    return of(box)

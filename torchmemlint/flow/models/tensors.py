@@ -1,0 +1,129 @@
+"""Methods of tensors, also of what may be one; what is written in place; `requires_grad`."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.domain.effects import Point, Reading
+from torchmemlint.flow.domain.frame import CallSite, Frame
+from torchmemlint.flow.domain.heap import State, graph_of, reached
+from torchmemlint.flow.domain.memory import changed_in_place, computed, differentiate, sources_of
+from torchmemlint.flow.domain.refs import Kind, Leaf, Object, Parameters, Slot, Source
+from torchmemlint.flow.domain.values import PLAIN, Value, with_graph
+from torchmemlint.flow.models import gradients
+from torchmemlint.knowledge import torch_api
+
+# Only tensors have these, among what training code handles.
+METHODS = frozenset(
+    "item backward detach tolist numpy argmax argmin softmax log_softmax mean clone detach_ squeeze unsqueeze "
+    "reshape permute flatten retain_grad sigmoid relu tanh exp sqrt pow abs norm var std topk gather "
+    "scatter_add_ masked_fill masked_fill_ matmul mm bmm transpose contiguous data_ptr add_ mul_ sub_ div_ "
+    "clamp clamp_ expand expand_as repeat_interleave view_as dim numel chunk unbind cumsum cumprod logsumexp "
+    "addcmul_ addcdiv_ zero_ fill_ copy_ lerp_ index_select masked_select unfold narrow".split()
+)
+# A tensor, or a module.
+MODULE_OR_TENSOR = frozenset("to cuda cpu half float double bfloat16 type share_memory".split())
+NO_GRAPH_ATTRIBUTES = torch_api.METADATA_ATTRIBUTES | frozenset({"grad_fn", "data", "training"})
+_READERS = torch_api.READERS
+_DISCRETE = torch_api.DISCRETE
+_SPLITTERS = torch_api.SPLITTERS | frozenset({"topk", "sort", "max", "min", "mode", "median", "kthvalue", "cummax"})
+_NO_GRAPH = torch_api.METADATA | frozenset(
+    {
+        "sign",
+        "floor",
+        "ceil",
+        "round",
+        "size",
+        "new_tensor",
+        "new_zeros",
+        "new_ones",
+        "new_full",
+        "new_empty",
+        "any",
+        "all",
+    }
+)
+
+
+def works_in_place(base: Value, name: str) -> bool:
+    """Does a method of this name, by torch's convention, change what it is called on?"""
+    return (
+        name.endswith("_")
+        and not name.startswith("_")
+        and name != "requires_grad_"
+        and not any(type(r) is Object and r.kind in (Kind.INSTANCE, Kind.MODULE, Kind.OPTIMIZER) for r in base.refs)
+    )
+
+
+def method(site: CallSite, base: Value, name: str) -> Value:
+    """Return the value of a method of what may be a tensor."""
+    frame, state = site.frame, site.state
+    sources = graph_of(state, base)
+    if name == "backward":
+        backward(site, sources)
+        return PLAIN
+    if name == "requires_grad_":
+        return _requires(site, base)
+    if name in torch_api.CUTS:
+        frame.read(sources, Reading.DETACHED)
+        return Value(open=base.open)
+    if name in _READERS:
+        frame.read(sources, Reading.ARRAY if name in ("numpy", "__array__") else Reading.NUMBER)
+        return PLAIN
+    if name in _DISCRETE:
+        frame.read(sources, Reading.DISCRETE)
+        return PLAIN
+    if name in _NO_GRAPH:
+        return PLAIN
+    if name in ("register_hook", "register_post_accumulate_grad_hook"):
+        return PLAIN
+    if name in ("zero_", "fill_", "random_", "normal_", "uniform_", "bernoulli_", "set_", "resize_"):
+        return PLAIN
+    given = sources_of(state, site.arguments.all())
+    if name == "copy_":
+        return Value(graph=computed(frame, state, given, site.point))
+    result = Value(graph=computed(frame, state, sources | given, site.point), open=base.open)
+    if name in ("cpu", "cuda", "to", "float", "half", "double", "bfloat16", "type") and base.refs:
+        return Value(base.refs, result.graph, open=base.open)  # a module, too, is what it was
+    return result
+
+
+def backward(site: CallSite, sources: frozenset[Source]) -> None:
+    """`x.backward(...)`."""
+    creates = site.constant(2, "create_graph", False)
+    retains = site.constant(1, "retain_graph", creates)
+    if retains is None:
+        retains = creates
+    differentiate(site.frame, site.state, sources, site.point, retains is not False, creates is not False)
+
+
+def _requires(site: CallSite, base: Value) -> Value:
+    flag = site.arguments.get(0, "requires_grad") or Value(constant=True)
+    gradients.set_requires_grad(site.frame, site.state, base, flag, site.point)
+    modules = any(type(r) is Parameters or (type(r) is Object and r.kind is not Kind.TENSOR) for r in base.refs)
+    if modules or flag.constant is False:
+        return base
+    return with_graph(base, (Leaf.of(site.point.site, site.point.context),))
+
+
+def change_in_place(frame: Frame, state: State, base: Value, result: Value, name: str, point: Point) -> None:
+    """Let the tensors that base may be hold what a method in place made of them."""
+    if name == "detach_":
+        return
+    new = result.graph - base.graph
+    if new:
+        changed_in_place(frame, state, base, new, point)
+
+
+def grow_in_place(frame: Frame, state: State, base: Value, sources: frozenset[Source], point: Point) -> None:
+    """Let tensors that a callee changed in place hold the graph that it added."""
+    changed_in_place(frame, state, base, sources, point)
+
+
+def set_gradient(frame: Frame, state: State, base: Value, value: Value, point: Point) -> None:
+    """`p.grad = g`: with a graph, the parameter holds what that graph was made from."""
+    sources = reached(state, value)
+    if not sources:
+        return
+    for holder in base.refs:
+        if holder.symbolic or type(holder) is Object:
+            slot = Slot.of(holder, "grad")
+            frame.provenance.derive(slot, sources)

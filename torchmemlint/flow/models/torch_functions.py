@@ -1,0 +1,128 @@
+"""Functions of torch by their qualified names: what the generated data says, and the few that are special."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torchmemlint.flow.domain.effects import Reading
+from torchmemlint.flow.domain.frame import CallSite
+from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.domain.memory import computed, differentiate, sources_of
+from torchmemlint.flow.domain.refs import Kind, Leaf, Source
+from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, join, with_graph
+from torchmemlint.flow.models import containers
+from torchmemlint.knowledge import torch_api
+
+Model = Callable[[CallSite], Value]
+
+
+def call(site: CallSite, qualified: str) -> Value | None:
+    """Return the value of a function of torch; None where it is not one that computes on tensors."""
+    if qualified.startswith(torch_api.NOT_COMPUTING):
+        return None
+    name = qualified.rpartition(".")[2]
+    given = sources_of(site.state, site.arguments.all())
+    if name in torch_api.FACTORIES:
+        return _created(site, name, given)
+    if name in torch_api.DISCRETE:
+        site.frame.read(given, Reading.DISCRETE)
+        return PLAIN
+    if name in torch_api.DESCRIBING or name in torch_api.NOT_OPERATIONS or name in torch_api.METADATA:
+        return PLAIN
+    if name[:1].isupper() and not qualified.startswith("torch.nn.functional."):
+        return None
+    if not (qualified.startswith(torch_api.COMPUTING) or qualified.startswith("torch.nn.")):
+        return None
+    result = Value(graph=computed(site.frame, site.state, given, site.point))
+    if name.endswith("_") and site.arguments.positional:
+        return join(site.arguments.positional[0], result)
+    return result
+
+
+def _created(site: CallSite, name: str, given: frozenset[Source]) -> Value:
+    """Return a new tensor; `requires_grad=True` makes it a leaf, `torch.tensor(x)` copies a value without its graph."""
+    made = containers.made(site, Kind.TENSOR, name)
+    if name in ("as_tensor", "asarray") and given:
+        return Value(graph=given)
+    if given and name not in ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"):
+        site.frame.read(given, Reading.NUMBER)
+    if site.constant(99, "requires_grad", False) is True:
+        return with_graph(made, (Leaf.of(site.point.site, site.point.context),))
+    return made
+
+
+def _gradient(site: CallSite) -> Value:
+    """`torch.autograd.grad(outputs, inputs, ..., create_graph)`: a backward pass whose results are values."""
+    state = site.state
+    sources = sources_of(state, [site.value(0, "outputs")])
+    creates = site.constant(4, "create_graph", False)
+    retains = site.constant(3, "retain_graph", creates)
+    differentiate(site.frame, state, sources, site.point, retains is not False, creates is not False)
+    box = containers.made(site, Kind.LIST, "gradients")
+    if creates is not False:
+        graph = computed(site.frame, state, sources, site.point)
+        for holder in box.refs:
+            site.state.heap.put(holder, 0, Value(graph=graph))
+    return Value(box.refs, open=True)
+
+
+def _backward(site: CallSite) -> Value:
+    """`torch.autograd.backward(tensors, ...)`."""
+    sources = sources_of(site.state, [site.value(0, "tensors")])
+    creates = site.constant(3, "create_graph", False)
+    retains = site.constant(2, "retain_graph", creates)
+    differentiate(site.frame, site.state, sources, site.point, retains is not False, creates is not False)
+    return PLAIN
+
+
+def _parameter(site: CallSite) -> Value:
+    """`nn.Parameter(data)`: a leaf."""
+    if site.constant(1, "requires_grad", True) is False:
+        return PLAIN
+    made = containers.made(site, Kind.TENSOR, "parameter")
+    return Value(made.refs, frozenset((Leaf.of(site.point.site, site.point.context),)))
+
+
+def _checkpoint(site: CallSite) -> Value:
+    """`checkpoint(function, *args)`: runs the function."""
+    rest = site.arguments.positional[1:]
+    named = {k: v for k, v in site.arguments.named.items() if k not in ("use_reentrant", "preserve_rng_state")}
+    function = site.value(0, "function")
+    arguments = type(site.arguments)(rest, named, site.arguments.star, site.arguments.stars)
+    return site.machine.call(site.frame, site.state, function, arguments, site.point)
+
+
+def _load(site: CallSite) -> Value:
+    return Value(open=True)
+
+
+def _tensors_kept(site: CallSite) -> Value:
+    """`clip_grad_norm_(parameters)`, `save`: numbers come out, and nothing is kept."""
+    return PLAIN
+
+
+def _variable(site: CallSite) -> Value:
+    value = site.value(0)
+    if site.constant(1, "requires_grad", False) is True:
+        return with_graph(value, (Leaf.of(site.point.site, site.point.context),))
+    return value
+
+
+def _is_enabled(site: CallSite) -> Value:
+    mode = site.state.mode
+    return Value(constant=mode is Mode.ON) if mode in (Mode.ON, Mode.OFF) else UNKNOWN
+
+
+FUNCTIONS: dict[str, Model] = {
+    "torch.autograd.grad": _gradient,
+    "torch.autograd.backward": _backward,
+    "torch.nn.Parameter": _parameter,
+    "torch.nn.parameter.Parameter": _parameter,
+    "torch.utils.checkpoint.checkpoint": _checkpoint,
+    "torch.load": _load,
+    "torch.save": _tensors_kept,
+    "torch.nn.utils.clip_grad_norm_": _tensors_kept,
+    "torch.nn.utils.clip_grad_value_": _tensors_kept,
+    "torch.autograd.Variable": _variable,
+    "torch.is_grad_enabled": _is_enabled,
+}

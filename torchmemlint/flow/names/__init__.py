@@ -1,0 +1,1 @@
+"""Which function, class or variable of the project a name stands for."""

@@ -1,0 +1,218 @@
+"""The files of a project by module name, and the classes in them with their bases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torchmemlint.flow.domain.refs import Behind, ClassRef, Code, Globals
+from torchmemlint.flow.domain.values import Value, of, symbol
+from torchmemlint.flow.ir.ops import Class, Function, Unit
+
+_HOPS = 6  # imports of imports
+
+NETWORKS = (
+    "torch.nn.Module",
+    "LightningModule",
+    "PreTrainedModel",
+    "ModelMixin",
+    "torch.nn.Sequential",
+    "torch.nn.ModuleList",
+    "torch.nn.ModuleDict",
+)
+_OPERATORS = frozenset(
+    f"__{way}{name}__"
+    for way in ("", "i")
+    for name in ("add", "sub", "mul", "truediv", "matmul", "or", "lshift", "rshift", "and")
+)
+_BOXES = frozenset({"dict", "list", "collections.UserDict", "collections.OrderedDict", "collections.defaultdict"})
+
+
+@dataclass(eq=False)
+class Index:
+    """The files of a project."""
+
+    units: dict[str, Unit] = field(default_factory=dict)
+    _by_last: dict[str, list[Unit]] = field(default_factory=dict)
+    _orders: dict[Class, tuple[Class, ...]] = field(default_factory=dict)
+    _libraries: dict[Class, frozenset[str]] = field(default_factory=dict)
+
+    stored: set[str] = field(default_factory=set)  # attributes that are assigned to outside of constructors
+    operators: set[str] = field(default_factory=set)  # those that some class defines
+    _decorated: dict[Class, frozenset[str]] = field(default_factory=dict)
+
+    def add(self, unit: Unit) -> None:
+        """Add a file."""
+        self.stored |= unit.stored
+        for cls in unit.classes:
+            self.operators.update(name for name in cls.methods if name in _OPERATORS)
+        self.units[unit.name] = unit
+        self._by_last.setdefault(unit.name.rpartition(".")[2], []).append(unit)
+
+    def module(self, qualified: str) -> Unit | None:
+        """Return the file of a module, also where only the end of its name is known."""
+        found = self.units.get(qualified)
+        if found is not None:
+            return found
+        last = qualified.rpartition(".")[2]
+        near = [
+            u
+            for u in self._by_last.get(last, ())
+            if u.name.endswith("." + qualified) or qualified.endswith("." + u.name)
+        ]
+        return near[0] if len(near) == 1 else None
+
+    def absolute(self, unit: Unit, qualified: str, relative: int = 0) -> str:
+        """Return an import's name without leading dots."""
+        if not relative:
+            stripped = qualified.lstrip(".")
+            relative = len(qualified) - len(stripped)
+            if not relative:
+                return qualified
+            qualified = stripped
+        package = unit.name.split(".")
+        base = package[: len(package) - relative]
+        return ".".join([*base, qualified]) if base else qualified
+
+    def resolve(self, qualified: str, hops: int = 0) -> Value | None:
+        """Return what stands under a qualified name; None where the project does not have it."""
+        head, _, name = qualified.rpartition(".")
+        if not head:
+            return None
+        unit = self.module(head)
+        if unit is None:
+            return self._member(head, name, hops)
+        return self.in_unit(unit, name, hops)
+
+    def in_unit(self, unit: Unit, name: str, hops: int = 0) -> Value | None:
+        """Return what a module-level name of a file stands for; None where it has none."""
+        found = unit.once.get(name)
+        if found is not None:
+            return of(reference(found))
+        where = unit.imports.get(name)
+        if where is not None and hops < _HOPS:
+            return self.resolve(self.absolute(unit, where), hops + 1)
+        if name in unit.module.bound:
+            return symbol(Behind.of(Globals.of(unit.name), name))
+        for star in unit.stars:
+            other = self.module(self.absolute(unit, star))
+            if other is not None and other is not unit and hops < _HOPS:
+                value = self.in_unit(other, name, hops + 1)
+                if value is not None:
+                    return value
+        return None
+
+    def _member(self, head: str, name: str, hops: int) -> Value | None:
+        """Return a method of a class that is named with its module."""
+        if hops > _HOPS or "." not in head:
+            return None
+        owner = self.resolve(head, hops + 1)
+        if owner is None:
+            return None
+        for r in owner.refs:
+            if type(r) is ClassRef:
+                method = self.method(r.cls, name)
+                if method is not None:
+                    return of(Code.of(method, Globals.of(method.unit.name)))
+        return None
+
+    # Classes.
+
+    def find_class(self, unit: Unit, name: str) -> Class | None:
+        """Return the class that a dotted name of a file stands for."""
+        found = self.in_unit(unit, name) if "." not in name else None
+        if found is None:
+            found = self.resolve(self.absolute(unit, name))
+        if found is None:
+            head, _, rest = name.partition(".")
+            where = unit.imports.get(head)
+            if where is not None:
+                found = self.resolve(self.absolute(unit, where) + ("." + rest if rest else ""))
+        if found is not None:
+            for r in found.refs:
+                if type(r) is ClassRef:
+                    return r.cls
+        for cls in unit.classes:
+            if cls.name == name:
+                return cls
+        return None
+
+    def order(self, cls: Class) -> tuple[Class, ...]:
+        """Return a class and those it inherits from, nearest first, as far as the project has them."""
+        known = self._orders.get(cls)
+        if known is None:
+            self._orders[cls] = (cls,)  # a class that is its own base
+            chain, queue = [], [cls]
+            while queue:
+                current = queue.pop(0)
+                if current not in chain:
+                    chain.append(current)
+                    queue.extend(c for base in current.bases if (c := self.find_class(current.unit, base)) is not None)
+            known = self._orders[cls] = tuple(chain)
+        return known
+
+    def method(self, cls: Class, name: str) -> Function | None:
+        """Return a method, own or inherited."""
+        for c in self.order(cls):
+            found = c.methods.get(name)
+            if found is not None:
+                return found
+        return None
+
+    def decorated(self, cls: Class) -> frozenset[str]:
+        """Return the names of methods that a decorator of the project has replaced."""
+        known = self._decorated.get(cls)
+        if known is None:
+            plain = set(cls.methods.values())
+            names = (f.name for f in cls.unit.functions if f.cls is cls and f not in plain)
+            known = self._decorated[cls] = frozenset(names)
+        return known
+
+    def setter(self, cls: Class, name: str) -> Function | None:
+        """Return what runs where a property is assigned to."""
+        for c in self.order(cls):
+            found = c.setters.get(name)
+            if found is not None:
+                return found
+        return None
+
+    def above(self, cls: Class, start: Class, name: str) -> Function | None:
+        """Return the method that `super()` in class `start` finds for an object of class `cls`."""
+        chain = self.order(cls)
+        after = chain[chain.index(start) + 1 :] if start in chain else self.order(start)[1:]
+        for c in after:
+            found = c.methods.get(name)
+            if found is not None:
+                return found
+        return None
+
+    def libraries(self, cls: Class) -> frozenset[str]:
+        """Return the qualified names of all bases that the project does not have."""
+        known = self._libraries.get(cls)
+        if known is None:
+            names = set()
+            for c in self.order(cls):
+                for base in c.bases:
+                    if self.find_class(c.unit, base) is None:
+                        head, _, rest = base.partition(".")
+                        where = c.unit.imports.get(head)
+                        names.add(f"{where}.{rest}" if where and rest else where or base)
+            known = self._libraries[cls] = frozenset(names)
+        return known
+
+    def is_network(self, cls: Class) -> bool:
+        """Is it a torch.nn.Module?"""
+        return any(name.endswith(NETWORKS) or name == "Module" for name in self.libraries(cls))
+
+    def is_box(self, cls: Class) -> bool:
+        """Is it a dict or list?"""
+        return bool(self.libraries(cls) & _BOXES)
+
+    def is_open(self, cls: Class) -> bool:
+        """Has it a base outside the project, whose methods are not seen?"""
+        return bool(self.libraries(cls) - {"object", "abc.ABC", "ABC", "typing.Generic", "typing.Protocol"})
+
+
+def reference(found: Function | Class) -> Code | ClassRef:
+    """Return the reference of a module-level function or class."""
+    frame = Globals.of(found.unit.name)
+    return Code.of(found, frame) if isinstance(found, Function) else ClassRef.of(found, frame)
