@@ -40,6 +40,7 @@ class Written:
     sources: frozenset[Source]  # of all that is stored, reachable from it
     own: frozenset[Source]  # of the value itself
     strong: bool
+    hook: bool = False  # by a hook
 
 
 @dataclass(slots=True, eq=False)
@@ -113,6 +114,7 @@ class Frame:
 
     def wrote(self, place: Place, written: Written) -> None:
         """Record a write for the loops around it."""
+        written.hook = self.hooks > 0
         for loop in self.loops:
             self.writes[loop].setdefault(place, []).append(written)
 

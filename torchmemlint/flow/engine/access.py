@@ -218,11 +218,7 @@ def _is_short(state: State, reference: Ref) -> bool:
 
 def _next_of(frame: Frame, state: State, holder: Ref, source: Value, point: Point) -> Value:
     if holder.symbolic:
-        found = _behind(frame, state, holder, source, ELEMENT, point, item=True)
-        for s in found.graph:
-            if type(s) is Behind:
-                frame.arise(s)
-        return found
+        return _behind(frame, state, holder, source, ELEMENT, point, item=True)
     if type(holder) is Parameters:
         return modules.parameter(frame, state, holder, point)
     if type(holder) is not Object:

@@ -165,7 +165,7 @@ def _keeps(frame: Frame, back: State, loop: Loop) -> None:
         for note in _last(notes):
             stored = ancestors(note.sources, around)
             fresh = events & stored
-            how = _how(frame, place, note, phi, stored)
+            how = _how(place, note, phi, stored)
             if fresh and how is not None:
                 spent = is_spent(frame, back, frozenset(fresh))
                 frame.log(Keep(note.point, place, phi, note.sources, frozenset(fresh), how, loop, spent, reset))
@@ -184,9 +184,9 @@ def _is_event(source: Source) -> bool:
     return kind is Graph or kind is Derived or type(root(source)) is Result
 
 
-def _how(frame: Frame, place: Place, note: Written, phi: Phi, stored: set[Source]) -> How | None:
+def _how(place: Place, note: Written, phi: Phi, stored: set[Source]) -> How | None:
     holder, key = place
-    if frame.hooks:
+    if note.hook:
         return How.HOOK
     if type(holder) is Object and holder.about is How.CACHE:
         return How.CACHE

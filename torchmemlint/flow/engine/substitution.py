@@ -37,6 +37,7 @@ from torchmemlint.flow.domain.refs import (
     root,
 )
 from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value, limited, of, symbol, tensor
+from torchmemlint.flow.ir.ops import For
 from torchmemlint.flow.models import gradients, modules, optimizers, tensors
 
 
@@ -210,8 +211,14 @@ class Substitution:
     def load(self, effect: fx.Load) -> None:
         """Read what stands in a place by now."""
         base, machine = self.of(effect.holder), self.frame.machine
-        read = machine.item if effect.item else machine.attribute
-        self._answer(effect.result, read(self.frame, self.state, base, effect.key, self.at(effect)))
+        frame, state, point = self.frame, self.state, self.at(effect)
+        if effect.key is Special.ELEMENT and isinstance(effect.point.site, For):
+            value = machine.iterate(frame, state, base, point)
+        elif effect.item:
+            value = machine.item(frame, state, base, effect.key, point)
+        else:
+            value = machine.attribute(frame, state, base, effect.key, point)
+        self._answer(effect.result, value)
 
     def _enter(self, mode: Mode) -> Mode:
         saved = self.state.mode
@@ -282,12 +289,16 @@ class Substitution:
         holder, key = effect.place
         if holder is not None and holder.symbolic:
             return
-        events = self.sources(effect.events)
+        loop = Loop.of(effect.loop.site, extended(effect.loop.context, self.call))
+        if loop in self.frame.bounded:
+            return
+        provenance = self.frame.provenance
+        made = provenance.ancestors(self.sources(effect.events))
+        events = frozenset(s for s in made if loop in provenance.loops.get(root(s), ()))
         if not events:
             return
         where = holder if holder is None else next(iter(self.of(holder).refs), holder)
         phi = next((s for s in self.of(effect.phi).graph if type(s) is Phi), effect.phi)
-        loop = Loop.of(effect.loop.site, extended(effect.loop.context, self.call))
         self.frame.log(
             fx.Keep(
                 self.at(effect), (where, key), phi, self.sources(effect.sources), events, effect.how, loop,

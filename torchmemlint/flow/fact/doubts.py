@@ -13,6 +13,7 @@ class Doubt(enum.Enum):
     PASSED_ON = "what passes it on was not seen and is taken to keep the graph"
     MODE = "a value decides whether gradients are enabled here"
     CALLER = "a caller outside this project may differentiate it"
+    EVALUATED = "the network is in evaluation mode, but a caller outside this project may still differentiate it"
     READER = "it may be read, and differentiated, in code that was not seen"
     RESET = "it is emptied or set anew under a condition"
     UNSEEN_INPUT = "whether the argument has a graph is decided by a caller that was not seen"
@@ -26,7 +27,7 @@ class Confidence(enum.Enum):
     POSSIBLE = "possible"
 
 
-_LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON})
+_LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.EVALUATED})
 
 
 def confidence(doubts: frozenset[Doubt]) -> Confidence:
@@ -34,3 +35,8 @@ def confidence(doubts: frozenset[Doubt]) -> Confidence:
     if not doubts:
         return Confidence.CERTAIN
     return Confidence.LIKELY if doubts <= _LIKELY else Confidence.POSSIBLE
+
+
+def rank(doubts: frozenset[Doubt]) -> tuple[int, int]:
+    """Return a key by which the surest of several sets of doubts is the least."""
+    return list(Confidence).index(confidence(doubts)), len(doubts)

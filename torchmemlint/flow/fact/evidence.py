@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Evidence as Shown
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.refs import Behind, Derived, Graph, Input, Loop, Phi, Ref, Result, Slot, Source, root
-from torchmemlint.flow.fact.doubts import Doubt
+from torchmemlint.flow.fact.doubts import Doubt, rank
 from torchmemlint.flow.fact.entries import Run
 
 CERTAIN: frozenset[Doubt] = frozenset()
@@ -54,6 +56,7 @@ class Evidence:
             effect = event.effect
             assert isinstance(effect, fx.Forward)
             self.modes[effect.graph] = effect.mode
+            self.callees.setdefault(effect.graph, set()).update(effect.module.refs)
         for event in run.of(fx.Differentiate):
             effect = event.effect
             assert isinstance(effect, fx.Differentiate)
@@ -75,6 +78,9 @@ class Evidence:
         That holds for a single origin only: of several, one may be a number.
         """
         origins = {s for s in sources if not isinstance(s, Phi | Slot)}
+        called = {s for s in origins if type(s) is Graph or (type(root(s)) is Result and root(s) in self.callees)}
+        if len(called) == 1:  # of a prediction and its labels, the prediction has the graph
+            return called
         return origins if len(origins) == 1 else set()
 
     def graph(self, source: Source) -> frozenset[Doubt] | None:
@@ -109,9 +115,9 @@ class Evidence:
 
     def best(self, sources: frozenset[Source] | set[Source]) -> frozenset[Doubt] | None:
         """Return the doubts of the source that has a graph most surely; None if none has."""
-        best: frozenset[Doubt] | None = None
-        for source in self.run.provenance.ancestors(sources):
-            doubts = self.graph(source)
-            if doubts is not None and (best is None or len(doubts) < len(best)):
-                best = doubts
-        return best
+        found = (self.graph(source) for source in self.run.provenance.ancestors(sources))
+        return min((doubts for doubts in found if doubts is not None), key=rank, default=None)
+
+    def is_evaluating(self, sources: Iterable[Source]) -> bool:
+        """Does a module that was put into evaluation mode begin one of the graphs?"""
+        return any(self.callees.get(s, set()) & self.evaluating for s in self.run.provenance.ancestors(sources))

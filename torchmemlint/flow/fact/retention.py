@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import How, Point
-from torchmemlint.flow.domain.refs import Graph, Key, Kind, Object, Ref, Source
+from torchmemlint.flow.domain.refs import Graph, Key, Kind, Loop, Object, Ref, Source
 from torchmemlint.flow.fact.doubts import Doubt
-from torchmemlint.flow.fact.entries import Run
+from torchmemlint.flow.fact.entries import Event, Run
 from torchmemlint.flow.fact.evidence import Evidence
 
 
@@ -52,9 +52,11 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         if effect.phi in evidence.differentiated:
             inside = effect.loop in evidence.differentiated_in[effect.phi]
             fate = Fate.EACH if inside else Fate.LATER
-        elif effect.phi in returned:
+        elif effect.phi in returned and not effect.spent:
             fate = Fate.UNKNOWN
-            doubts |= {Doubt.CALLER}
+            doubts |= {Doubt.EVALUATED if evidence.is_evaluating(effect.events) else Doubt.CALLER}
+        if effect.spent and _within_a_step(run, event, effect.loop):
+            continue
         if effect.reset:
             doubts |= {Doubt.RESET}
         read = effect.phi in evidence.read
@@ -89,6 +91,13 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             doubts,
             effect.sources,
         )
+
+
+def _within_a_step(run: Run, event: Event, loop: Loop) -> bool:
+    """Is a loop repeated within one step of training: does an optimizer step around it, but not in it?"""
+    steps = [e for e in (*run.of(fx.Step), *run.of(fx.InvokeMethod)) if getattr(e.effect, "name", "") == "step"]
+    around = event.loops - {loop}
+    return any(around & e.loops for e in steps) and not any(loop in e.loops for e in steps)
 
 
 def lasts(holder: Ref | None) -> bool:

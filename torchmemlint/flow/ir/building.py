@@ -58,9 +58,7 @@ class Builder:
         outer.block = self.block
         outer.temps = self.temps
         outer.class_scope = self.class_scope
-        frame = Frame(function, outer)
-        frame.block = function.body
-        self._begin(frame)
+        self._begin(Frame(function, outer))
 
     def leave(self) -> None:
         """Go on with the function around."""

@@ -7,7 +7,7 @@ import ast
 from .building import Builder, expression, span
 from .keys import dict_key
 from .narrowing import mark_tested, narrowings
-from .ops import Collect, For, If, Make, Name, Temp
+from .ops import Collect, For, If, Make, Temp
 from .scopes import restore
 from .targets import assign, names_in
 
@@ -27,19 +27,16 @@ def comprehension(b: Builder, node: Comprehension) -> Temp:
     if class_scope is not None:
         class_scope.hide()
         b.class_scope = None
-    names, variables = b.names, b.frame.variables
-    before: dict[str, Name | None] = {}
-    shadowed: dict[str, Name | None] = {}
-    for generator in node.generators:
-        for text in names_in(generator.target):
-            if text not in before:
-                before[text] = names.get(text)
-                shadowed[text] = variables.get(text)
-                names[text] = variables[text] = b.frame.rename(text, box)
-    b.mentions.update(before)
+    names, frame = b.names, b.frame
+    outer_variables = frame.variables
+    variables = {text: frame.rename(text, box) for gen in node.generators for text in names_in(gen.target)}
+    before = {text: names.get(text) for text in variables}
+    names.update(variables)
+    frame.variables = {**outer_variables, **variables}
+    b.mentions.update(variables)
     _rounds(b, node, 0, source, box)
     restore(names, before)
-    restore(variables, shadowed)
+    frame.variables = outer_variables
     if class_scope is not None:
         b.class_scope = class_scope
         class_scope.reveal()

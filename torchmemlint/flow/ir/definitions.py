@@ -30,6 +30,7 @@ NEUTRAL = frozenset(
     "dataclass runtime_checkable compile setter getter deleter".split()
 )
 BUILT_IN = frozenset({"staticmethod", "classmethod", "property"})
+_POSITIONAL = Passing.POSITIONAL
 Defaults = tuple[tuple[str, Temp], ...]
 
 
@@ -55,10 +56,11 @@ def anonymous(b: Builder, node: ast.Lambda) -> Temp:
 def define(b: Builder, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
     """`def f(x): ...`, with its decorators."""
     place = span(node)
-    decorators, applied = _decorators(b, node.decorator_list)
+    decorators, applied = _decorators(b, node.decorator_list) if node.decorator_list else _UNDECORATED
     scope = b.class_scope
     function = Function(node.name, place, b.unit, b.function, None if scope is None else scope.cls, [], decorators)
-    function.coroutine = node.__class__ is ast.AsyncFunctionDef
+    if node.__class__ is ast.AsyncFunctionDef:
+        function.coroutine = True
     defaults = _parameters(b, function, node.args)
     b.function.nested.append(function)
     b.enter(function)
@@ -66,10 +68,11 @@ def define(b: Builder, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
     b.leave()
     dst = b.temp()
     b.block.append(Define(b.function, place, dst, function, defaults))
-    dst = _apply(b, dst, applied)
+    if applied:
+        dst = _apply(b, dst, applied)
     if scope is not None:
         _method(b, scope, function, dst, place)
-    elif not _is_overload(function):
+    elif not decorators or not _is_overload(function):
         b.bind(node.name, dst, place)
         if not applied and b.at_module_level:
             b.scopes.definitions.append((node.name, function))
@@ -89,6 +92,10 @@ def _is_overload(function: Function) -> bool:
 def _method(b: Builder, scope: ClassScope, function: Function, dst: Temp, place: Span) -> None:
     """A function of a class: it is a member of its own only where a decorator made something else of it."""
     name, cls = function.name, scope.cls
+    if not function.decorators:
+        cls.methods[name] = function
+        b.block.append(Bind(b.function, place, b.target(name, member=False), dst))
+        return
     kinds = [decorator.name.rpartition(".")[2] for decorator in function.decorators]
     if "setter" in kinds:
         cls.setters[name] = function
@@ -107,30 +114,33 @@ def _parameters(b: Builder, function: Function, args: ast.arguments) -> Defaults
     defaults: list[tuple[str, Temp]] = []
     positional = args.posonlyargs + args.args if args.posonlyargs else args.args
     required = len(positional) - len(args.defaults)
-    for index, arg in enumerate(positional):
+    for arg in positional:
         annotation = annotation_name(arg.annotation, aliases) if arg.annotation is not None else ""
-        parameters.append(Parameter(arg.arg, Passing.POSITIONAL, annotation, index >= required))
-        if index >= required:
-            defaults.append((arg.arg, b.expression(args.defaults[index - required])))
+        parameters.append(Parameter(arg.arg, _POSITIONAL, annotation, required <= 0))
+        if required <= 0:
+            defaults.append((arg.arg, b.expression(args.defaults[-required])))
+        required -= 1
     if args.vararg is not None:
         parameters.append(Parameter(args.vararg.arg, Passing.STAR, "", False))
-    for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
-        annotation = annotation_name(arg.annotation, aliases) if arg.annotation is not None else ""
-        parameters.append(Parameter(arg.arg, Passing.ONLY_NAMED, annotation, default is not None))
-        if default is not None:
-            defaults.append((arg.arg, b.expression(default)))
+    if args.kwonlyargs:
+        for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+            annotation = annotation_name(arg.annotation, aliases)
+            parameters.append(Parameter(arg.arg, Passing.ONLY_NAMED, annotation, default is not None))
+            if default is not None:
+                defaults.append((arg.arg, b.expression(default)))
     if args.kwarg is not None:
         parameters.append(Parameter(args.kwarg.arg, Passing.STARS, "", False))
+    function.bound.update([parameter.name for parameter in parameters])
+    function.mentions.update(function.bound)
     return tuple(defaults)
 
 
 Applied = list[tuple[Temp, Span]]
+_UNDECORATED: tuple[tuple[Decorator, ...], Applied] = ((), [])
 
 
 def _decorators(b: Builder, nodes: Sequence[ast.expr]) -> tuple[tuple[Decorator, ...], Applied]:
     """What stands above a definition; those that may change what is defined are evaluated."""
-    if not nodes:
-        return (), []
     decorators: list[Decorator] = []
     applied: Applied = []
     for node in nodes:

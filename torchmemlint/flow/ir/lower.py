@@ -28,7 +28,6 @@ def lower(text_or_tree: str | ast.Module, name: str) -> Unit:
     end = (last.end_lineno or 1, last.end_col_offset or 0) if last is not None else (1, 0)
     module = unit.module = Function("<module>", (1, 0, *end), unit, None, None)
     builder = Builder(unit, module)
-    builder.block = module.body
     builder.statements(tree.body)
     module.temps = builder.temps
     resolve(builder.scopes, unit)

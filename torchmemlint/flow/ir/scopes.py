@@ -8,13 +8,15 @@ of their own, but no frame: what they bind are locals of the function around the
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from .conditions import collect_tested
-from .ops import Class, For, Function, Name, Op, Scope, Temp, Unit, While
+from .ops import Class, For, Function, Name, Scope, Temp, Unit, While
 
 Definition = Function | Class
+_NONE: frozenset[str] = frozenset()
+_NO_VARIABLES: Mapping[str, Name] = {}
 
 
 class Names(dict[str, Name]):
@@ -64,18 +66,16 @@ class Frame:
         self.renamed: list[Name] = []  # under texts of their own making
         self.binds: list[Name] = []  # what is bound, in the order of the source, as often as it is
         self.touched: list[Name] = []  # where operations in place write back to
-        self.globals: set[str] = set()
-        self.nonlocals: set[str] = set()
-        self.annotated: set[str] = set()  # `x: int` makes x a local
+        self.globals = _NONE
+        self.nonlocals = _NONE
+        self.annotated = _NONE  # `x: int` makes x a local
         self.tested: set[str] = set()  # names in the tests
         self.assigned: dict[str, ast.expr] = {}  # the syntax of what a name is bound to, where that might be a test
-        self.variables: dict[str, Name] = {}  # of the comprehensions that are being lowered
-        self.enclosed: bool = outer is not None and bool(
-            outer.variables or outer.enclosed
-        )  # a lambda in a comprehension?
+        self.variables: Mapping[str, Name] = _NO_VARIABLES  # of the comprehensions that are being lowered
+        self.enclosed: bool = outer is not None and (outer.enclosed or bool(outer.variables))  # in a comprehension?
         self.names = Names(self.made, self if self.enclosed else None)
-        # Set while an inner function is being lowered:
-        self.block: list[Op] = []
+        # As left when an inner function was begun:
+        self.block = function.body
         self.temps: int = 0
         self.class_scope: ClassScope | None = None
 
@@ -85,7 +85,7 @@ class Frame:
         while frame is not None:
             if text in frame.variables:
                 return frame.variables[text].text
-            if any(parameter.name == text for parameter in frame.function.parameters):
+            if text in frame.function.bound:
                 return text
             frame = frame.outer
         return text
@@ -164,20 +164,21 @@ class Scopes:
 def resolve(scopes: Scopes, unit: Unit) -> None:
     """Give each name its scope, each function its sets of names and each loop its writes."""
     frames = scopes.frames
-    for frame in frames:
-        function = frame.function
-        bound = function.bound
-        bound.update([name.text for name in frame.binds])
-        bound |= frame.annotated
-        bound -= frame.globals
-        bound -= frame.nonlocals
-        bound.update([parameter.name for parameter in function.parameters])
-        function.mentions.update(frame.names)
-        function.mentions.update([parameter.name for parameter in function.parameters])
     module = frames[0]
     module.function.bound |= scopes.globals
     for frame in frames:
-        module.function.bound |= frame.globals
+        function = frame.function
+        bound = function.bound
+        for name in frame.binds:
+            bound.add(name.text)
+        if frame.annotated:
+            bound |= frame.annotated
+        if frame.nonlocals:
+            bound -= frame.nonlocals
+        if frame.globals:
+            bound -= frame.globals
+            module.function.bound |= frame.globals
+        function.mentions.update(frame.names)
     for frame in frames[1:]:
         _look_outward(frame, module)
     _share(frames)
@@ -185,11 +186,12 @@ def resolve(scopes: Scopes, unit: Unit) -> None:
         loop.writes = frozenset([name.text for name in names if name.scope is Scope.LOCAL])
     for frame in reversed(frames):
         function = frame.function
-        if frame.outer is not None:
-            frame.outer.function.mentions |= function.mentions
-            frame.outer.tested |= frame.tested - function.bound
-        if frame.tested and function.parameters:
-            function.tested = _tested_parameters(frame)
+        outer = frame.outer
+        if outer is not None:
+            outer.function.mentions |= function.mentions
+            if frame.tested:
+                outer.tested |= frame.tested - function.bound
+                function.tested = _tested_parameters(frame)
     unit.once = _bound_once(scopes)
 
 

@@ -84,7 +84,7 @@ def assign_annotated(b: Builder, node: ast.AnnAssign) -> None:
                 scope.cls.fields.append((text, node.value is not None))
             scope.cls.annotations[text] = annotation_name(node.annotation, b.aliases)
         elif node.simple:
-            b.frame.annotated.add(text)
+            b.frame.annotated |= {text}
             if node.value is not None and node.value.__class__ in TESTS:
                 b.frame.assigned[text] = node.value
 
@@ -156,7 +156,7 @@ def declare_global(b: Builder, node: ast.Global) -> None:
         for text in node.names:
             b.class_scope.declare(text, Scope.GLOBAL)
     else:
-        b.frame.globals.update(node.names)
+        b.frame.globals |= {*node.names}
     b.unit.stored.update(node.names)
 
 
@@ -167,19 +167,22 @@ def declare_nonlocal(b: Builder, node: ast.Nonlocal) -> None:
         for text in node.names:
             b.class_scope.declare(text, Scope.CELL)
     else:
-        b.frame.nonlocals.update(node.names)
+        b.frame.nonlocals |= {*node.names}
 
 
 @statement("Import")
 def import_modules(b: Builder, node: ast.Import) -> None:
     """`import a.b`, `import a.b as c`."""
     for alias in node.names:
-        b.mentions.update(alias.name.split("."))
+        name = alias.name
+        if "." in name:
+            b.mentions.update(name.split("."))
         if alias.asname is None:
-            head = alias.name.partition(".")[0]
-            _import(b, head, head, 0, node)
+            head = name.partition(".")[0]
+            _import(b, head, head, head, 0, node)
         else:
-            _import(b, alias.asname, alias.name, 0, node)
+            b.mentions.add(name)
+            _import(b, alias.asname, name, name, 0, node)
 
 
 @statement("ImportFrom")
@@ -187,25 +190,28 @@ def import_names(b: Builder, node: ast.ImportFrom) -> None:
     """`from a import b`, `from . import c`, `from m import *`."""
     module = node.module or ""
     level = node.level or 0
-    b.mentions.update(module.split("."))
+    mentions = b.mentions
+    mentions.update(module.split("."))
+    dots = "." * level
+    prefix = module + "." if module else ""
     for alias in node.names:
-        if alias.name == "*":
-            b.unit.stars.append("." * level + module)
+        name = alias.name
+        if name == "*":
+            b.unit.stars.append(dots + module)
         else:
-            b.mentions.add(alias.name)
-            qualified = f"{module}.{alias.name}" if module else alias.name
-            _import(b, alias.asname or alias.name, qualified, level, node)
+            mentions.add(name)
+            qualified = prefix + name
+            _import(b, alias.asname or name, qualified, dots + qualified, level, node)
 
 
-def _import(b: Builder, text: str, qualified: str, relative: int, node: ast.stmt) -> None:
+def _import(b: Builder, text: str, qualified: str, with_dots: str, relative: int, node: ast.stmt) -> None:
     place = span(node)
     dst = b.temp()
     b.block.append(Import(b.function, place, dst, qualified, relative))
     b.bind(text, dst, place)
-    dotted_text = "." * relative + qualified
-    b.aliases.setdefault(text, dotted_text)
+    b.aliases.setdefault(text, with_dots)
     if b.at_module_level:
-        b.unit.imports.setdefault(text, dotted_text)
+        b.unit.imports.setdefault(text, with_dots)
 
 
 @statement("TypeAlias")

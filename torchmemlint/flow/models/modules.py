@@ -23,7 +23,7 @@ from torchmemlint.flow.domain.refs import (
     Special,
     extended,
 )
-from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, Value, constant, join, of, tensor
+from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, Value, constant, join, limited, of, tensor
 from torchmemlint.flow.models import gradients, tensors
 from torchmemlint.knowledge import modules as known
 from torchmemlint.knowledge import torch_api
@@ -39,11 +39,20 @@ _ITSELF = frozenset(
 )
 _PARAMETERS = frozenset({"parameters", "named_parameters", "get_parameter"})
 _PARTS = frozenset({"children", "modules", "named_children", "named_modules", "get_submodule"})
+_SHARED = frozenset({"zero_grad", "state_dict", "load_state_dict", "type"})  # optimizers and others have these, too
 _WEIGHTS = frozenset({"weight", "bias"})
 
 
-def is_transparent(qualified: str) -> bool:
-    """Has a module of this class no parameters? It passes graphs on and begins none."""
+def is_transparent(state: State, module: Ref, depth: int = 3) -> bool:
+    """Has a module no parameters that are trained? It passes graphs on and begins none."""
+    if type(module) is not Object or module.kind is not Kind.MODULE:
+        return False
+    if gradients.is_frozen(state, module):
+        return True
+    qualified = str(module.about)
+    if qualified.rpartition(".")[2] in known.CONTAINERS and depth:
+        parts = _parts(state, module)
+        return bool(parts) and all(is_transparent(state, r, depth - 1) for r in parts)
     return known.has_parameters(qualified) is False or qualified.endswith("Loss")
 
 
@@ -82,10 +91,7 @@ def forward(site: CallSite, target: Object) -> Value:
         _run_hooks(site, target, NOTHING)
         return Value(open=True)
     inputs = sources_of(state, site.arguments.all())
-    if is_transparent(str(target.about)):
-        return Value(graph=computed(site.frame, state, inputs, site.point), open=True)
-    leaves = any(type(s) is Leaf for s in inputs)
-    if gradients.is_frozen(state, target) and not leaves:
+    if is_transparent(state, target):
         result = Value(graph=computed(site.frame, state, inputs, site.point), open=True)
     else:
         result = Value(graph=_begin(site, of(target), inputs), open=True)
@@ -185,18 +191,25 @@ def attribute(frame: Frame, state: State, holder: Object, name: str, point: Poin
 
 def part(frame: Frame, state: State, holder: Object, key: Key) -> Value:
     """Return a part of a ModuleList, ModuleDict or Sequential."""
-    result = NOTHING
+    refs = _parts(state, holder)
+    if refs:
+        kept, more = limited(frozenset(refs))
+        return Value(kept, open=more)
+    return of(Object.of(Kind.MODULE, holder.site, holder.context, f"{_name(holder)}[]"))
+
+
+def _parts(state: State, holder: Ref) -> set[Ref]:
+    """Return the parts that a ModuleList, ModuleDict or Sequential was given."""
+    found: set[Ref] = set()
     for name, value in visible(state.heap.edges(holder)):
         if type(name) is int or name is ELEMENT:
             for r in value.refs:
                 if type(r) is Object and r.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.STREAM):
                     for _, held in visible(state.heap.edges(r)):
-                        result = join(result, held)
+                        found |= held.refs
                 else:
-                    result = join(result, of(r))
-    if result.refs:
-        return result
-    return of(Object.of(Kind.MODULE, holder.site, holder.context, f"{_name(holder)}[]"))
+                    found.add(r)
+    return found
 
 
 def _name(holder: Object) -> str:
@@ -237,7 +250,7 @@ def method(site: CallSite, target: Ref, name: str) -> Value:
     frame, state = site.frame, site.state
     if name in SWITCHES:
         return switch(site, target, name)
-    if target.symbolic:
+    if target.symbolic and name not in _SHARED:
         frame.log(Use(site.point, target, Evidence.MODULE))
     if name == "requires_grad_":
         flag = site.arguments.get(0, "requires_grad") or constant(True)
@@ -256,6 +269,10 @@ def method(site: CallSite, target: Ref, name: str) -> Value:
         return of(Parameters.of(target))
     if name in _PARTS:
         return _pairs(site, _part_of(site, target)) if name.startswith("named") else _some(site, _part_of(site, target))
+    if name in ("append", "extend", "insert", "update"):
+        for value in site.arguments.all():
+            site.state.heap.add(target, ELEMENT, value)
+        return of(target)
     if name in ("register_parameter", "register_buffer", "add_module", "register_module"):
         key = site.constant(0, "name", ...)
         site.write(of(target), key if isinstance(key, str) else ELEMENT, site.value(1), not isinstance(key, str))
