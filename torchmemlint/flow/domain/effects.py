@@ -220,7 +220,8 @@ class Keep(Effect):
 
     place: Place
     phi: Phi
-    sources: frozenset[Source]
+    sources: frozenset[Source]  # of what is stored
+    came_round: frozenset[Source]  # of what the place holds at the end of the iteration
     events: frozenset[Source]  # those of them that come into being in each iteration, or what they come from
     how: How
     loop: Loop

@@ -78,9 +78,11 @@ def write_variable(frame: Frame, state: State, name: str, value: Value, point: P
     if frame.loops:
         old = state.variables.get(name)
         if old is not None and old.refs and old.refs != value.refs:
-            for holder in old.refs - value.refs:
+            for holder in old.refs:
                 if type(holder) is Object and holder.kind in (Kind.LIST, Kind.DICT, Kind.TENSOR):
                     frame.gave_up(holder)  # the container behind the name is replaced
+                    if holder.older:
+                        frame.gave_up(Object.of(holder.kind, holder.site, holder.context, holder.about))
         sources = reached(state, value) if value.refs else value.graph
         frame.wrote((None, name), Written(point, sources, value.graph, True))
     state.variables[name] = value
@@ -99,6 +101,18 @@ def erase(frame: Frame, state: State, base: Value, key: Key | None, point: Point
                 state.heap.put(holder, name, NOTHING)
         elif key is not ELEMENT and state.heap.get(holder, key) is not None:
             state.heap.put(holder, key, NOTHING)
+
+
+def key_of(value: Value) -> Key:
+    """Return the key that an index stands for: a constant, or what is the same thing all along; else the element."""
+    if value.known:
+        held = value.constant
+        return held if isinstance(held, str | int) and not isinstance(held, bool) else Special.ELEMENT
+    if len(value.refs) == 1 and not value.open:
+        only = next(iter(value.refs))
+        if only.symbolic:
+            return only
+    return Special.ELEMENT
 
 
 def is_raw(source: Source) -> bool:

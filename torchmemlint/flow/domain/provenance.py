@@ -30,10 +30,13 @@ class Provenance:
         """Record that a source comes into being in an iteration of each of these loops."""
         self.loops.setdefault(source, set()).update(loops)
 
-    def ancestors(self, sources: Iterable[Source], outside: frozenset[Loop] = frozenset()) -> set[Source]:
+    def ancestors(
+        self, sources: Iterable[Source], outside: frozenset[Loop] = frozenset(), parts: bool = True
+    ) -> set[Source]:
         """Return the sources with all that they come from.
 
         Of a phi of one of the loops `outside`, what came round is not followed: it belongs to earlier iterations.
+        Without `parts`, a part of something does not come from the whole.
         """
         seen = set(sources)
         queue = list(seen)
@@ -45,7 +48,7 @@ class Provenance:
                 if parent not in seen:
                     seen.add(parent)
                     queue.append(parent)
-            if type(source) is Behind and source.base not in seen:
+            if parts and type(source) is Behind and source.base not in seen:
                 seen.add(source.base)
                 queue.append(source.base)
         return seen

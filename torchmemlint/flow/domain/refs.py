@@ -55,7 +55,6 @@ class Special(enum.Enum):
         return f"#{self.value}"
 
 
-Key = str | int | Special | tuple[str, int]  # the tuple: the n-th kept argument of a partial or lazy iterator
 
 
 class Ref:
@@ -76,6 +75,10 @@ class Ref:
     def __repr__(self) -> str:
         fields = ", ".join(repr(getattr(self, name)) for name in self.__slots__ if not name.startswith("_"))
         return f"{type(self).__name__}({fields})"
+
+
+# The tuple: the n-th kept argument of a partial or lazy iterator. The reference: an index that is not known.
+Key = str | int | Special | tuple[str, int] | Ref
 
 
 # Symbolic references.

@@ -150,7 +150,8 @@ def _keeps(frame: Frame, back: State, loop: Loop) -> None:
         if holder is not None and (_is_passing(holder) or (type(key) is Special and key not in _GROWING)):
             continue
         phi = Phi.of(loop, holder, key)
-        came_round = ancestors(_held(back, place), around)
+        held = _held(back, place)
+        came_round = ancestors(held, around)
         if phi not in came_round:
             continue
         events = {s for s in came_round if _is_event(s) and loop in frame.provenance.loops.get(s, ())}
@@ -168,7 +169,7 @@ def _keeps(frame: Frame, back: State, loop: Loop) -> None:
             how = _how(place, note, phi, stored)
             if fresh and how is not None:
                 spent = is_spent(frame, back, frozenset(fresh))
-                frame.log(Keep(note.point, place, phi, note.sources, frozenset(fresh), how, loop, spent, reset))
+                frame.log(Keep(note.point, place, phi, note.sources, held, frozenset(fresh), how, loop, spent, reset))
 
 
 _GROWING = frozenset({ELEMENT, Special.GRAPH})

@@ -9,7 +9,7 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Arguments, Effect, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame, Limits, Summary
 from torchmemlint.flow.domain.heap import Mode, State, reached, renew
-from torchmemlint.flow.domain.memory import computed, differentiate, erase
+from torchmemlint.flow.domain.memory import computed, differentiate, erase, key_of
 from torchmemlint.flow.domain.refs import (
     Behind,
     Bound,
@@ -109,6 +109,12 @@ class Substitution:
                 result |= reached(self.state, mine)
         return frozenset(result)
 
+    def key(self, key: Key) -> Key:
+        """Return a key of the callee as a key of the caller."""
+        if not isinstance(key, Ref):
+            return key
+        return key_of(self.of(key))
+
     def arguments(self, arguments: Arguments) -> Arguments:
         """Return the arguments of a call of the callee as the caller gives them."""
         return Arguments(
@@ -146,6 +152,7 @@ class Substitution:
         for holder, key, value in edges:
             if key is Special.MADE:
                 continue
+            key = self.key(key)
             for mine in self.of(holder).refs:
                 new = self.value(value)
                 place = (mine, key)
@@ -175,11 +182,12 @@ class Substitution:
         if effect.key is Special.GRAPH:
             tensors.grow_in_place(self.frame, self.state, base, value.graph, self.at(effect))
         elif base.refs:
-            self.frame.machine.write(self.frame, self.state, base, effect.key, value, self.at(effect), effect.weak)
+            self.frame.machine.write(self.frame, self.state, base, self.key(effect.key), value, self.at(effect), effect.weak)
 
     def erase(self, effect: fx.Erase) -> None:
         """Empty what the callee empties."""
-        erase(self.frame, self.state, self.of(effect.holder), effect.key, self.at(effect))
+        key = None if effect.key is None else self.key(effect.key)
+        erase(self.frame, self.state, self.of(effect.holder), key, self.at(effect))
 
     def at(self, effect: Effect) -> Point:
         """Return where an effect happens, seen from the caller."""
@@ -211,13 +219,13 @@ class Substitution:
     def load(self, effect: fx.Load) -> None:
         """Read what stands in a place by now."""
         base, machine = self.of(effect.holder), self.frame.machine
-        frame, state, point = self.frame, self.state, self.at(effect)
+        frame, state, point, key = self.frame, self.state, self.at(effect), self.key(effect.key)
         if effect.key is Special.ELEMENT and isinstance(effect.point.site, For):
             value = machine.iterate(frame, state, base, point)
         elif effect.item:
-            value = machine.item(frame, state, base, effect.key, point)
+            value = machine.item(frame, state, base, key, point)
         else:
-            value = machine.attribute(frame, state, base, effect.key, point)
+            value = machine.attribute(frame, state, base, key, point)
         self._answer(effect.result, value)
 
     def _enter(self, mode: Mode) -> Mode:
@@ -292,19 +300,22 @@ class Substitution:
         loop = Loop.of(effect.loop.site, extended(effect.loop.context, self.call))
         if loop in self.frame.bounded:
             return
-        provenance = self.frame.provenance
-        made = provenance.ancestors(self.sources(effect.events))
-        events = frozenset(s for s in made if loop in provenance.loops.get(root(s), ()))
-        if not events:
+        phi = next((s for s in self.of(effect.phi).graph if type(s) is Phi), None)
+        if phi is None:
             return
-        where = holder if holder is None else next(iter(self.of(holder).refs), holder)
-        phi = next((s for s in self.of(effect.phi).graph if type(s) is Phi), effect.phi)
-        self.frame.log(
-            fx.Keep(
-                self.at(effect), (where, key), phi, self.sources(effect.sources), events, effect.how, loop,
-                effect.spent, effect.reset,
+        provenance, around = self.frame.provenance, frozenset((*self.frame.loops, loop))
+        held, sources = self.sources(effect.came_round), self.sources(effect.sources)
+        came_round = provenance.ancestors(held, around)
+        if phi not in came_round:
+            return
+        stored = came_round & provenance.ancestors(sources, around)
+        events = frozenset(s for s in stored if loop in provenance.loops.get(root(s), ()))
+        if events:
+            place = phi.place
+            kept = fx.Keep(
+                self.at(effect), place, phi, sources, held, events, effect.how, loop, effect.spent, effect.reset
             )
-        )  # fmt: skip
+            self.frame.log(kept)
 
     def slotted(self, effect: fx.Slotted) -> None:
         """Store in a slot of an object that the callee made; others' slots are stored to by its writes."""
@@ -312,7 +323,7 @@ class Substitution:
             return
         sources = self.sources(effect.sources)
         for mine in self.of(effect.slot.holder).refs:
-            slot = Slot.of(mine, effect.slot.key)
+            slot = Slot.of(mine, self.key(effect.slot.key))
             self.frame.provenance.derive(slot, sources)
             repeated = effect.repeated or bool(self.frame.loops)
             how = fx.How.HOOK if self.frame.hooks else effect.how
@@ -349,7 +360,7 @@ class Substitution:
         places = []
         for holder, key in effect.places:
             if holder is not None:
-                places += [(mine, key) for mine in self.of(holder).refs if not isinstance(mine, External)]
+                places += [(mine, self.key(key)) for mine in self.of(holder).refs if not isinstance(mine, External)]
         state = self.state
         self.frame.machine.run_loop(
             self.frame, state, loop, lambda inside: self._within(inside, effect.effects), tuple(places)
@@ -412,6 +423,8 @@ def _globals(substitution: Substitution, reference: Ref) -> Value:
 
 
 def _behind(s: Substitution, reference: Behind) -> Value:
+    if isinstance(reference.key, Ref):
+        return s.frame.machine.item(s.frame, s.state, s.of(reference.base), s.key(reference.key), s.point)
     return s.frame.machine.attribute(s.frame, s.state, s.of(reference.base), reference.key, s.point)
 
 
@@ -475,11 +488,11 @@ def _phi(s: Substitution, phi: Phi) -> Value:
     holder, key = phi.place
     if holder is None:
         return tensor((Phi.of(loop, None, key),))
-    return tensor(Phi.of(loop, mine, key) for mine in s.of(holder).refs)
+    return tensor(Phi.of(loop, mine, s.key(key)) for mine in s.of(holder).refs)
 
 
 def _slot(s: Substitution, slot: Slot) -> Value:
-    return tensor(Slot.of(mine, slot.key) for mine in s.of(slot.holder).refs)
+    return tensor(Slot.of(mine, s.key(slot.key)) for mine in s.of(slot.holder).refs)
 
 
 _MAKERS: dict[type[Ref], Callable[[Substitution, Any], Value]] = {

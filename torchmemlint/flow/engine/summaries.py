@@ -70,6 +70,7 @@ def _edges(end: State, wanted: _Wanted) -> list[tuple[Ref, Key, Value]]:
             done.add(holder)
             for key, value in end.heap.edges(holder).items():
                 edges.append((holder, key, value))
+                wanted.key(key)
                 wanted.value(value)
     return edges
 
@@ -102,6 +103,7 @@ class _Wanted:
         match r:
             case Behind():
                 self.reference(r.base)
+                self.key(r.key)
             case Object():
                 self.made[r] = None
                 if isinstance(r.about, Ref):
@@ -118,7 +120,9 @@ class _Wanted:
                 self.reference(r.module)
             case Slot():
                 self.reference(r.holder)
+                self.key(r.key)
             case Phi():
+                self.key(r.place[1])
                 if r.place[0] is not None:
                     self.reference(r.place[0])
         known = self.parents.get(r)
@@ -126,6 +130,10 @@ class _Wanted:
             self.derived[r] = None
             for parent in list(known):
                 self.reference(parent)
+
+    def key(self, key: Key | None) -> None:
+        if isinstance(key, Ref):
+            self.reference(key)
 
     def arguments(self, arguments: Arguments) -> None:
         for value in arguments.all():
@@ -139,8 +147,10 @@ class _Wanted:
         match effect:
             case fx.Write():
                 self.reference(effect.holder)
+                self.key(effect.key)
                 self.value(effect.value)
             case fx.Erase() | fx.Load():
+                self.key(effect.key)
                 self.reference(effect.holder)
             case fx.Invoke():
                 self.value(effect.callee)
@@ -162,6 +172,7 @@ class _Wanted:
             case fx.Keep():
                 self.references(effect.sources)
                 self.references(effect.events)
+                self.references(effect.came_round)
                 self.reference(effect.phi)
             case fx.Slotted():
                 self.reference(effect.slot)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchmemlint.flow.domain.effects import Arguments, Point, Reading
 from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
 from torchmemlint.flow.domain.heap import ELEMENT, Mode, State, graph_of, reached, renew
+from torchmemlint.flow.domain import memory
 from torchmemlint.flow.domain.memory import changed_in_place, computed, erase, write, write_variable
 from torchmemlint.flow.domain.refs import (
     Behind,
@@ -120,15 +121,9 @@ def _import(frame: Frame, state: State, op: ops.Import) -> None:
 
 def key_of(frame: Frame, key: ops.Key) -> Key:
     """Return the key that an index stands for; the element where it is computed or a slice."""
-    if type(key) is ConstantKey:
-        value: object = key.value
-    elif type(key) is SliceKey:
-        return ELEMENT
-    else:
-        value = frame.temps[key.temp].constant  # type: ignore[union-attr]
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        return ELEMENT
-    return value
+    if isinstance(key, ConstantKey):
+        return memory.key_of(constant(key.value))
+    return ELEMENT if isinstance(key, SliceKey) else memory.key_of(frame.temps[key.temp])
 
 
 def _get_attribute(frame: Frame, state: State, op: ops.GetAttribute) -> None:
@@ -170,9 +165,12 @@ def _set_item(frame: Frame, state: State, op: ops.SetItem) -> None:
                 access.consume(frame, state, value, base, point)
                 return
         else:
-            write(frame, state, base, key_of(frame, op.key), value, point)
-            if not (any(r.symbolic for r in holders) and value.graph and not value.refs):
-                return
+            key = key_of(frame, op.key)
+            if type(key) is int and key < 0:  # the element that was added last, or near it
+                for r in holders:
+                    frame.gave_up(r)
+                key = ELEMENT
+            write(frame, state, base, key, value, point)
             return
     if state.mode is Mode.OFF:
         return

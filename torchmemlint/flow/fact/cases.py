@@ -14,7 +14,15 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.passes import Pass, passes
 from torchmemlint.flow.fact.retention import Fate, Retention, retentions
 from torchmemlint.flow.ir.lower import lower
+from torchmemlint.flow.ir.ops import Function
 from torchmemlint.flow.names.index import Index
+
+
+def is_test(engine: Engine, function: Function) -> bool:
+    """Is it a test, for pytest or unittest?"""
+    if function.cls is not None and any(name.endswith("TestCase") for name in engine.index.libraries(function.cls)):
+        return True
+    return function.name.startswith("test_") and not function.parameters
 
 
 class Case(NamedTuple):
@@ -42,7 +50,7 @@ def cases(files: Mapping[str, str]) -> list[Case]:
         names[unit] = file
         index.add(unit)
     engine = Engine(index)
-    done = [(run, Evidence(run)) for run in runs(engine)]
+    done = [(run, Evidence(run)) for run in runs(engine) if not is_test(engine, run.entry)]
     found: dict[tuple[str, int, str], Case] = {}
     for point, code, doubts in [*_kept(done), *_wasted(done)]:
         op = point.site

@@ -14,6 +14,8 @@ class Doubt(enum.Enum):
     MODE = "a value decides whether gradients are enabled here"
     CALLER = "a caller outside this project may differentiate it"
     EVALUATED = "the network is in evaluation mode, but a caller outside this project may still differentiate it"
+    PART = "it is a part of a result, and whether that part has a graph was not seen"
+    AMONG = "it is differentiated together with other values, and one of those may be the one with the graph"
     READER = "it may be read, and differentiated, in code that was not seen"
     RESET = "it is emptied or set anew under a condition"
     UNSEEN_INPUT = "whether the argument has a graph is decided by a caller that was not seen"

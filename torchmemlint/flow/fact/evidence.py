@@ -24,7 +24,8 @@ class Evidence:
         self.evaluating: set[Ref] = set()
         self.callees: dict[Source, set[Ref]] = {}
         self.modes: dict[Source, Mode] = {}
-        self.proven: set[Source] = set()
+        self.proven: set[Source] = set()  # without a graph there, backward would raise
+        self.passed: set[Source] = set()  # made from such, by what was not seen, and differentiated
         self.differentiated: set[Source] = set()
         self.differentiated_in: dict[Source, set[Loop]] = {}
         self.read: set[Source] = set()
@@ -60,10 +61,7 @@ class Evidence:
         for event in run.of(fx.Differentiate):
             effect = event.effect
             assert isinstance(effect, fx.Differentiate)
-            self.proven |= self._directly(effect.sources)
-            for source in run.provenance.ancestors(effect.sources):
-                self.differentiated.add(source)
-                self.differentiated_in.setdefault(source, set()).update(event.loops)
+            self._differentiate(effect.sources, event.loops)
         for event in run.of(fx.Read):
             effect = event.effect
             assert isinstance(effect, fx.Read)
@@ -72,16 +70,29 @@ class Evidence:
             if effect.reading is fx.Reading.ARRAY:
                 self.arrays |= found
 
-    def _directly(self, sources: frozenset[Source]) -> set[Source]:
-        """Return the sources that surely have a graph if something made from all of `sources` is differentiated.
+    def _differentiate(self, sources: frozenset[Source], loops: frozenset[Loop]) -> None:
+        """Note what a backward pass goes through, and of which sources it shows that they have a graph."""
+        provenance = self.run.provenance
+        through = provenance.ancestors(sources)
+        for source in through:
+            self.differentiated.add(source)
+            self.differentiated_in.setdefault(source, set()).update(loops)
+        near = {s for s in provenance.ancestors(sources, parts=False) if self._is_called(s)}
+        first = {s for s in near if not any(self._is_called(p) for p in self._above(s))}
+        if len(first) == 1 and not any(type(s) is Graph for s in near):
+            self.proven |= first  # nothing else can have the graph that backward needs
+        for source in near - first:
+            if any(type(p) is Graph or p in self.proven for p in self._above(source)):
+                self.passed.add(source)
+        if not near and len(sources) == 1:
+            self.proven |= sources
 
-        That holds for a single origin only: of several, one may be a number.
-        """
-        origins = {s for s in sources if not isinstance(s, Phi | Slot)}
-        called = {s for s in origins if type(s) is Graph or (type(root(s)) is Result and root(s) in self.callees)}
-        if len(called) == 1:  # of a prediction and its labels, the prediction has the graph
-            return called
-        return origins if len(origins) == 1 else set()
+    def _above(self, source: Source) -> set[Source]:
+        return self.run.provenance.ancestors((source,), parts=False) - {source}
+
+    def _is_called(self, source: Source) -> bool:
+        """Is it a forward pass, or (a part of) the result of a call?"""
+        return type(source) is Graph or (type(root(source)) is Result and root(source) in self.callees)
 
     def graph(self, source: Source) -> frozenset[Doubt] | None:
         """Return the doubts whether a source has a graph; None if nothing shows that it has."""
@@ -91,15 +102,18 @@ class Evidence:
             return mode
         if source in self.proven:
             return mode
+        if source in self.passed:
+            return mode | {Doubt.PASSED_ON}
         if kind is Result or (kind is Behind and type(root(source)) is Result):
+            part = frozenset({Doubt.PART}) if kind is Behind else CERTAIN
             origin = root(source)
             callees = self.callees.get(origin, set())
             if callees & self.networks or any(self._by_path(c) for c in callees):
-                return mode | {Doubt.NETWORK_BY_USE}
-            if source in self.differentiated or origin in self.differentiated:
-                return mode | {Doubt.PASSED_ON}
+                return mode | part | {Doubt.NETWORK_BY_USE}
+            if source in self.differentiated:
+                return mode | part | {Doubt.AMONG}
             if source in self.tensors or origin in self.tensors:
-                return mode | {Doubt.TENSOR_BY_USE}
+                return mode | part | {Doubt.TENSOR_BY_USE}
             return None
         if kind in (Input, Behind, Derived) and source in self.differentiated:
             return mode | {Doubt.UNSEEN_INPUT}
@@ -115,7 +129,7 @@ class Evidence:
 
     def best(self, sources: frozenset[Source] | set[Source]) -> frozenset[Doubt] | None:
         """Return the doubts of the source that has a graph most surely; None if none has."""
-        found = (self.graph(source) for source in self.run.provenance.ancestors(sources))
+        found = (self.graph(source) for source in self.run.provenance.ancestors(sources, parts=False))
         return min((doubts for doubts in found if doubts is not None), key=rank, default=None)
 
     def is_evaluating(self, sources: Iterable[Source]) -> bool:

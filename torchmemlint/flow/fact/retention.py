@@ -49,6 +49,10 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         if doubts is None:
             continue
         fate = Fate.NEVER
+        if all(
+            e in evidence.differentiated and effect.loop not in evidence.differentiated_in[e] for e in effect.events
+        ):
+            continue  # its graphs are needed until after the loop, whoever else keeps them
         if effect.phi in evidence.differentiated:
             inside = effect.loop in evidence.differentiated_in[effect.phi]
             fate = Fate.EACH if inside else Fate.LATER

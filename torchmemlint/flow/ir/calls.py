@@ -15,6 +15,7 @@ from .ops import (
     GetAttribute,
     GetItem,
     ItemPlace,
+    Load,
     Name,
     Place,
     Spread,
@@ -33,7 +34,12 @@ def call(b: Builder, node: ast.Call) -> Temp:
         method = func.attr
         if method[-1] == "_" and works_in_place(method):
             return call_in_place(b, node, func)[0]
-        base = EXPRESSIONS[func.value.__class__](b, func.value)
+        value = func.value
+        if value.__class__ is ast.Name:
+            b.temps = (base := b.temps) + 1
+            b.block.append(Load(b.function, where(value.__dict__), base, b.names[value.id]))
+        else:
+            base = EXPRESSIONS[value.__class__](b, value)
         given = arguments(b, node)
         b.mentions.add(method)
         if method == "set_grad_enabled":
@@ -48,7 +54,10 @@ def call(b: Builder, node: ast.Call) -> Temp:
             return dst
         if func.id == "set_grad_enabled":
             mark_arguments(b, node)
-    callee = EXPRESSIONS[func.__class__](b, func)
+        b.temps = (callee := b.temps) + 1
+        b.block.append(Load(b.function, where(func.__dict__), callee, b.names[func.id]))
+    else:
+        callee = EXPRESSIONS[func.__class__](b, func)
     given = arguments(b, node)
     b.temps = (dst := b.temps) + 1
     b.block.append(Call(b.function, where(node.__dict__), dst, callee, given))
@@ -63,7 +72,12 @@ def arguments(b: Builder, node: ast.Call) -> tuple[Argument, ...]:
             value = argument.value
             given.append(Argument(Spread.STAR, "", EXPRESSIONS[value.__class__](b, value)))
         else:
-            given.append(given_plainly[EXPRESSIONS[argument.__class__](b, argument)])
+            if argument.__class__ is ast.Name:
+                b.temps = (temp := b.temps) + 1
+                b.block.append(Load(b.function, where(argument.__dict__), temp, b.names[argument.id]))
+                given.append(given_plainly[temp])
+            else:
+                given.append(given_plainly[EXPRESSIONS[argument.__class__](b, argument)])
     for keyword in node.keywords:
         value = keyword.value
         temp = EXPRESSIONS[value.__class__](b, value)

@@ -79,9 +79,16 @@ def load(b: Builder, node: ast.Name) -> Temp:
 @expression("Attribute")
 def attribute(b: Builder, node: ast.Attribute) -> Temp:
     """`x.a`."""
-    base = EXPRESSIONS[node.value.__class__](b, node.value)
+    value = node.value
+    if value.__class__ is ast.Name:
+        base = b.temps
+        dst = base + 1
+        b.temps = base + 2
+        b.block.append(Load(b.function, where(value.__dict__), base, b.names[value.id]))
+    else:
+        base = EXPRESSIONS[value.__class__](b, value)
+        b.temps = (dst := b.temps) + 1
     b.mentions.add(node.attr)
-    b.temps = (dst := b.temps) + 1
     b.block.append(GetAttribute(b.function, where(node.__dict__), dst, base, node.attr))
     return dst
 

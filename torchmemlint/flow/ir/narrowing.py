@@ -9,7 +9,6 @@ from typing import Any
 from .building import Builder
 from .conditions import collect_tested
 from .ops import Narrowing
-from .texts import dotted
 
 _TENSOR_ATTRIBUTES = frozenset({"detach", "item", "backward", "grad_fn"})
 
@@ -36,18 +35,25 @@ def _truth(b: Builder, test: ast.expr) -> tuple[Narrowing, ...]:
 def _call(b: Builder, test: ast.Call) -> tuple[Narrowing, ...]:
     if not test.args or not (text := _name_of(test.args[0])):
         return ()
-    function = dotted(test.func).rpartition(".")[2]
+    function = _last_part(test.func)
     if function == "is_tensor":
         return (Narrowing(b.names[text], "tensor", True),)
     if len(test.args) == 2:
         other = test.args[1]
         if function == "isinstance":
-            kinds = [dotted(kind).rpartition(".")[2] == "Tensor" for kind in _classes(other)]
+            kinds = [_last_part(kind) == "Tensor" for kind in _classes(other)]
             if any(kinds):
                 return (Narrowing(b.names[text], "tensor", True, all(kinds), True),)
         elif function == "hasattr" and isinstance(other, ast.Constant) and other.value in _TENSOR_ATTRIBUTES:
             return (Narrowing(b.names[text], "tensor", True),)
     return ()
+
+
+def _last_part(node: ast.expr) -> str:
+    """`Tensor` of `torch.Tensor`."""
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _classes(node: ast.expr) -> list[ast.expr]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .building import EXPRESSIONS, Builder, span, statement
+from .building import EXPRESSIONS, Builder, span, statement, where
 from .conditions import TESTS
 from .expressions import OPERATORS
 from .keys import key_of
@@ -12,6 +12,7 @@ from .narrowing import mark_arguments, mark_tested, narrowings
 from .ops import (
     NO_TEMP,
     AttributePlace,
+    Bind,
     Break,
     Check,
     ConstantKey,
@@ -63,11 +64,13 @@ def assign_value(b: Builder, node: ast.Assign) -> None:
     """`x = y = z`."""
     value = node.value
     src = EXPRESSIONS[value.__class__](b, value)
-    targets = node.targets
-    for target in targets:
-        assign(b, target, src)
-    if value.__class__ in TESTS and len(targets) == 1 and isinstance(targets[0], ast.Name):
-        b.frame.assigned[targets[0].id] = value
+    for target in node.targets:
+        if target.__class__ is ast.Name:
+            b.block.append(Bind(b.function, where(target.__dict__), b.target(target.id), src))
+            if value.__class__ in TESTS:
+                b.frame.assigned[target.id] = value
+        else:
+            assign(b, target, src)
 
 
 @statement("AnnAssign")

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from torchmemlint.flow.domain.effects import Arguments, Erase, How, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, elements, load, renew, visible
+from torchmemlint.flow.domain.memory import key_of
 from torchmemlint.flow.domain.refs import Key, Kind, Object, Phi, Ref, Slot, Source, Special
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join, of, with_graph
 
@@ -106,8 +107,7 @@ def part_of(frame: Frame, state: State, base: Value, point: Point) -> Value:
 
 
 def _key(site: CallSite, index: int, name: str) -> Key:
-    key = site.constant(index, name, ...)
-    return key if isinstance(key, str | int) and not isinstance(key, bool) else ELEMENT
+    return key_of(site.value(index, name))
 
 
 def method(site: CallSite, target: Ref, name: str, graph: frozenset[Source]) -> Value:
