@@ -98,6 +98,7 @@ class Evidence(enum.Enum):
     MODULE = "module"  # used as only a module can be
     EVALUATING = "eval"  # eval() was called
     TRAINING = "train"  # train() was called
+    LOSS = "loss"  # given to a loss function
     MOVED = "moved"  # .to(device), .cuda(): a tensor or a module
 
 
@@ -143,6 +144,7 @@ class Invoke(Effect):
     arguments: Arguments
     mode: Mode
     result: Result
+    evaluating: bool = False  # was eval() called on the callee last?
 
 
 @dataclass(slots=True, eq=False)
@@ -154,6 +156,7 @@ class InvokeMethod(Effect):
     arguments: Arguments
     mode: Mode
     result: Result
+    evaluating: bool = False  # was eval() called on the receiver last?
 
 
 @dataclass(slots=True, eq=False)
@@ -174,6 +177,7 @@ class Forward(Effect):
     inputs: frozenset[Source]
     mode: Mode
     graph: Graph
+    evaluating: bool = False  # was eval() called on the module last?
 
 
 @dataclass(slots=True, eq=False)

@@ -45,6 +45,7 @@ class Special(enum.Enum):
     FROZEN = "frozen"  # of a module: its parameters do not require gradients
     EVALUATING = "evaluating"  # of a module: eval() was called last
     FACTORY = "factory"  # of a defaultdict: what makes missing values
+    MIXED = "mixed"  # of a list: something was stored under an index that is not known
     BOUNDED = "bounded"  # of a container: old elements are pushed out
     FUNCTION = "function"  # of a partial: what it calls
     GRAPH = "graph"  # of a tensor that was changed in place: what was added to its graph
@@ -162,6 +163,7 @@ class Object(Ref):
     """
 
     __slots__ = ("about", "context", "kind", "older", "site")
+    depth = 0
 
     def __init__(self, kind: Kind, site: Site, context: Context, about: Any = None, older: bool = False) -> None:
         self.kind, self.site, self.context, self.about, self.older = kind, site, context, about, older

@@ -110,6 +110,8 @@ def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: st
             if name in tensors.NO_GRAPH_ATTRIBUTES:
                 return PLAIN
             return of(Method.of(holder, name))
+        if holder.kind is Kind.OPAQUE:
+            return instances.elsewhere(holder, name, base.graph)
         return of(Method.of(holder, name))
     if type(holder) is Parameters:
         return PLAIN if name in tensors.NO_GRAPH_ATTRIBUTES else of(Method.of(holder, name))
@@ -180,9 +182,12 @@ def _item_of(frame: Frame, state: State, holder: Ref, base: Value, key: Key, poi
             return modules.part(frame, state, holder, key)
         if holder.kind is Kind.TENSOR:
             return tensor(reached(state, Value(frozenset((holder,)), base.graph)))
+        if holder.kind is Kind.OPAQUE:
+            own = state.heap.get(holder, key)
+            return own if own is not None else instances.elsewhere(holder, key, base.graph)
     if type(holder) is Parameters:
         return modules.parameter(frame, state, holder, point)
-    return UNKNOWN
+    return Value(graph=base.graph, open=True)
 
 
 def iterate(frame: Frame, state: State, source: Value, point: Point) -> Value:
@@ -243,6 +248,8 @@ def _next_of(frame: Frame, state: State, holder: Ref, source: Value, point: Poin
         return modules.part(frame, state, holder, ELEMENT)
     if holder.kind is Kind.TENSOR:
         return tensor(reached(state, Value(frozenset((holder,)), source.graph)))
+    if holder.kind is Kind.OPAQUE:
+        return instances.elsewhere(holder, ELEMENT, source.graph)
     return UNKNOWN
 
 

@@ -29,7 +29,7 @@ from torchmemlint.flow.engine.access import attribute
 from torchmemlint.flow.engine.binding import Binding, bind
 from torchmemlint.flow.engine.substitution import Substitution
 from torchmemlint.flow.ir.ops import Function
-from torchmemlint.flow.models import containers, guards, library, modules, optimizers, tensors
+from torchmemlint.flow.models import containers, contracted, gradients, guards, library, modules, optimizers, tensors
 
 _DEPTH = 24  # calls within calls
 _REPEATS = 2  # of one function within itself: recursion through data or callbacks
@@ -112,7 +112,9 @@ def _call_object(frame: Frame, state: State, target: Object, arguments: Argument
         case Kind.MODE:
             return guards.decorate(site, target)
         case Kind.OPAQUE:
-            return library.call_object(site, target)
+            known = library.call_object(site, target)
+            if known is not None:
+                return known
     return unknown(frame, state, of(target), arguments, point)
 
 
@@ -120,7 +122,8 @@ def unknown(frame: Frame, state: State, callee: Value, arguments: Arguments, poi
     """Call what was not seen: it passes on the graphs that it is given, and may begin one. Its result is a symbol."""
     result = Result.of(point.site, point.context)
     frame.arise(result)
-    frame.log(Invoke(point, callee, arguments, state.mode, result))
+    evaluating = gradients.is_evaluating(state, callee)
+    frame.log(Invoke(point, callee, arguments, state.mode, result, evaluating))
     return _symbolic_result(frame, state, result, sources_of(state, arguments.all()))
 
 
@@ -128,7 +131,8 @@ def _unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
     frame, state = site.frame, site.state
     result = Result.of(site.point.site, site.point.context)
     frame.arise(result)
-    frame.log(InvokeMethod(site.point, receiver, name, site.arguments, state.mode, result))
+    evaluating = gradients.is_evaluating(state, receiver)
+    frame.log(InvokeMethod(site.point, receiver, name, site.arguments, state.mode, result, evaluating))
     return _symbolic_result(frame, state, result, sources_of(state, [receiver, *site.arguments.all()]))
 
 
@@ -155,7 +159,7 @@ def call_method(frame: Frame, state: State, receiver: Value, name: str, argument
 
 def _method(site: CallSite, target: Ref, receiver: Value, name: str) -> Value:
     frame, state, arguments, point = site.frame, site.state, site.arguments, site.point
-    if target.symbolic:
+    if target.symbolic or (type(target) is Object and target.kind is Kind.OPAQUE):
         return _symbolic_method(site, target, receiver, name)
     match target:
         case External():
@@ -195,12 +199,17 @@ def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -
         found = instances.attribute(frame, state, target, name, point)
         own = state.heap.get(target, name)
         found = own if own is not None else found
+        if name == "forward" and own is None and instances.is_module(frame, target) and not frame.inside:
+            return _call_object(frame, state, target, arguments, point)
         if found.refs and found.refs != frozenset((Method.of(target, name),)):
             return call(frame, state, found, arguments, point)
         if instances.is_module(frame, target):
             return modules.method(site, target, name)
         if frame.machine.index.is_box(target.about.cls) and name in containers.METHODS:
             return containers.method(site, target, name, NO_SOURCES)
+        known = contracted.method(site, target, name)
+        if known is not None:
+            return known
         return _unknown_method(site, receiver, name)
     if kind is Kind.GENERATOR:
         return run_generator(frame, state, target, point) if name in ("__next__", "send") else PLAIN
@@ -220,6 +229,9 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
         return call(frame, state, stored, site.arguments, site.point)
     if name in modules.SWITCHES:
         return modules.switch(site, target, name)
+    contracted_value = contracted.method(site, target, name)
+    if contracted_value is not None:
+        return contracted_value
     if name in tensors.METHODS or name in tensors.MODULE_OR_TENSOR:
         shown = Evidence.TENSOR if name in tensors.METHODS else Evidence.MOVED
         frame.log(Use(site.point, target, shown))

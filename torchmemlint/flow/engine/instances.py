@@ -12,15 +12,18 @@ from torchmemlint.flow.domain.refs import (
     ClassRef,
     Code,
     Globals,
+    Key,
     Kind,
     Method,
     Object,
     Ref,
+    Source,
     SuperRef,
 )
-from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, join, of, symbol
+from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, join, limited, of, symbol
 from torchmemlint.flow.ir.ops import Class, Function
 from torchmemlint.flow.models import containers, modules, tensors
+from torchmemlint.flow.names.index import is_abstract
 
 _PROPERTIES = frozenset({"property", "cached_property", "abstractproperty"})
 
@@ -42,6 +45,8 @@ def member(frame: Frame, state: State, holder: Object, name: str) -> Value | Non
     """Return a method of an instance's class, bound; None where it has none."""
     cls: Class = holder.about.cls
     function = frame.machine.index.method(cls, name)
+    if function is not None and is_abstract(function):
+        return _of_subclasses(frame, cls, name, holder)
     if function is not None:
         return of(Bound.of(Code.of(function, _frame_of(frame, holder.about, function)), holder))
     return None
@@ -73,7 +78,7 @@ def attribute(frame: Frame, state: State, holder: Ref, name: str, point: Point) 
             return modules.attribute(frame, state, holder, name, point)
         if name in tensors.NO_GRAPH_ATTRIBUTES and not state.heap.edges(holder):
             return PLAIN
-        return UNKNOWN
+        return elsewhere(holder, name)
     if type(holder) is ClassRef:
         found = _of_class(frame, state, holder, name, None, point)
         return UNKNOWN if found is None else found
@@ -95,9 +100,25 @@ def _of_class(
         if value is not None:  # a class attribute, or a method that a decorator of the project has replaced
             return _bound_value(value, receiver, name in index.decorated(cls))
         function = cls.methods.get(name)
+        if function is not None and receiver is not None and is_abstract(function):
+            return _of_subclasses(frame, cls, name, receiver)
         if function is not None:
             return _bound(frame, state, Code.of(function, owner.frame), cls_ref, receiver, point)
     return None
+
+
+def _of_subclasses(frame: Frame, cls: Class, name: str, receiver: Object) -> Value:
+    """Return what subclasses put in place of an abstract method: one of theirs, or code that is not seen."""
+    refs, more = limited(
+        frozenset(Bound.of(code_of(function), receiver) for function in frame.machine.index.overriding(cls, name))
+    )
+    return Value(refs, open=more) if refs else elsewhere(receiver, name)
+
+
+def elsewhere(holder: Object, name: Key, graph: frozenset[Source] | None = None) -> Value:
+    """Return an attribute or item that code which is not seen has set: one thing, whatever it is."""
+    one = frozenset((Behind.of(holder, name),))
+    return Value(one, one if graph is None else graph, open=True)
 
 
 def _bound_value(value: Value, receiver: Object | None, method: bool) -> Value:

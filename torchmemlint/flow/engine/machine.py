@@ -27,13 +27,14 @@ from torchmemlint.flow.domain.values import (
     SOME,
     UNKNOWN,
     Value,
+    of,
     symbol,
 )
 from torchmemlint.flow.engine import access, calls, conditions, control, loops
 from torchmemlint.flow.engine.summaries import summarised
-from torchmemlint.flow.ir.ops import Function, Parameter, Unit
+from torchmemlint.flow.ir.ops import Class, Function, Parameter, Passing, Unit
 from torchmemlint.flow.models import guards
-from torchmemlint.flow.names.index import Index
+from torchmemlint.flow.names.index import Index, reference
 
 _SPECIALISATIONS = 8  # of one function
 BUDGET = 40_000  # effects performed for one entry
@@ -122,6 +123,18 @@ class Engine:
         """Begin with another entry: its share of work is whole."""
         self._spent = 0
         self.active.clear()
+
+    def unseen_instance(self, state: State, cls: Class, site: Function) -> Value:
+        """Return an instance of a class that was made elsewhere, with arguments that are not known."""
+        frame = Frame(site, self, Globals.of(site.unit.name), entry=True)
+        init = self.index.method(cls, "__init__")
+        first = site.body[0] if site.body else cls.parent.body[0]
+        arguments = Arguments()
+        if init is not None:
+            for parameter in init.parameters[1:]:
+                if parameter.passing is Passing.POSITIONAL:
+                    arguments.positional.append(symbol(Input.of(init, parameter.name)))
+        return self.call(frame, state, of(reference(cls)), arguments, Point(first, (cls,)))
 
     # Modules.
 

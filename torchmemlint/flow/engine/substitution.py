@@ -21,6 +21,7 @@ from torchmemlint.flow.domain.refs import (
     Graph,
     Input,
     Key,
+    Kind,
     Leaf,
     Loop,
     Method,
@@ -261,7 +262,9 @@ class Substitution:
         frame.provenance.derive(new, inputs)
         frame.arise(new)
         state.spent = state.spent - {new}
-        frame.log(fx.Forward(self.at(effect), self.value(effect.module), inputs, mode, new))
+        module = self.value(effect.module)
+        evaluating = effect.evaluating or gradients.is_evaluating(state, module)
+        frame.log(fx.Forward(self.at(effect), module, inputs, mode, new, evaluating))
 
     def derive(self, effect: fx.Derive) -> None:
         """Compute with what the caller gives: a leaf begins a graph, and without gradients there is none."""
@@ -289,7 +292,7 @@ class Substitution:
                 modules.switch(CallSite(self.frame, self.state, self.at(effect), Arguments()), target, name)
             return
         for target in base.refs:
-            if target.symbolic:
+            if target.symbolic or (type(target) is Object and target.kind is Kind.OPAQUE):
                 self.frame.log(fx.Use(self.at(effect), target, effect.evidence))
 
     def keep(self, effect: fx.Keep) -> None:

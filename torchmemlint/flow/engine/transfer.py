@@ -170,6 +170,9 @@ def _set_item(frame: Frame, state: State, op: ops.SetItem) -> None:
                 for r in holders:
                     frame.gave_up(r)
                 key = ELEMENT
+            for r in holders:
+                if type(r) is Object and r.kind is Kind.LIST and (key is ELEMENT or isinstance(key, Ref)):
+                    state.heap.put(r, Special.MIXED, PLAIN)
             write(frame, state, base, key, value, point)
             return
     if state.mode is Mode.OFF:
@@ -371,10 +374,17 @@ def _make(frame: Frame, state: State, op: ops.Make) -> None:
         if entry.spread is Spread.STARS:
             containers.merge(CallSite(frame, state, point, Arguments()), box, value)
         elif entry.spread is Spread.STAR:
-            access.consume(frame, state, value, box, point)
+            items = containers.written_out(state, value)
+            if items is None or number < 0:
+                access.consume(frame, state, value, box, point)
+                number = -1  # from here on it is not known which index an item has
+            else:
+                for item in items:
+                    state.heap.put(made, number, item)
+                    number += 1
         elif entry.key is not None:
             state.heap.add(made, key_of(frame, entry.key), value)
-        elif spread or op.kind == "set":
+        elif op.kind == "set" or (spread and number < 0):
             write(frame, state, box, ELEMENT, value, point)
         else:
             state.heap.put(made, number, value)

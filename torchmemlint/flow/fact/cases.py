@@ -8,21 +8,14 @@ from typing import NamedTuple
 from torchmemlint.flow.domain import refs
 from torchmemlint.flow.domain.effects import How, Point
 from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.doubts import Confidence, Doubt, confidence
 from torchmemlint.flow.fact.entries import Run, runs
 from torchmemlint.flow.fact.evidence import Evidence
-from torchmemlint.flow.fact.passes import Pass, passes
+from torchmemlint.flow.fact.passes import Passes, Reason, chain
 from torchmemlint.flow.fact.retention import Fate, Retention, retentions
 from torchmemlint.flow.ir.lower import lower
-from torchmemlint.flow.ir.ops import Function
 from torchmemlint.flow.names.index import Index
-
-
-def is_test(engine: Engine, function: Function) -> bool:
-    """Is it a test, for pytest or unittest?"""
-    if function.cls is not None and any(name.endswith("TestCase") for name in engine.index.libraries(function.cls)):
-        return True
-    return function.name.startswith("test_") and not function.parameters
 
 
 class Case(NamedTuple):
@@ -50,9 +43,9 @@ def cases(files: Mapping[str, str]) -> list[Case]:
         names[unit] = file
         index.add(unit)
     engine = Engine(index)
-    done = [(run, Evidence(run)) for run in runs(engine) if not is_test(engine, run.entry)]
+    done = [(run, Evidence(run)) for run in runs(engine) if not roles.is_test(engine, run.entry)]
     found: dict[tuple[str, int, str], Case] = {}
-    for point, code, doubts in [*_kept(done), *_wasted(done)]:
+    for point, code, doubts in [*_kept(done), *_wasted(engine, done)]:
         op = point.site
         case = Case(names[op.owner.unit], op.span[0], code, confidence(doubts), doubts)
         old = found.get(case[:3])
@@ -89,17 +82,12 @@ def _code_of(kept: Retention) -> str | None:
     return None
 
 
-def _wasted(done: list[tuple[Run, Evidence]]) -> Iterator[Selected]:
-    everything: list[Pass] = [p for run, evidence in done for p in passes(run, evidence)]
-    used = {site for p in everything if p.differentiated for site in _chain(p.point)}
+def _wasted(engine: Engine, done: list[tuple[Run, Evidence]]) -> Iterator[Selected]:
+    everything = [p for run, evidence in done for p in Passes(engine, run, evidence).all()]
+    used = {site for p in everything if p.differentiated for site in chain(p.point)}
     for p in everything:
-        if p.differentiated:
+        if p.reason is None:
             continue
-        sites = [site for site in _chain(p.point) if site not in used]
-        if sites and (p.read or p.evaluating) and not (p.returned and not p.evaluating):
-            doubts = p.doubts | ({Doubt.CALLER} if p.returned else frozenset())
-            yield Point(sites[0]), "TML201", doubts  # type: ignore[arg-type]
-
-
-def _chain(point: Point) -> list[object]:
-    return [point.site, *(site for site in point.context if hasattr(site, "owner"))]
+        sites = [site for site in chain(p.point) if site not in used]
+        if sites:
+            yield Point(sites[0]), "TML203" if p.reason is Reason.DETACHED else "TML201", p.doubts  # type: ignore[arg-type]

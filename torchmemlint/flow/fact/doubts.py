@@ -16,6 +16,8 @@ class Doubt(enum.Enum):
     EVALUATED = "the network is in evaluation mode, but a caller outside this project may still differentiate it"
     PART = "it is a part of a result, and whether that part has a graph was not seen"
     AMONG = "it is differentiated together with other values, and one of those may be the one with the graph"
+    GIVEN = "it is handed to code that was not seen"
+    ROLE = "what runs it evaluates or predicts, by its name and by what it does, and trains nothing"
     READER = "it may be read, and differentiated, in code that was not seen"
     RESET = "it is emptied or set anew under a condition"
     UNSEEN_INPUT = "whether the argument has a graph is decided by a caller that was not seen"
@@ -29,7 +31,7 @@ class Confidence(enum.Enum):
     POSSIBLE = "possible"
 
 
-_LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.EVALUATED})
+_LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.EVALUATED, Doubt.ROLE, Doubt.GIVEN})
 
 
 def confidence(doubts: frozenset[Doubt]) -> Confidence:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Arguments, Effect, Point
 from torchmemlint.flow.domain.frame import Frame, Limits
-from torchmemlint.flow.domain.heap import HOLDERS, Mode, State, reached
+from torchmemlint.flow.domain.heap import HOLDERS, Mode, State, reachable, reached
+from torchmemlint.flow.domain.memory import differentiate
 from torchmemlint.flow.domain.provenance import Provenance
 from torchmemlint.flow.domain.refs import (
     Bound,
@@ -17,16 +18,20 @@ from torchmemlint.flow.domain.refs import (
     Globals,
     Graph,
     Input,
+    Kind,
     Loop,
     Object,
     Ref,
     Source,
     Special,
+    is_outside,
 )
-from torchmemlint.flow.domain.values import Value, of, symbol
+from torchmemlint.flow.domain.values import Value, join_all, of, symbol
 from torchmemlint.flow.engine.instances import code_of, has_decorator
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.ir.ops import Class, Function, Unit
+from torchmemlint.flow.ir.ops import Class, Function, Parameter, Passing, Unit
+from torchmemlint.flow.names.index import is_network_name
+from torchmemlint.knowledge.contracts import contracts
 
 
 @dataclass(slots=True, eq=False)
@@ -47,8 +52,16 @@ class Run:
     returned: frozenset[Source]
     state: State
     method_of: Class | None = None
+    receiver: Ref | None = None
     cut: bool = False
     _index: dict[type[Effect], list[Event]] = field(default_factory=dict)
+
+    def lasting(self) -> set[Ref]:
+        """Return what outlives the entry and may be read by code that is not seen; nothing outlives a program."""
+        if self.entry.parent is None:
+            return set()
+        heap = self.state.heap
+        return reachable(self.state, [h for h in heap.table if is_outside(h) or h is self.receiver])
 
     def of(self, kind: type[Effect]) -> list[Event]:
         """Return the events of one kind, in order."""
@@ -86,8 +99,8 @@ def runs(engine: Engine) -> Iterator[Run]:
         for unit in units:
             for function in unit.functions[1:]:
                 chosen = (function.name not in mentioned) is wanted and function not in engine.called
-                if chosen and function.cls is None and function.parent is unit.module:
-                    yield _enter(engine, function, None, ends[unit])
+                if chosen and function.body and function.cls is None and function.parent is unit.module:
+                    yield _enter(engine, function, ends[unit])
             for cls in unit.classes:
                 methods = [
                     m for m in cls.methods.values() if m not in engine.called and (m.name not in mentioned) is wanted
@@ -113,21 +126,19 @@ def _run(entry: Function, frame: Frame, state: State, returned: Value) -> Run:
     return Run(entry, _flattened(effects, frozenset(), []), frame.provenance, sources, state, cut=frame.cut)
 
 
-def _enter(engine: Engine, function: Function, receiver: Object | None, end: State) -> Run:
+def _enter(engine: Engine, function: Function, end: State) -> Run:
     engine.begin()
     frame = Frame(function, engine, Globals.of(function.unit.name), entry=True)
     state = end.copy()
     state.mode = Mode.ON
-    arguments = Arguments([symbol(Input.of(function, p.name)) for p in function.parameters[1 if receiver else 0 :]])
     outer: Ref = Globals.of(function.unit.name)
     if function.parent is not None and function.parent.parent is not None:
         outer = Input.of(function, Special.OUTER)
-    code: Ref = Code.of(function, outer)
-    callee = of(Bound.of(code, receiver)) if receiver is not None else of(code)
+    callee = of(Code.of(function, outer))
     point = Point(function.body[0], ()) if function.body else Point(None)  # type: ignore[arg-type]
     returned = Value()
     try:
-        returned = engine.call(frame, state, callee, _given(function, receiver, arguments), point)
+        returned = engine.call(frame, state, callee, _given(engine, frame, state, function, 0), point)
         if function.generator:
             returned = engine.consume(frame, state, returned, Value(), point)
     except Limits:
@@ -135,21 +146,35 @@ def _enter(engine: Engine, function: Function, receiver: Object | None, end: Sta
     return _run(function, frame, state, returned)
 
 
-def _given(function: Function, receiver: Object | None, arguments: Arguments) -> Arguments:
-    """Return symbols for the parameters, as each wants to be given."""
+def _given(engine: Engine, frame: Frame, state: State, function: Function, skip: int) -> Arguments:
+    """Return what the parameters of an entry are: symbols, but for those whose annotation says what they are."""
     result = Arguments()
-    for parameter in function.parameters[1 if receiver is not None else 0 :]:
-        value = symbol(Input.of(function, parameter.name))
-        match parameter.passing.value:
-            case "positional":
+    for parameter in function.parameters[skip:]:
+        value = _annotated(engine, state, function, parameter) or symbol(Input.of(function, parameter.name))
+        match parameter.passing:
+            case Passing.POSITIONAL:
                 result.positional.append(value)
-            case "only named":
+            case Passing.ONLY_NAMED:
                 result.named[parameter.name] = value
-            case "*":
+            case Passing.STAR:
                 result.star = value
-            case _:
+            case Passing.STARS:
                 result.stars = value
     return result
+
+
+def _annotated(engine: Engine, state: State, function: Function, parameter: Parameter) -> Value | None:
+    """Return an object for a parameter that is annotated as a network."""
+    if not parameter.annotation or parameter.passing in (Passing.STAR, Passing.STARS):
+        return None
+    cls = engine.index.find_class(function.unit, parameter.annotation)
+    if cls is not None:
+        if not engine.index.is_network(cls):
+            return None
+        return engine.unseen_instance(state, cls, function)
+    if is_network_name(parameter.annotation):
+        return of(Object.of(Kind.MODULE, function, (), f"{parameter.annotation}:{parameter.name}"))
+    return None
 
 
 def _enter_class(engine: Engine, cls: Class, methods: list[Function], end: State) -> Iterator[Run]:
@@ -167,7 +192,7 @@ def _enter_class(engine: Engine, cls: Class, methods: list[Function], end: State
         return
     point = Point(body[0], (cls,))
     try:
-        given = _given(init, Object.of, Arguments()) if init is not None else Arguments()  # type: ignore[arg-type]
+        given = _given(engine, start, state, init, 1) if init is not None else Arguments()
         made = engine.call(start, state, of(cls_ref), given, point)
     except Limits:
         return
@@ -175,7 +200,7 @@ def _enter_class(engine: Engine, cls: Class, methods: list[Function], end: State
     yield before
     network = engine.index.is_network(cls)
     for method in methods:
-        if method.name == "__init__":
+        if method.name == "__init__" or not method.body:
             continue
         receiver = next(iter(made.refs))
         static = has_decorator(method, frozenset({"staticmethod"}))
@@ -184,7 +209,7 @@ def _enter_class(engine: Engine, cls: Class, methods: list[Function], end: State
         run = _enter_method(
             engine, method, None if static else receiver, frame_state, network and method.name == "forward"
         )
-        run.method_of = cls
+        run.method_of, run.receiver = cls, receiver
         run.events[:0] = before.events
         for source, parents in before.provenance.parents.items():
             run.provenance.derive(source, parents)
@@ -196,15 +221,37 @@ def _enter_method(engine: Engine, method: Function, receiver: Ref | None, state:
     frame = Frame(method, engine, Globals.of(method.unit.name), entry=True)
     if inside and method.body:
         frame.inside.append(Graph.of(method, ()))
-    state.mode = Mode.ON
+    state.mode = Mode.OFF if _is_called(engine, method, "called-without-gradients") else Mode.ON
     code = code_of(method)
     callee = of(Bound.of(code, receiver)) if receiver is not None else of(code)
     point = Point(method.body[0], ())
     returned = Value()
     try:
-        returned = engine.call(frame, state, callee, _given(method, receiver, Arguments()), point)  # type: ignore[arg-type]
+        returned = engine.call(
+            frame, state, callee, _given(engine, frame, state, method, 0 if receiver is None else 1), point
+        )
         if method.generator:
             returned = engine.consume(frame, state, returned, Value(), point)
+        _by_contract(engine, frame, state, method, returned, point)
     except Limits:
         frame.cut = True
     return _run(method, frame, state, returned)
+
+
+def _by_contract(engine: Engine, frame: Frame, state: State, method: Function, returned: Value, point: Point) -> None:
+    """Differentiate what a framework differentiates: the loss that `training_step` returns."""
+    if method.cls is None or not _is_called(engine, method, "called-with-gradients"):
+        return
+    loss = returned
+    boxes = [r for r in returned.refs if type(r) is Object]
+    if boxes:
+        first = [state.heap.get(r, key) for r in boxes for key in ("loss", 0)]
+        loss = join_all(value for value in first if value is not None)
+    differentiate(frame, state, reached(state, loss), point, False)
+
+
+def _is_called(engine: Engine, method: Function, term: str) -> bool:
+    """Does a framework call this method in a way that a contract speaks of?"""
+    if method.cls is None:
+        return False
+    return contracts().overrides(term, method.name, engine.index.libraries(method.cls))

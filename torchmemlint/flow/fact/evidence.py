@@ -21,6 +21,7 @@ class Evidence:
         self.run = run
         self.networks: set[Ref] = set()
         self.tensors: set[Ref] = set()
+        self.predictions: set[Ref] = set()  # what loss functions are given
         self.evaluating: set[Ref] = set()
         self.callees: dict[Source, set[Ref]] = {}
         self.modes: dict[Source, Mode] = {}
@@ -41,6 +42,8 @@ class Evidence:
                 self.networks.add(effect.reference)
             elif effect.evidence is Shown.TENSOR:
                 self.tensors.add(effect.reference)
+            elif effect.evidence is Shown.LOSS:
+                self.predictions.add(effect.reference)
             if effect.evidence is Shown.EVALUATING:
                 self.evaluating.add(effect.reference)
         for event in run.of(fx.Invoke):
@@ -79,7 +82,9 @@ class Evidence:
             self.differentiated_in.setdefault(source, set()).update(loops)
         near = {s for s in provenance.ancestors(sources, parts=False) if self._is_called(s)}
         first = {s for s in near if not any(self._is_called(p) for p in self._above(s))}
-        if len(first) == 1 and not any(type(s) is Graph for s in near):
+        alike = {frozenset(self.callees.get(root(s), ())) for s in first if type(root(s)) is Result}
+        single = len(first) == 1 or (len(alike) == 1 and alike != {frozenset()} and all(type(s) is Result for s in first))
+        if single and not any(type(s) is Graph for s in near):
             self.proven |= first  # nothing else can have the graph that backward needs
         for source in near - first:
             if any(type(p) is Graph or p in self.proven for p in self._above(source)):
@@ -102,7 +107,7 @@ class Evidence:
             return mode
         if source in self.proven:
             return mode
-        if source in self.passed:
+        if source in self.passed or (source in self.predictions and source in self.differentiated):
             return mode | {Doubt.PASSED_ON}
         if kind is Result or (kind is Behind and type(root(source)) is Result):
             part = frozenset({Doubt.PART}) if kind is Behind else CERTAIN

@@ -1,17 +1,30 @@
-"""Passes: forward passes that record a graph, and whether it is ever differentiated."""
+"""Passes: forward passes that record a graph, what becomes of their results, and why that is waste."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Point
+from torchmemlint.flow.domain.effects import Point, Reading
 from torchmemlint.flow.domain.heap import Mode
-from torchmemlint.flow.domain.refs import Source
+from torchmemlint.flow.domain.refs import Behind, Loop, Object, Ref, Result, Source, root
+from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.doubts import Doubt
 from torchmemlint.flow.fact.entries import Run
 from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.ir.ops import Function
+
+
+class Reason(enum.Enum):
+    """Why a pass need not record a graph."""
+
+    EVALUATING = "the module is in evaluation mode"
+    READ = "only numbers are read from its results"
+    DETACHED = "all its results are detached"
+    ROLE = "what runs it infers or evaluates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,45 +33,111 @@ class Pass:
 
     point: Point
     source: Source
+    module: frozenset[Ref]
+    loops: frozenset[Loop]
     differentiated: bool
-    read: bool
-    returned: bool
-    evaluating: bool
+    reason: Reason | None  # None: nothing shows that it is waste
     doubts: frozenset[Doubt]
 
 
-def passes(run: Run, evidence: Evidence) -> Iterator[Pass]:
-    """Yield the forward passes of one run that record a graph."""
-    returned = run.provenance.ancestors(run.returned)
-    for event in run.of(fx.Forward):
-        effect = event.effect
-        assert isinstance(effect, fx.Forward)
-        doubts = evidence.graph(effect.graph)
-        if doubts is None or not effect.module.refs:
-            continue
-        evaluating = bool(effect.module.refs & evidence.evaluating)
-        yield _pass(effect.point, effect.graph, evidence, returned, evaluating, doubts)
-    for event in run.of(fx.Invoke):
-        effect = event.effect
-        assert isinstance(effect, fx.Invoke)
-        if not effect.callee.refs & evidence.networks or effect.mode is Mode.OFF:
-            continue
-        doubts = evidence.graph(effect.result)
-        if doubts is None:
-            continue
-        evaluating = bool(effect.callee.refs & evidence.evaluating)
-        yield _pass(effect.point, effect.result, evidence, returned, evaluating, doubts)
+class Passes:
+    """The forward passes of one run."""
+
+    def __init__(self, engine: Engine, run: Run, evidence: Evidence) -> None:
+        self.engine, self.run, self.evidence = engine, run, evidence
+        ancestors = run.provenance.ancestors
+        self.returned = ancestors(run.returned)
+        self.stored: set[Source] = set()
+        lasting = run.lasting()
+        for event in run.of(fx.Slotted):
+            effect = event.effect
+            assert isinstance(effect, fx.Slotted)
+            if effect.slot.holder in lasting:
+                self.stored |= ancestors(effect.sources)
+        self.given: set[Source] = set()
+        for source in run.provenance.parents:
+            if type(source) is Result:
+                self.given |= ancestors((source,)) - {source}
+        self.readings: dict[Reading, set[Source]] = {}
+        for event in run.of(fx.Read):
+            effect = event.effect
+            assert isinstance(effect, fx.Read)
+            self.readings.setdefault(effect.reading, set()).update(ancestors(effect.sources))
+        self.trains = bool(run.of(fx.Differentiate))
+
+    def all(self) -> Iterator[Pass]:
+        """Yield the forward passes that record a graph."""
+        evidence = self.evidence
+        for event in self.run.of(fx.Forward):
+            effect = event.effect
+            assert isinstance(effect, fx.Forward)
+            doubts = evidence.graph(effect.graph)
+            if doubts is not None and effect.module.refs:
+                yield self._pass(effect.point, effect.graph, effect.module.refs, event.loops, effect.evaluating, doubts)
+        for kind in (fx.Invoke, fx.InvokeMethod):
+            for event in self.run.of(kind):
+                effect = event.effect
+                assert isinstance(effect, fx.Invoke | fx.InvokeMethod)
+                refs = effect.callee.refs if isinstance(effect, fx.Invoke) else effect.receiver.refs
+                if effect.mode is Mode.OFF or not (refs & evidence.networks or effect.evaluating):
+                    continue
+                doubts = evidence.graph(effect.result)
+                if doubts is not None:
+                    yield self._pass(effect.point, effect.result, refs, event.loops, effect.evaluating, doubts)
+
+    def _pass(
+        self,
+        point: Point,
+        source: Source,
+        module: frozenset[Ref],
+        loops: frozenset[Loop],
+        evaluating: bool,
+        doubts: frozenset[Doubt],
+    ) -> Pass:
+        parts = {source, *(s for s in self.evidence.differentiated if type(s) is Behind and root(s) is source)}
+        differentiated = not parts.isdisjoint(self.evidence.differentiated)
+        reason: Reason | None = None
+        if not differentiated and not self._is_array(source):
+            reason, more = self._reason(point, source, evaluating)
+            doubts |= more
+        return Pass(point, source, module, loops, differentiated, reason, doubts)
+
+    def _is_array(self, source: Source) -> bool:
+        """Is the result made an array as it is? That would raise if it had a graph."""
+        return source in self.readings.get(Reading.ARRAY, ())
+
+    def _reason(self, point: Point, source: Source, evaluating: bool) -> tuple[Reason | None, frozenset[Doubt]]:
+        returned, stored, given = source in self.returned, source in self.stored, source in self.given
+        leaves = returned or stored or given
+        numbers = source in self.readings.get(Reading.NUMBER, ()) or source in self.readings.get(Reading.DISCRETE, ())
+        if evaluating:
+            doubts = {Doubt.EVALUATED} if leaves else set()
+            if self.trains and (returned or stored):
+                doubts.add(Doubt.READER)
+            return Reason.EVALUATING, frozenset(doubts)
+        doubts = {Doubt.GIVEN} if given else set()
+        if numbers and not (returned or stored):
+            return Reason.READ, frozenset(doubts)
+        if source in self.readings.get(Reading.DETACHED, ()) and not (returned or stored):
+            return Reason.DETACHED, frozenset(doubts)
+        if not self.trains and any(self._has_role(function) for function in self._functions(point)):
+            return Reason.ROLE, frozenset({Doubt.ROLE})
+        return None, frozenset()
+
+    def _functions(self, point: Point) -> Iterator[Function]:
+        yield self.run.entry
+        for site in (point.site, *point.context):
+            owner = getattr(site, "owner", None)
+            if owner is not None:
+                yield owner
+
+    def _has_role(self, function: Function) -> bool:
+        return roles.infers(self.engine, function) or roles.evaluates(function)
 
 
-def _pass(
-    point: Point, source: Source, evidence: Evidence, returned: set[Source], evaluating: bool, doubts: frozenset[Doubt]
-) -> Pass:
-    return Pass(
-        point,
-        source,
-        source in evidence.differentiated,
-        source in evidence.read,
-        source in returned,
-        evaluating,
-        doubts,
-    )
+def chain(point: Point) -> list[object]:
+    """Return the operations that led to a pass, innermost first."""
+    return [point.site, *(site for site in point.context if hasattr(site, "owner"))]
+
+
+__all__ = ["Object", "Pass", "Passes", "Reason", "chain"]

@@ -81,7 +81,8 @@ def item(frame: Frame, state: State, holder: Object, key: Key, marks: frozenset[
         found = elements(state, holder)
     else:
         own, rest = state.heap.get(holder, key), state.heap.get(holder, ELEMENT)
-        if own is not None and rest is None:
+        ordered = holder.kind in (Kind.TUPLE, Kind.LIST) and state.heap.get(holder, Special.MIXED) is None
+        if own is not None and (rest is None or ordered):
             found = own
         else:
             found = join(own if own is not None else NOTHING, rest if rest is not None else NOTHING)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchmemlint.flow.domain.effects import Freeze, Point
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State
-from torchmemlint.flow.domain.refs import Kind, Object, Parameters, Ref, Special
+from torchmemlint.flow.domain.refs import Behind, Kind, Object, Parameters, Ref, Special
 from torchmemlint.flow.domain.values import Value, constant
 
 _OWNERS = frozenset({Kind.MODULE, Kind.INSTANCE})
@@ -15,6 +15,26 @@ def is_frozen(state: State, module: Ref) -> bool:
     """Do the parameters of a module not require gradients?"""
     found = state.heap.get(module, Special.FROZEN)
     return found is not None and found.constant is True
+
+
+def is_evaluating(state: State, value: Value) -> bool:
+    """Was eval() called last on a module, or on what it is a part of?"""
+    return any(_evaluates(state, r) for r in value.refs)
+
+
+def _evaluates(state: State, module: Ref) -> bool:
+    while True:
+        found = state.heap.get(module, Special.EVALUATING)
+        if found is not None:
+            return found.constant is True
+        if type(module) is Behind:
+            module = module.base
+        elif type(module) is Object and module.kind is Kind.MODULE and "." in str(module.about):
+            module = Object.of(module.kind, module.site, module.context, str(module.about).rpartition(".")[0])
+            if not str(module.about):
+                return False
+        else:
+            return False
 
 
 def set_requires_grad(frame: Frame, state: State, base: Value, flag: Value, point: Point) -> None:

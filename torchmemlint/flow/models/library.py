@@ -10,7 +10,7 @@ from torchmemlint.flow.domain.heap import ELEMENT, Mode, reached
 from torchmemlint.flow.domain.memory import computed, differentiate, sources_of
 from torchmemlint.flow.domain.refs import Kind, Object
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join_all, of, without_graph
-from torchmemlint.flow.models import builtins, guards, modules, optimizers, tensors, torch_functions
+from torchmemlint.flow.models import builtins, contracted, guards, modules, optimizers, torch_functions
 from torchmemlint.knowledge.contracts import contracts
 
 Model = Callable[[CallSite], Value]
@@ -30,7 +30,7 @@ def call(site: CallSite, qualified: str) -> Value:
     if known.is_optimizer(qualified) and qualified.rpartition(".")[2][:1].isupper():
         return optimizers.construct(site, qualified)
     if known.is_wrapper(qualified):
-        return _wrapped(site)
+        return contracted.wrapped(site)
     if qualified.startswith("torch."):
         found = torch_functions.call(site, qualified)
         if found is not None:
@@ -54,42 +54,16 @@ def _other(site: CallSite, qualified: str) -> Value:
         return PLAIN
     if known.names("runs-without-gradients").has_method(name):
         return Value(open=True)
-    if name in tensors.METHODS and qualified.count(".") > 1 and qualified.split(".")[0] not in ("numpy", "np"):
-        pass
-    for value in site.arguments.all():
-        _call_back(site, value)
-    if state.mode is Mode.OFF or not given:
-        return UNKNOWN
-    return Value(graph=computed(frame, state, given, site.point), open=True)
+    made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, qualified)
+    graph = NO_SOURCES if state.mode is Mode.OFF else computed(frame, state, given, site.point)
+    return Value(frozenset((made,)), graph, open=True)
 
 
-def _call_back(site: CallSite, value: Value) -> None:
-    """Let a library call a function of the project that it is given: once, with what is not known."""
-
-
-def _wrapped(site: CallSite) -> Value:
-    """Return what a wrapper was given: one thing, or each of several in a tuple."""
-    positional = site.arguments.positional
-    if not positional:
-        return site.arguments.joined() if site.arguments.named else UNKNOWN
-    if len(positional) == 1 or not all(_is_wrappable(value) for value in positional[:2]):
-        return positional[0]
-    row = Object.of(Kind.TUPLE, site.point.site, site.point.context, "wrapped")
-    site.state.heap.drop(row)
-    for number, value in enumerate(positional):
-        site.state.heap.put(row, number, value)
-    return of(row)
-
-
-def _is_wrappable(value: Value) -> bool:
-    return bool(value.refs)
-
-
-def call_object(site: CallSite, target: Object) -> Value:
-    """Call an object of a library: a function that it made, a record class."""
+def call_object(site: CallSite, target: Object) -> Value | None:
+    """Call an object of a library that is known: a record class. None for others."""
     if target.about == "namedtuple":
         return _record(site, target)
-    return _other(site, str(target.about))
+    return None
 
 
 def _record(site: CallSite, cls: Object) -> Value:

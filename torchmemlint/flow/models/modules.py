@@ -24,7 +24,7 @@ from torchmemlint.flow.domain.refs import (
     extended,
 )
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, Value, constant, join, limited, of, tensor
-from torchmemlint.flow.models import gradients, tensors
+from torchmemlint.flow.models import gradients, tensors, torch_functions
 from torchmemlint.knowledge import modules as known
 from torchmemlint.knowledge import torch_api
 
@@ -80,7 +80,8 @@ def _begin(site: CallSite, module: Value, inputs: frozenset[Source]) -> frozense
     frame.provenance.derive(graph, inputs)
     frame.arise(graph)
     site.state.spent = site.state.spent - {graph}
-    frame.log(Forward(site.point, module, inputs, site.state.mode, graph))
+    evaluating = gradients.is_evaluating(site.state, module)
+    frame.log(Forward(site.point, module, inputs, site.state.mode, graph, evaluating))
     return frozenset((graph,))
 
 
@@ -92,6 +93,8 @@ def forward(site: CallSite, target: Object) -> Value:
         return Value(open=True)
     inputs = sources_of(state, site.arguments.all())
     if is_transparent(state, target):
+        if str(target.about).endswith("Loss"):
+            torch_functions.note_loss(site)
         result = Value(graph=computed(site.frame, state, inputs, site.point), open=True)
     else:
         result = Value(graph=_begin(site, of(target), inputs), open=True)
@@ -186,7 +189,8 @@ def attribute(frame: Frame, state: State, holder: Object, name: str, point: Poin
         return parameter(frame, state, Parameters.of(holder), point)
     if holder.kind is Kind.MODULE and name not in torch_api.METADATA_ATTRIBUTES:
         return of(Object.of(Kind.MODULE, holder.site, holder.context, f"{holder.about}.{name}"))
-    return Value(open=True)
+    one = frozenset((Behind.of(holder, name),))  # set by code that is not seen
+    return Value(one, one, open=True)
 
 
 def part(frame: Frame, state: State, holder: Object, key: Key) -> Value:
@@ -250,7 +254,7 @@ def method(site: CallSite, target: Ref, name: str) -> Value:
     frame, state = site.frame, site.state
     if name in SWITCHES:
         return switch(site, target, name)
-    if target.symbolic and name not in _SHARED:
+    if name not in _SHARED and (target.symbolic or (type(target) is Object and target.kind is Kind.OPAQUE)):
         frame.log(Use(site.point, target, Evidence.MODULE))
     if name == "requires_grad_":
         flag = site.arguments.get(0, "requires_grad") or constant(True)

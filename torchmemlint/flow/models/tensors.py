@@ -58,7 +58,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     frame, state = site.frame, site.state
     sources = graph_of(state, base)
     if name == "backward":
-        backward(site, sources)
+        backward(site, sources | sources_of(state, site.arguments.positional[:1]))
         return PLAIN
     if name == "requires_grad_":
         return _requires(site, base)

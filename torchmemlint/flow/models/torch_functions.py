@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmemlint.flow.domain.effects import Reading
+from torchmemlint.flow.domain.effects import Evidence, Reading, Use
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.memory import computed, differentiate, sources_of
@@ -33,10 +33,24 @@ def call(site: CallSite, qualified: str) -> Value | None:
         return None
     if not (qualified.startswith(torch_api.COMPUTING) or qualified.startswith("torch.nn.")):
         return None
+    if is_loss(name):
+        note_loss(site)
     result = Value(graph=computed(site.frame, site.state, given, site.point))
     if name.endswith("_") and site.arguments.positional:
         return join(site.arguments.positional[0], result)
     return result
+
+
+def is_loss(name: str) -> bool:
+    """Is this the name of a loss function of torch.nn.functional?"""
+    return name.endswith("_loss") or name in ("cross_entropy", "kl_div", "binary_cross_entropy_with_logits", "ctc_loss")
+
+
+def note_loss(site: CallSite) -> None:
+    """Note that the first argument of a loss function is a prediction."""
+    for s in site.value(0, "input").graph:
+        if s.symbolic:
+            site.frame.log(Use(site.point, s, Evidence.LOSS))
 
 
 def _created(site: CallSite, name: str, given: frozenset[Source]) -> Value:
@@ -54,7 +68,7 @@ def _created(site: CallSite, name: str, given: frozenset[Source]) -> Value:
 def _gradient(site: CallSite) -> Value:
     """`torch.autograd.grad(outputs, inputs, ..., create_graph)`: a backward pass whose results are values."""
     state = site.state
-    sources = sources_of(state, [site.value(0, "outputs")])
+    sources = sources_of(state, [site.value(0, "outputs"), site.value(1, "inputs")])
     creates = site.constant(4, "create_graph", False)
     retains = site.constant(3, "retain_graph", creates)
     differentiate(site.frame, state, sources, site.point, retains is not False, creates is not False)

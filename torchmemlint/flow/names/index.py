@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 
 from torchmemlint.flow.domain.refs import Behind, ClassRef, Code, Globals
 from torchmemlint.flow.domain.values import Value, of, symbol
-from torchmemlint.flow.ir.ops import Class, Function, Unit
+from torchmemlint.flow.ir.ops import Class, Function, Raise, Unit
+from torchmemlint.knowledge.contracts import contracts
 
+_ABSTRACT = 6  # operations of a body that only raises, with a text
 _HOPS = 6  # imports of imports
 
 NETWORKS = (
@@ -38,6 +40,7 @@ class Index:
 
     stored: set[str] = field(default_factory=set)  # attributes that are assigned to outside of constructors
     operators: set[str] = field(default_factory=set)  # those that some class defines
+    _subclasses: dict[Class, list[Class]] = field(default_factory=dict)
     _decorated: dict[Class, frozenset[str]] = field(default_factory=dict)
 
     def add(self, unit: Unit) -> None:
@@ -167,6 +170,18 @@ class Index:
             known = self._decorated[cls] = frozenset(names)
         return known
 
+    def overriding(self, cls: Class, name: str) -> list[Function]:
+        """Return the methods by which subclasses replace one of a class."""
+        return [c.methods[name] for c in self._below(cls) if name in c.methods]
+
+    def _below(self, cls: Class) -> list[Class]:
+        if not self._subclasses:
+            for unit in self.units.values():
+                for c in unit.classes:
+                    for above in self.order(c)[1:]:
+                        self._subclasses.setdefault(above, []).append(c)
+        return self._subclasses.get(cls, [])
+
     def setter(self, cls: Class, name: str) -> Function | None:
         """Return what runs where a property is assigned to."""
         for c in self.order(cls):
@@ -201,7 +216,7 @@ class Index:
 
     def is_network(self, cls: Class) -> bool:
         """Is it a torch.nn.Module?"""
-        return any(name.endswith(NETWORKS) or name == "Module" for name in self.libraries(cls))
+        return any(is_network_name(name) or name == "Module" for name in self.libraries(cls))
 
     def is_box(self, cls: Class) -> bool:
         """Is it a dict or list?"""
@@ -210,6 +225,19 @@ class Index:
     def is_open(self, cls: Class) -> bool:
         """Has it a base outside the project, whose methods are not seen?"""
         return bool(self.libraries(cls) - {"object", "abc.ABC", "ABC", "typing.Generic", "typing.Protocol"})
+
+
+def is_abstract(function: Function) -> bool:
+    """Is it left to subclasses: does it do nothing but raise, or nothing at all?"""
+    if any(d.name.endswith("abstractmethod") for d in function.decorators):
+        return True
+    body = function.body
+    return not body or (len(body) <= _ABSTRACT and isinstance(body[-1], Raise))
+
+
+def is_network_name(qualified: str) -> bool:
+    """Is this how a library's network class is named?"""
+    return qualified.endswith(NETWORKS) or contracts().is_module_class(qualified)
 
 
 def reference(found: Function | Class) -> Code | ClassRef:

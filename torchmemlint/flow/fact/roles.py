@@ -1,0 +1,33 @@
+"""Roles: what a function is for, by its name in an API and by what it does."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.ir.ops import Function
+
+_INFERENCE = frozenset("inference infer predict generate sample decode embed transcribe synthesize forecast".split())
+_EVALUATION = frozenset("eval evaluate evaluation validate validation val test testing".split())
+
+
+def _words(function: Function) -> list[str]:
+    return function.name.lower().strip("_").split("_")
+
+
+def infers(engine: Engine, function: Function) -> bool:
+    """Is it a method for inference of a network: `inference`, `predict_step`, `generate`?"""
+    if function.cls is None or not engine.index.is_network(function.cls):
+        return False
+    return _words(function)[0] in _INFERENCE
+
+
+def evaluates(function: Function) -> bool:
+    """Does it evaluate, by its name: `evaluate`, `validate_one_epoch`, `run_test`?"""
+    words = _words(function)
+    return bool(_EVALUATION & set(words[:2])) and "loss" not in words
+
+
+def is_test(engine: Engine, function: Function) -> bool:
+    """Is it a test, for pytest or unittest?"""
+    if function.cls is not None and any(name.endswith("TestCase") for name in engine.index.libraries(function.cls)):
+        return True
+    return function.name.startswith("test_") and not function.parameters

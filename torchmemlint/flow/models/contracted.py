@@ -1,0 +1,54 @@
+"""Methods that contracts speak of: what frameworks' objects do with what they are given."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.domain.effects import Reading
+from torchmemlint.flow.domain.frame import CallSite
+from torchmemlint.flow.domain.memory import differentiate, sources_of
+from torchmemlint.flow.domain.refs import Kind, Object, Ref
+from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value
+from torchmemlint.knowledge.contracts import contracts
+
+
+def owners(target: Ref) -> tuple[str, ...]:
+    """Return the qualified names of the classes of a library's object."""
+    return (target.about,) if type(target) is Object and target.kind is Kind.OPAQUE and isinstance(target.about, str) else ()
+
+
+def method(site: CallSite, target: Ref, name: str) -> Value | None:
+    """Return the value of a method that a contract speaks of; None for others."""
+    known = contracts()
+    if name not in known.methods:
+        return None
+    of = owners(target)
+    if known.names("runs-without-gradients").has_method(name, of):
+        return Value(open=True)
+    if known.names("differentiates").has_method(name, of):
+        first = site.arguments.positional[:1] or list(site.arguments.named.values())[:1]
+        sources = sources_of(site.state, first)
+        if sources:
+            differentiate(site.frame, site.state, sources, site.point, False)
+            return PLAIN
+        return None
+    if known.names("reads").has_method(name, of):
+        site.frame.read(sources_of(site.state, site.arguments.all()), Reading.NUMBER)
+        return PLAIN
+    if known.names("wrappers").has_method(name, of):
+        return wrapped(site)
+    if known.names("passes").has_method(name, of) and site.arguments.positional:
+        return site.arguments.positional[0]
+    return None
+
+
+def wrapped(site: CallSite) -> Value:
+    """Return what a wrapper was given: one thing, or each of several in a tuple."""
+    positional = site.arguments.positional
+    if not positional:
+        return site.arguments.joined() if site.arguments.named else UNKNOWN
+    if len(positional) == 1 or not all(value.refs for value in positional[:2]):
+        return positional[0]
+    row = Object.of(Kind.TUPLE, site.point.site, site.point.context, "wrapped")
+    site.state.heap.drop(row)
+    for number, value in enumerate(positional):
+        site.state.heap.put(row, number, value)
+    return Value(frozenset((row,)))
