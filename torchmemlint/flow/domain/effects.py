@@ -12,7 +12,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.domain.heap import Mode, ModeOf
 from torchmemlint.flow.domain.refs import (
     Context,
     Derived,
@@ -142,7 +142,7 @@ class Invoke(Effect):
 
     callee: Value
     arguments: Arguments
-    mode: Mode
+    mode: Mode | ModeOf
     result: Result
     evaluating: bool = False  # was eval() called on the callee last?
 
@@ -154,7 +154,7 @@ class InvokeMethod(Effect):
     receiver: Value
     name: str
     arguments: Arguments
-    mode: Mode
+    mode: Mode | ModeOf
     result: Result
     evaluating: bool = False  # was eval() called on the receiver last?
 
@@ -175,7 +175,7 @@ class Forward(Effect):
 
     module: Value
     inputs: frozenset[Source]
-    mode: Mode
+    mode: Mode | ModeOf
     graph: Graph
     evaluating: bool = False  # was eval() called on the module last?
 
@@ -185,7 +185,7 @@ class Derive(Effect):
     """An operation on what the caller knows; without gradients its result has no graph."""
 
     inputs: frozenset[Source]
-    mode: Mode
+    mode: Mode | ModeOf
     node: Derived
 
 
@@ -255,7 +255,7 @@ class Freeze(Effect):
 class SetMode(Effect):
     """The gradient mode changes until it is set again, or until the function of a decorator or context ends."""
 
-    mode: Mode
+    mode: Mode | ModeOf
 
 
 @dataclass(slots=True, eq=False)

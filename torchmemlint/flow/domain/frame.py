@@ -17,7 +17,7 @@ from torchmemlint.flow.domain.effects import (
     Reading,
     Repeat,
 )
-from torchmemlint.flow.domain.heap import Mode, State
+from torchmemlint.flow.domain.heap import Mode, ModeOf, State
 from torchmemlint.flow.domain.provenance import Provenance
 from torchmemlint.flow.domain.refs import Behind, Code, Graph, Key, Loop, Place, Ref, Source
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, UNKNOWN, Value
@@ -50,12 +50,12 @@ class Summary:
     function: Function
     returned: Value
     yielded: Value
-    yield_mode: Mode
+    yield_mode: Mode | ModeOf
     effects: list[Effect]
     edges: list[tuple[Ref, Key, Value]]  # what the objects that it made hold, as far as callers can see them
     parents: dict[Source, set[Source]]
     symbols: list[Behind]  # those that callers must replace, shallow ones first
-    exit_mode: Mode
+    exit_mode: Mode | ModeOf
     cut: bool
 
 
@@ -80,7 +80,7 @@ class Frame:
     temps: list[Value] = field(default_factory=list)
     returned: Value = NOTHING
     yielded: Value = NOTHING
-    yield_mode: Mode = Mode.CALLER
+    yield_mode: Mode | ModeOf = Mode.CALLER
     inside: list[Graph | None] = field(default_factory=list)  # forward passes that are being run; None: frozen ones
     hooks: int = 0  # hooks that are being run
     calls: int = 0  # of what is not known, so far

@@ -20,14 +20,29 @@ class Mode(enum.Enum):
     """Whether operations record graphs."""
 
     ON = "on"
+    WANTED = "wanted"  # on, because the program says so: enable_grad
     OFF = "off"
     CALLER = "caller"  # as where the function is called
     EITHER = "either"  # decided by a value that is not known
 
 
-def joined_mode(a: Mode, b: Mode) -> Mode:
+def joined_mode(a: Mode | ModeOf, b: Mode | ModeOf) -> Mode | ModeOf:
     """Return the mode where two paths meet."""
     return a if a is b else Mode.EITHER
+
+
+class ModeOf:
+    """The mode that a context sets which only a caller knows."""
+
+    __slots__ = ("context",)
+
+    def __init__(self, context: Ref) -> None:
+        self.context = context
+
+
+def by_caller(mode: Mode | ModeOf) -> bool:
+    """Is the mode decided by a caller?"""
+    return mode is Mode.CALLER or isinstance(mode, ModeOf)
 
 
 class Heap:
@@ -89,7 +104,9 @@ class State:
 
     __slots__ = ("dead", "heap", "mode", "spent", "variables")
 
-    def __init__(self, variables: dict[str, Value], heap: Heap, mode: Mode, spent: frozenset[Source]) -> None:
+    def __init__(
+        self, variables: dict[str, Value], heap: Heap, mode: Mode | ModeOf, spent: frozenset[Source]
+    ) -> None:
         self.variables, self.heap, self.mode, self.spent = variables, heap, mode, spent
         self.dead = False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Derive, Differentiate, Erase, Forward, How, Point, Reading, Slotted, Write
 from torchmemlint.flow.domain.frame import Frame, Written
-from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, graph_of, load, reached
+from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, by_caller, graph_of, load, reached
 from torchmemlint.flow.domain.refs import (
     Behind,
     Code,
@@ -137,7 +137,7 @@ def computed(frame: Frame, state: State, sources: frozenset[Source], point: Poin
         frame.arise(graph)
         frame.log(Forward(point, NOTHING, sources, state.mode, graph))
         return frozenset((graph,))
-    if state.mode is Mode.CALLER:
+    if by_caller(state.mode):
         raw = frozenset(s for s in sources if is_raw(s))
         if raw:
             node = Derived.of(point.site, point.context)

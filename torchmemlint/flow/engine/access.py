@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchmemlint.flow.domain.effects import Arguments, Load, Point
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, elements, load, reached
-from torchmemlint.flow.domain.memory import write
+from torchmemlint.flow.domain.memory import differentiate, write
 from torchmemlint.flow.domain.refs import (
     Behind,
     Bound,
@@ -45,7 +45,7 @@ from torchmemlint.flow.domain.values import (
 )
 from torchmemlint.flow.engine import instances, lazy
 from torchmemlint.flow.engine.loops import run_loop
-from torchmemlint.flow.models import containers, modules, tensors
+from torchmemlint.flow.models import containers, gradients, modules, tensors
 
 _MARKS = (Phi, Slot)
 _CARRIERS = (Graph, Result, Derived, Phi, Slot)
@@ -69,6 +69,8 @@ def attribute(frame: Frame, state: State, base: Value, name: Key, point: Point) 
     if type(name) is Special:
         return _special(state, base, name)
     if not base.refs:
+        if name == "grad_fn" and base.graph:
+            differentiate(frame, state, base.graph, point, True)
         if name in tensors.NO_GRAPH_ATTRIBUTES:
             return PLAIN
         return Value(graph=base.graph, open=True) if base.graph else UNKNOWN
@@ -130,6 +132,12 @@ def _may_have_changed(frame: Frame, holder: Ref, key: Key, item: bool) -> bool:
 def _behind(frame: Frame, state: State, holder: Ref, base: Value, name: Key, point: Point, item: bool) -> Value:
     """Return an attribute or item of something symbolic, with the graph that came along with it."""
     own = state.heap.get(holder, name)
+    if name == "training":
+        known = gradients.training(state, holder)
+        if known.known:
+            return known
+    if name == "grad_fn" and base.graph:
+        differentiate(frame, state, base.graph, point, True)  # who walks through the graph needs it
     if own is None and _may_have_changed(frame, holder, name, item):
         result = Result.of(point.site, point.context)
         frame.arise(result)

@@ -139,7 +139,8 @@ def _unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
 def _symbolic_result(frame: Frame, state: State, result: Result, given: frozenset[Source]) -> Value:
     if state.mode is Mode.OFF or (frame.inside and frame.inside[-1] is None):
         return Value(frozenset((result,)), NO_SOURCES, open=True)
-    frame.provenance.derive(result, [s for s in given if type(s) is not Leaf])
+    inside = [graph for graph in frame.inside[-1:] if graph is not None]
+    frame.provenance.derive(result, [*inside, *(s for s in given if type(s) is not Leaf)])
     return Value(frozenset((result,)), frozenset((result,)), open=True)
 
 
@@ -240,6 +241,8 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
         return modules.method(site, target, name)
     if name in containers.ON_SYMBOLS:
         return containers.method(site, target, name, receiver.graph)
+    if name.startswith("freeze"):
+        gradients.set_requires_grad(frame, state, of(target), Value(constant=False), site.point)
     return _unknown_method(site, receiver, name)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Arguments, Effect, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame, Limits, Summary
-from torchmemlint.flow.domain.heap import Mode, State, reached, renew
+from torchmemlint.flow.domain.heap import Mode, ModeOf, State, reached, renew
 from torchmemlint.flow.domain.memory import computed, differentiate, erase, key_of
 from torchmemlint.flow.domain.refs import (
     Behind,
@@ -39,7 +39,7 @@ from torchmemlint.flow.domain.refs import (
 )
 from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value, limited, of, symbol, tensor
 from torchmemlint.flow.ir.ops import For
-from torchmemlint.flow.models import gradients, modules, optimizers, tensors
+from torchmemlint.flow.models import gradients, guards, modules, optimizers, tensors
 
 
 class Substitution:
@@ -63,8 +63,6 @@ class Substitution:
             self._derive(source, parents)
         self._install(summary.edges, installed)
         if yields:
-            if summary.yield_mode is not Mode.CALLER:
-                pass  # what it yields was made in its own mode
             return self.value(summary.yielded)
         return self.value(summary.returned)
 
@@ -229,14 +227,21 @@ class Substitution:
             value = machine.attribute(frame, state, base, key, point)
         self._answer(effect.result, value)
 
-    def _enter(self, mode: Mode) -> Mode:
+    def mode(self, mode: Mode | ModeOf) -> Mode | ModeOf:
+        """Return the mode of an effect of the callee, as it is here."""
+        if mode is Mode.CALLER:
+            return self.state.mode
+        if isinstance(mode, ModeOf):
+            return guards.mode_within(self.state.mode, self.of(mode.context))
+        return mode
+
+    def _enter(self, mode: Mode | ModeOf) -> Mode | ModeOf:
         saved = self.state.mode
-        if mode is not Mode.CALLER:
-            self.state.mode = mode
+        self.state.mode = self.mode(mode)
         return saved
 
-    def _leave(self, saved: Mode, mode: Mode) -> None:
-        if mode is not Mode.CALLER and self.state.mode is mode:
+    def _leave(self, saved: Mode | ModeOf, mode: Mode | ModeOf) -> None:
+        if mode is not Mode.CALLER:
             self.state.mode = saved
 
     def _answer(self, result: Result, value: Value) -> None:
@@ -247,7 +252,7 @@ class Substitution:
     def forward(self, effect: fx.Forward) -> None:
         """Begin a graph, if the mode allows it here."""
         frame, state = self.frame, self.state
-        mode = state.mode if effect.mode is Mode.CALLER else effect.mode
+        mode = self.mode(effect.mode)
         graph = effect.graph
         if mode is Mode.OFF:
             self.map[graph] = NOTHING
@@ -263,7 +268,9 @@ class Substitution:
         frame.arise(new)
         state.spent = state.spent - {new}
         module = self.value(effect.module)
-        evaluating = effect.evaluating or gradients.is_evaluating(state, module)
+        evaluating = effect.evaluating
+        if any(r.symbolic for r in effect.module.refs):
+            evaluating = gradients.is_evaluating(state, module)
         frame.log(fx.Forward(self.at(effect), module, inputs, mode, new, evaluating))
 
     def derive(self, effect: fx.Derive) -> None:
@@ -341,7 +348,7 @@ class Substitution:
 
     def set_mode(self, effect: fx.SetMode) -> None:
         """Change the gradient mode."""
-        self.state.mode = self.entry_mode if effect.mode is Mode.CALLER else effect.mode
+        self.state.mode = self.entry_mode if effect.mode is Mode.CALLER else self.mode(effect.mode)
         self.frame.log(fx.SetMode(effect.point, self.state.mode))
 
     def register(self, effect: fx.Register) -> None:

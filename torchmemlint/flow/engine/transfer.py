@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Point, Reading
+from torchmemlint.flow.domain.effects import Arguments, Evidence, Point, Reading, Use
 from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
 from torchmemlint.flow.domain.heap import ELEMENT, Mode, State, graph_of, reached, renew
 from torchmemlint.flow.domain import memory
@@ -136,6 +136,9 @@ def _set_attribute(frame: Frame, state: State, op: ops.SetAttribute) -> None:
         gradients.set_requires_grad(frame, state, base, value, Point(op))
     elif op.name == "grad" and not any(type(r) is Object and r.kind is Kind.INSTANCE for r in base.refs):
         tensors.set_gradient(frame, state, base, value, Point(op))
+    elif op.name == "training":
+        for r in base.refs:
+            frame.log(Use(Point(op), r, Evidence.TRAINING))
     elif op.name == "data":
         return  # the graph stays what it was
     else:

@@ -27,6 +27,7 @@ from torchmemlint.flow.domain.refs import (
     is_outside,
 )
 from torchmemlint.flow.domain.values import Value, join_all, of, symbol
+from torchmemlint.flow.engine import instances
 from torchmemlint.flow.engine.instances import code_of, has_decorator
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.ir.ops import Class, Function, Parameter, Passing, Unit
@@ -99,7 +100,7 @@ def runs(engine: Engine) -> Iterator[Run]:
         for unit in units:
             for function in unit.functions[1:]:
                 chosen = (function.name not in mentioned) is wanted and function not in engine.called
-                if chosen and function.body and function.cls is None and function.parent is unit.module:
+                if chosen and function.body and function.name != "<lambda>" and function.cls is None and function.parent is unit.module:
                     yield _enter(engine, function, ends[unit])
             for cls in unit.classes:
                 methods = [
@@ -130,11 +131,12 @@ def _enter(engine: Engine, function: Function, end: State) -> Run:
     engine.begin()
     frame = Frame(function, engine, Globals.of(function.unit.name), entry=True)
     state = end.copy()
-    state.mode = Mode.ON
     outer: Ref = Globals.of(function.unit.name)
     if function.parent is not None and function.parent.parent is not None:
         outer = Input.of(function, Special.OUTER)
     callee = of(Code.of(function, outer))
+    if any(d.applied for d in function.decorators):  # what a decorator of the project has made of it
+        callee = state.heap.get(Globals.of(function.unit.name), function.name) or callee
     point = Point(function.body[0], ()) if function.body else Point(None)  # type: ignore[arg-type]
     returned = Value()
     try:
@@ -184,7 +186,6 @@ def _enter_class(engine: Engine, cls: Class, methods: list[Function], end: State
     cls_ref = ClassRef.of(cls, frame_ref)
     init = engine.index.method(cls, "__init__")
     state = end.copy()
-    state.mode = Mode.ON
     engine.begin()
     start = Frame(init or methods[0], engine, frame_ref, entry=True)
     body = (init or methods[0]).body
@@ -221,10 +222,13 @@ def _enter_method(engine: Engine, method: Function, receiver: Ref | None, state:
     frame = Frame(method, engine, Globals.of(method.unit.name), entry=True)
     if inside and method.body:
         frame.inside.append(Graph.of(method, ()))
-    state.mode = Mode.OFF if _is_called(engine, method, "called-without-gradients") else Mode.ON
+    if _is_called(engine, method, "called-without-gradients"):
+        state.mode = Mode.OFF
     code = code_of(method)
     callee = of(Bound.of(code, receiver)) if receiver is not None else of(code)
     point = Point(method.body[0], ())
+    if receiver is not None and any(d.applied for d in method.decorators):
+        callee = instances.attribute(frame, state, receiver, method.name, point)
     returned = Value()
     try:
         returned = engine.call(

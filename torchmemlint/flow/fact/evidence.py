@@ -6,12 +6,16 @@ from collections.abc import Iterable
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Evidence as Shown
-from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.domain.heap import Mode, ModeOf
 from torchmemlint.flow.domain.refs import Behind, Derived, Graph, Input, Loop, Phi, Ref, Result, Slot, Source, root
 from torchmemlint.flow.fact.doubts import Doubt, rank
 from torchmemlint.flow.fact.entries import Run
 
 CERTAIN: frozenset[Doubt] = frozenset()
+
+
+def _is_open(mode: Mode | ModeOf | None) -> bool:
+    return mode is Mode.EITHER or isinstance(mode, ModeOf)
 
 
 class Evidence:
@@ -23,8 +27,9 @@ class Evidence:
         self.tensors: set[Ref] = set()
         self.predictions: set[Ref] = set()  # what loss functions are given
         self.evaluating: set[Ref] = set()
+        self.training: set[Ref] = set()
         self.callees: dict[Source, set[Ref]] = {}
-        self.modes: dict[Source, Mode] = {}
+        self.modes: dict[Source, Mode | ModeOf] = {}
         self.proven: set[Source] = set()  # without a graph there, backward would raise
         self.passed: set[Source] = set()  # made from such, by what was not seen, and differentiated
         self.differentiated: set[Source] = set()
@@ -46,6 +51,8 @@ class Evidence:
                 self.predictions.add(effect.reference)
             if effect.evidence is Shown.EVALUATING:
                 self.evaluating.add(effect.reference)
+            elif effect.evidence is Shown.TRAINING:
+                self.training.add(effect.reference)
         for event in run.of(fx.Invoke):
             effect = event.effect
             assert isinstance(effect, fx.Invoke)
@@ -102,7 +109,7 @@ class Evidence:
     def graph(self, source: Source) -> frozenset[Doubt] | None:
         """Return the doubts whether a source has a graph; None if nothing shows that it has."""
         kind = type(source)
-        mode = frozenset({Doubt.MODE}) if self.modes.get(source) is Mode.EITHER else CERTAIN
+        mode = frozenset({Doubt.MODE}) if _is_open(self.modes.get(source)) else CERTAIN
         if kind is Graph:
             return mode
         if source in self.proven:

@@ -64,6 +64,7 @@ class Passes:
             assert isinstance(effect, fx.Read)
             self.readings.setdefault(effect.reading, set()).update(ancestors(effect.sources))
         self.trains = bool(run.of(fx.Differentiate))
+        self.hooked = bool(run.of(fx.Register)) or any(type(k) is tuple and k[0] == "hook" for edges in run.state.heap.table.values() for k in edges)
 
     def all(self) -> Iterator[Pass]:
         """Yield the forward passes that record a graph."""
@@ -97,8 +98,9 @@ class Passes:
         parts = {source, *(s for s in self.evidence.differentiated if type(s) is Behind and root(s) is source)}
         differentiated = not parts.isdisjoint(self.evidence.differentiated)
         reason: Reason | None = None
-        if not differentiated and not self._is_array(source):
-            reason, more = self._reason(point, source, evaluating)
+        mode = self.evidence.modes.get(source)
+        if not differentiated and not self._is_array(source) and mode is not Mode.WANTED:
+            reason, more = self._reason(point, source, module, evaluating)
             doubts |= more
         return Pass(point, source, module, loops, differentiated, reason, doubts)
 
@@ -106,14 +108,20 @@ class Passes:
         """Is the result made an array as it is? That would raise if it had a graph."""
         return source in self.readings.get(Reading.ARRAY, ())
 
-    def _reason(self, point: Point, source: Source, evaluating: bool) -> tuple[Reason | None, frozenset[Doubt]]:
+    def _reason(
+        self, point: Point, source: Source, module: frozenset[Ref], evaluating: bool
+    ) -> tuple[Reason | None, frozenset[Doubt]]:
         returned, stored, given = source in self.returned, source in self.stored, source in self.given
         leaves = returned or stored or given
-        numbers = source in self.readings.get(Reading.NUMBER, ()) or source in self.readings.get(Reading.DISCRETE, ())
+        numbers = self._is_read(source)
         if evaluating:
             doubts = {Doubt.EVALUATED} if leaves else set()
             if self.trains and (returned or stored):
                 doubts.add(Doubt.READER)
+            if returned and (module & self.evidence.training or self._is_open()):
+                doubts.add(Doubt.CALLER)
+            if not leaves and self.hooked and not self._is_read(source):
+                return None, frozenset()  # it is run for what its hooks keep
             return Reason.EVALUATING, frozenset(doubts)
         doubts = {Doubt.GIVEN} if given else set()
         if numbers and not (returned or stored):
@@ -123,6 +131,14 @@ class Passes:
         if not self.trains and any(self._has_role(function) for function in self._functions(point)):
             return Reason.ROLE, frozenset({Doubt.ROLE})
         return None, frozenset()
+
+    def _is_read(self, source: Source) -> bool:
+        return source in self.readings.get(Reading.NUMBER, ()) or source in self.readings.get(Reading.DISCRETE, ())
+
+    def _is_open(self) -> bool:
+        """Is the entry a method of a class with a base that is not seen, which may differentiate what it returns?"""
+        cls = self.run.method_of
+        return cls is not None and self.engine.index.is_open(cls) and not self.engine.index.is_network(cls)
 
     def _functions(self, point: Point) -> Iterator[Function]:
         yield self.run.entry

@@ -186,6 +186,14 @@ def _setattr(site: CallSite) -> Value:
     return PLAIN
 
 
+def _locals(site: CallSite) -> Value:
+    """`locals()`: whoever gets it may take any variable out of it."""
+    box = containers.made(site, Kind.DICT, "locals")
+    for name, value in site.state.variables.items():
+        site.write(box, name, value)
+    return box
+
+
 def _vars(site: CallSite) -> Value:
     return site.value(0)
 
@@ -277,6 +285,7 @@ FUNCTIONS: dict[str, Model] = {
     "getattr": _getattr,
     "setattr": _setattr,
     "vars": _vars,
+    "locals": _locals,
     **dict.fromkeys(("weakref.proxy", "copy.copy", "operator.itemgetter_"), _same),
     "copy.deepcopy": _deepcopy,
     "contextlib.ExitStack": lambda site: of(Object.of(Kind.STACK, site.point.site, site.point.context)),

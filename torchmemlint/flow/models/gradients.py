@@ -6,7 +6,7 @@ from torchmemlint.flow.domain.effects import Freeze, Point
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State
 from torchmemlint.flow.domain.refs import Behind, Kind, Object, Parameters, Ref, Special
-from torchmemlint.flow.domain.values import Value, constant
+from torchmemlint.flow.domain.values import PLAIN, Value, constant
 
 _OWNERS = frozenset({Kind.MODULE, Kind.INSTANCE})
 
@@ -20,6 +20,14 @@ def is_frozen(state: State, module: Ref) -> bool:
 def is_evaluating(state: State, value: Value) -> bool:
     """Was eval() called last on a module, or on what it is a part of?"""
     return any(_evaluates(state, r) for r in value.refs)
+
+
+def training(state: State, module: Ref) -> Value:
+    """Return `module.training`."""
+    found = state.heap.get(module, Special.EVALUATING)
+    if found is None or not found.known:
+        return PLAIN
+    return constant(not found.constant)
 
 
 def _evaluates(state: State, module: Ref) -> bool:

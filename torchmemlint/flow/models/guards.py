@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Arguments, SetMode
 from torchmemlint.flow.domain.frame import CallSite
-from torchmemlint.flow.domain.heap import Mode
-from torchmemlint.flow.domain.refs import Kind, Object, Special
+from torchmemlint.flow.domain.heap import Mode, ModeOf
+from torchmemlint.flow.domain.refs import Kind, Method, Object, Ref, Result, Special
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, join, of
-from torchmemlint.flow.ir.ops import Decorator, Function
+from torchmemlint.flow.ir.ops import CallMethod, Decorator, Function
 from torchmemlint.knowledge.contracts import contracts
 
 
@@ -17,7 +17,7 @@ def mode_named(qualified: str, arguments: tuple[object, ...]) -> Mode | None:
     if qualified in known.off:
         return Mode.ON if arguments[:1] == (False,) and "inference_mode" in qualified else Mode.OFF
     if qualified in known.on:
-        return Mode.ON
+        return Mode.WANTED
     if qualified in known.setters:
         if not arguments or arguments[0] is ...:
             return Mode.EITHER
@@ -88,32 +88,41 @@ def method(site: CallSite, target: Object, name: str) -> Value:
 def enter(site: CallSite, context: Value) -> Value:
     """Enter a context, and return what it binds."""
     frame, state = site.frame, site.state
-    modes: set[Mode] = set()
     result = NOTHING
     for target in context.refs:
-        if type(target) is not Object:
-            result = join(result, of(target))
-        elif target.kind is Kind.MODE:
-            modes.add(target.about)
-            result = join(result, of(target))
-        elif target.kind is Kind.GENERATOR:
-            result = join(result, _enter_generator(site, target, modes))
-        elif target.kind is Kind.INSTANCE:
+        if type(target) is Object and target.kind is Kind.GENERATOR:
+            result = join(result, _enter_generator(site, target))
+        elif type(target) is Object and target.kind is Kind.INSTANCE:
             entered = site.machine.attribute(frame, state, of(target), "__enter__", site.point)
-            value = site.call(entered) if entered.refs else of(target)
-            result = join(result, value)
+            known = any(not r.symbolic and not isinstance(r, Method) for r in entered.refs)
+            result = join(result, site.call(entered) if known else of(target))
         else:
-            result = join(result, of(target))
-    if modes:
-        state.mode = Mode.OFF if Mode.OFF in modes else modes.pop()
+            result = join(result, Value(frozenset((target,)), context.graph))
+    state.mode = mode_within(state.mode, context)
     return result if context.refs else context
 
 
-def _enter_generator(site: CallSite, target: Object, modes: set[Mode]) -> Value:
+def mode_within(outer: Mode | ModeOf, context: Value) -> Mode | ModeOf:
+    """Return the mode inside a context that is entered in an outer one."""
+    modes = [r.about for r in context.refs if type(r) is Object and r.kind is Kind.MODE]
+    if modes:
+        return Mode.OFF if Mode.OFF in modes else modes[0]
+    unknown = [r for r in context.refs if r.symbolic and not _is_neutral(r)]
+    return ModeOf(unknown[0]) if unknown and outer is not Mode.OFF else outer
+
+
+def _is_neutral(context: Ref) -> bool:
+    """Is it a context that leaves the mode alone, by how it is called: `accelerator.accumulate(model)`?"""
+    site = context.site if type(context) is Result else None
+    return isinstance(site, CallMethod) and contracts().neutral.has_method(site.name)
+
+
+def _enter_generator(site: CallSite, target: Object) -> Value:
+    """Run a function of `contextmanager` up to its yield: the block runs in the mode that stands there."""
     value = site.iterate(of(target))
     summary = site.machine.summary(target.about.function, {}, site.state)
     if summary is not None and summary.yield_mode is not Mode.CALLER:
-        modes.add(summary.yield_mode)
+        site.state.mode = summary.yield_mode
     return value
 
 
@@ -122,7 +131,7 @@ def leave(site: CallSite, context: Value) -> None:
     for target in context.refs:
         if type(target) is Object and target.kind is Kind.INSTANCE:
             left = site.machine.attribute(site.frame, site.state, of(target), "__exit__", site.point)
-            if left.refs:
+            if any(not r.symbolic and not isinstance(r, Method) for r in left.refs):
                 site.machine.call(site.frame, site.state, left, Arguments([PLAIN, PLAIN, PLAIN]), site.point)
 
 

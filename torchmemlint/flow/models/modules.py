@@ -24,7 +24,7 @@ from torchmemlint.flow.domain.refs import (
     extended,
 )
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, Value, constant, join, limited, of, tensor
-from torchmemlint.flow.models import gradients, tensors, torch_functions
+from torchmemlint.flow.models import contracted, gradients, tensors, torch_functions
 from torchmemlint.knowledge import modules as known
 from torchmemlint.knowledge import torch_api
 
@@ -90,14 +90,14 @@ def forward(site: CallSite, target: Object) -> Value:
     state = site.state
     if state.mode is Mode.OFF:
         _run_hooks(site, target, NOTHING)
-        return Value(open=True)
+        return PLAIN
     inputs = sources_of(state, site.arguments.all())
     if is_transparent(state, target):
         if str(target.about).endswith("Loss"):
             torch_functions.note_loss(site)
-        result = Value(graph=computed(site.frame, state, inputs, site.point), open=True)
+        result = Value(graph=computed(site.frame, state, inputs, site.point))
     else:
-        result = Value(graph=_begin(site, of(target), inputs), open=True)
+        result = Value(graph=_begin(site, of(target), inputs))
     _run_hooks(site, target, result)
     return result
 
@@ -184,7 +184,7 @@ def attribute(frame: Frame, state: State, holder: Object, name: str, point: Poin
     if name in METHODS or name in SWITCHES or name in tensors.MODULE_OR_TENSOR or name == "forward":
         return of(Method.of(holder, name))
     if name == "training":
-        return PLAIN
+        return gradients.training(state, holder)
     if name in _WEIGHTS:
         return parameter(frame, state, Parameters.of(holder), point)
     if holder.kind is Kind.MODULE and name not in torch_api.METADATA_ATTRIBUTES:
@@ -285,12 +285,21 @@ def method(site: CallSite, target: Ref, name: str) -> Value:
         return Value(open=True)
     if name in known.METHODS:
         return PLAIN
-    inputs = sources_of(state, site.arguments.all())
-    if state.mode is Mode.OFF:
+    found = contracted.method(site, target, name)
+    if found is not None:
+        return found
+    if name.startswith("freeze"):
+        gradients.set_requires_grad(frame, state, of(target), constant(False), site.point)
+        return of(target)
+    if state.mode is Mode.OFF or not site.arguments.all():
         return Value(open=True)
+    inputs = sources_of(state, site.arguments.all())
     if gradients.is_frozen(state, target):
         return Value(graph=inputs, open=True)
-    return Value(graph=_begin(site, of(target), inputs), open=True)  # another method of a library's network
+    saved, state.mode = state.mode, Mode.EITHER  # a method of a library's network: it may turn gradients off itself
+    graph = _begin(site, of(target), inputs)
+    state.mode = saved
+    return Value(graph=graph, open=True)
 
 
 def _part_of(site: CallSite, target: Ref) -> Value:

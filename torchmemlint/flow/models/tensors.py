@@ -21,7 +21,7 @@ METHODS = frozenset(
 )
 # A tensor, or a module.
 MODULE_OR_TENSOR = frozenset("to cuda cpu half float double bfloat16 type share_memory".split())
-NO_GRAPH_ATTRIBUTES = torch_api.METADATA_ATTRIBUTES | frozenset({"grad_fn", "data", "training"})
+NO_GRAPH_ATTRIBUTES = torch_api.METADATA_ATTRIBUTES | frozenset({"grad_fn", "data"})
 _READERS = torch_api.READERS
 _DISCRETE = torch_api.DISCRETE
 _SPLITTERS = torch_api.SPLITTERS | frozenset({"topk", "sort", "max", "min", "mode", "median", "kthvalue", "cummax"})
