@@ -10,8 +10,9 @@ from torchmemlint.flow.domain.effects import How, Point
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.doubts import Confidence, Doubt, confidence
-from torchmemlint.flow.fact.entries import Run, runs
+from torchmemlint.flow.fact.entries import runs
 from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.passes import Passes, Reason, chain
 from torchmemlint.flow.fact.retention import Fate, Retention, retentions
 from torchmemlint.flow.ir.lower import lower
@@ -43,7 +44,7 @@ def cases(files: Mapping[str, str]) -> list[Case]:
         names[unit] = file
         index.add(unit)
     engine = Engine(index)
-    done = [(run, Evidence(run)) for run in runs(engine) if not roles.is_test(engine, run.entry)]
+    done = [(run, Evidence(engine, run)) for run in runs(engine) if not roles.is_test(engine, run.entry)]
     found: dict[tuple[str, int, str], Case] = {}
     for point, code, doubts in [*_kept(done), *_wasted(engine, done)]:
         op = point.site

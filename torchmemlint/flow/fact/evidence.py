@@ -6,10 +6,12 @@ from collections.abc import Iterable
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Evidence as Shown
-from torchmemlint.flow.domain.heap import Mode, ModeOf
-from torchmemlint.flow.domain.refs import Behind, Derived, Graph, Input, Loop, Phi, Ref, Result, Slot, Source, root
+from torchmemlint.flow.domain.heap import Mode, ModeOf, visible
+from torchmemlint.flow.domain.refs import Behind, Derived, Graph, Input, Kind, Loop, Object, Ref, Result, Source, root
+from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.doubts import Doubt, rank
-from torchmemlint.flow.fact.entries import Run
+from torchmemlint.flow.fact.logs import Run
+from torchmemlint.knowledge.contracts import contracts
 
 CERTAIN: frozenset[Doubt] = frozenset()
 
@@ -18,10 +20,33 @@ def _is_open(mode: Mode | ModeOf | None) -> bool:
     return mode is Mode.EITHER or isinstance(mode, ModeOf)
 
 
+def _owned(engine: Engine, run: Run) -> set[Ref]:
+    """Return what networks of the project have as attributes: inputs and objects of libraries that they consist of."""
+    found: set[Ref] = set()
+    cls = run.method_of
+    if cls is not None and run.receiver is not None:
+        known = contracts()
+        if any(known.is_pipeline(base) for base in engine.index.libraries(cls)):
+            parts = known.names("pipeline-modules").plain
+            found.update(Behind.of(run.receiver, part) for part in parts)
+    for holder, edges in run.state.heap.table.items():
+        if type(holder) is Object and holder.kind is Kind.INSTANCE and engine.index.may_be_network(holder.about.cls):
+            for _, value in visible(edges):
+                found.update(r for r in value.refs if type(r) is Input or _is_part(r))
+    return found
+
+
+def _is_part(reference: Ref) -> bool:
+    """Is it an object of a class that is not seen, by how the class is written?"""
+    if type(reference) is not Object or reference.kind is not Kind.OPAQUE or not isinstance(reference.about, str):
+        return False
+    return reference.about.rpartition(".")[2][:1].isupper() and not reference.about.startswith("torch.")
+
+
 class Evidence:
     """What one run shows of its sources."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, engine: Engine, run: Run) -> None:
         self.run = run
         self.networks: set[Ref] = set()
         self.tensors: set[Ref] = set()
@@ -36,15 +61,19 @@ class Evidence:
         self.differentiated_in: dict[Source, set[Loop]] = {}
         self.read: set[Source] = set()
         self.arrays: set[Source] = set()
+        self.owned = _owned(engine, run)
         self._collect()
 
     def _collect(self) -> None:
         run = self.run
+        movable: set[Ref] = set()
         for event in run.of(fx.Use):
             effect = event.effect
             assert isinstance(effect, fx.Use)
             if effect.evidence in (Shown.MODULE, Shown.EVALUATING, Shown.TRAINING):
                 self.networks.add(effect.reference)
+            elif effect.evidence in (Shown.MOVED, Shown.STATE):
+                movable.add(effect.reference)
             elif effect.evidence is Shown.TENSOR:
                 self.tensors.add(effect.reference)
             elif effect.evidence is Shown.LOSS:
@@ -58,6 +87,8 @@ class Evidence:
             assert isinstance(effect, fx.Invoke)
             self.callees.setdefault(effect.result, set()).update(effect.callee.refs)
             self.modes[effect.result] = effect.mode
+            # What is moved to a device, or has a state, and is called: a network. So is what a network consists of.
+            self.networks |= effect.callee.refs & (movable | self.owned)
         for event in run.of(fx.InvokeMethod):
             effect = event.effect
             assert isinstance(effect, fx.InvokeMethod)

@@ -13,8 +13,8 @@ from torchmemlint.flow.domain.refs import Behind, Loop, Object, Ref, Result, Sou
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.doubts import Doubt
-from torchmemlint.flow.fact.entries import Run
 from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.ops import Function
 
 
@@ -64,11 +64,14 @@ class Passes:
             assert isinstance(effect, fx.Read)
             self.readings.setdefault(effect.reading, set()).update(ancestors(effect.sources))
         self.trains = bool(run.of(fx.Differentiate))
-        self.hooked = bool(run.of(fx.Register)) or any(type(k) is tuple and k[0] == "hook" for edges in run.state.heap.table.values() for k in edges)
+        kept = [e.effect for e in (*run.of(fx.Keep), *run.of(fx.Slotted))]
+        self.hooked = any(getattr(effect, "how", None) is fx.How.HOOK for effect in kept)
 
     def all(self) -> Iterator[Pass]:
         """Yield the forward passes that record a graph."""
         evidence = self.evidence
+        if self.run.life:
+            return  # each method has been looked at by itself
         for event in self.run.of(fx.Forward):
             effect = event.effect
             assert isinstance(effect, fx.Forward)

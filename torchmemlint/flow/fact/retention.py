@@ -10,8 +10,8 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import How, Point
 from torchmemlint.flow.domain.refs import Graph, Key, Kind, Loop, Object, Ref, Source
 from torchmemlint.flow.fact.doubts import Doubt
-from torchmemlint.flow.fact.entries import Event, Run
 from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.logs import Event, Run
 
 
 class Fate(enum.Enum):

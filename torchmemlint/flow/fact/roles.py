@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.ir.ops import Function
+from torchmemlint.knowledge.contracts import contracts
 
 _INFERENCE = frozenset("inference infer predict generate sample decode embed transcribe synthesize forecast".split())
 _EVALUATION = frozenset("eval evaluate evaluation validate validation val test testing".split())
@@ -14,10 +15,16 @@ def _words(function: Function) -> list[str]:
 
 
 def infers(engine: Engine, function: Function) -> bool:
-    """Is it a method for inference of a network: `inference`, `predict_step`, `generate`?"""
-    if function.cls is None or not engine.index.is_network(function.cls):
+    """Is it a method for inference of a network, or one that a framework calls for it: `inference`, `generate`?"""
+    if function.cls is None:
         return False
-    return _words(function)[0] in _INFERENCE
+    bases = engine.index.libraries(function.cls)
+    known = contracts()
+    if known.overrides("inference", function.name, bases):
+        return True
+    if any(known.is_pipeline(base) for base in bases):
+        return function.name in known.names("pipeline-inference").plain
+    return engine.index.may_be_network(function.cls) and _words(function)[0] in _INFERENCE
 
 
 def evaluates(function: Function) -> bool:

@@ -1,0 +1,43 @@
+"""Inputs: what the parameters of an entry are."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.domain.effects import Arguments
+from torchmemlint.flow.domain.frame import Frame
+from torchmemlint.flow.domain.heap import State
+from torchmemlint.flow.domain.refs import Input, Kind, Object
+from torchmemlint.flow.domain.values import Value, of, symbol
+from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.ir.ops import Function, Parameter, Passing
+from torchmemlint.flow.names.index import is_network_name
+
+
+def given(engine: Engine, frame: Frame, state: State, function: Function, skip: int) -> Arguments:
+    """Return what the parameters of an entry are: symbols, but for those whose annotation says what they are."""
+    result = Arguments()
+    for parameter in function.parameters[skip:]:
+        value = _annotated(engine, state, function, parameter) or symbol(Input.of(function, parameter.name))
+        match parameter.passing:
+            case Passing.POSITIONAL:
+                result.positional.append(value)
+            case Passing.ONLY_NAMED:
+                result.named[parameter.name] = value
+            case Passing.STAR:
+                result.star = value
+            case Passing.STARS:
+                result.stars = value
+    return result
+
+
+def _annotated(engine: Engine, state: State, function: Function, parameter: Parameter) -> Value | None:
+    """Return an object for a parameter that is annotated as a network."""
+    if not parameter.annotation or parameter.passing in (Passing.STAR, Passing.STARS):
+        return None
+    cls = engine.index.find_class(function.unit, parameter.annotation)
+    if cls is not None:
+        if not engine.index.is_network(cls):
+            return None
+        return engine.unseen_instance(state, cls, function)
+    if is_network_name(parameter.annotation):
+        return of(Object.of(Kind.MODULE, function, (), f"{parameter.annotation}:{parameter.name}"))
+    return None

@@ -1,0 +1,149 @@
+"""Lives of objects: the methods of a class that nobody calls, each by itself, and all of them again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmemlint.flow.domain.effects import Arguments, Point
+from torchmemlint.flow.domain.frame import Frame, Limits
+from torchmemlint.flow.domain.heap import Mode, State, reachable, reached
+from torchmemlint.flow.domain.memory import differentiate
+from torchmemlint.flow.domain.refs import Bound, ClassRef, Globals, Graph, Loop, Object, Ref
+from torchmemlint.flow.domain.values import Value, join_all, of
+from torchmemlint.flow.engine import instances
+from torchmemlint.flow.engine.instances import code_of, has_decorator
+from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact.inputs import given
+from torchmemlint.flow.fact.logs import Run, logged
+from torchmemlint.flow.ir.ops import Class, Function
+from torchmemlint.knowledge.contracts import contracts
+
+_STATIC = frozenset({"staticmethod"})
+
+
+def runs(engine: Engine, cls: Class, methods: list[Function], end: State) -> Iterator[Run]:
+    """Yield the runs of a class's methods on one object that is made with unknown arguments."""
+    frame_ref: Ref = Globals.of(cls.unit.name)
+    init = engine.index.method(cls, "__init__")
+    state = end.copy()
+    engine.begin()
+    first = init or methods[0]
+    start = Frame(first, engine, frame_ref, entry=True)
+    if not first.body:
+        return
+    try:
+        arguments = given(engine, start, state, init, 1) if init is not None else Arguments()
+        made = engine.call(start, state, of(ClassRef.of(cls, frame_ref)), arguments, Point(first.body[0], (cls,)))
+    except Limits:
+        return
+    before = logged(first, start, state, Value())
+    yield before
+    receiver = next(iter(made.refs))
+    entered = [m for m in methods if m.name != "__init__" and m.body]
+    keeps = False
+    for method in entered:
+        run = _alone(engine, cls, method, receiver, state)
+        keeps = keeps or _holds_graph(run.state, receiver)
+        run.events[:0] = before.events
+        for source, parents in before.provenance.parents.items():
+            run.provenance.derive(source, parents)
+        yield run
+    if keeps:
+        yield _life(engine, cls, entered, receiver, state)
+
+
+def _holds_graph(state: State, receiver: Ref) -> bool:
+    """Does an object hold a graph, itself or through others?"""
+    return any(value.graph for holder in reachable(state, [receiver]) for value in state.heap.edges(holder).values())
+
+
+def _alone(engine: Engine, cls: Class, method: Function, receiver: Ref, before: State) -> Run:
+    engine.begin()
+    frame = Frame(method, engine, Globals.of(method.unit.name), entry=True)
+    state = before.copy()
+    state.spent = frozenset()
+    returned = Value()
+    try:
+        returned = _perform(engine, frame, state, cls, method, receiver)
+    except Limits:
+        frame.cut = True
+    run = logged(method, frame, state, returned)
+    run.method_of, run.receiver = cls, receiver
+    return run
+
+
+def _life(engine: Engine, cls: Class, methods: list[Function], receiver: Ref, before: State) -> Run:
+    """Run all methods in a loop, any of them or none each time: what one keeps, another may differentiate or drop."""
+    engine.begin()
+    frame = Frame(methods[0], engine, Globals.of(cls.unit.name), entry=True)
+    state = before.copy()
+    state.spent = frozenset()
+
+    def body(inside: State) -> None:
+        for method in methods:
+            path = inside.copy()
+            _perform(engine, frame, path, cls, method, receiver)
+            path.dead = False
+            inside.join(path)
+
+    try:
+        engine.run_loop(frame, state, Loop.of(cls, ()), body)
+    except Limits:
+        frame.cut = True
+        frame.loops.clear()
+    run = logged(methods[0], frame, state, Value())
+    run.method_of, run.receiver, run.life = cls, receiver, True
+    return run
+
+
+def _perform(engine: Engine, frame: Frame, state: State, cls: Class, method: Function, receiver: Ref) -> Value:
+    """Call a method from outside."""
+    static = has_decorator(method, _STATIC)
+    saved = state.mode
+    if is_called(engine, method, "called-without-gradients"):
+        state.mode = Mode.OFF
+    point = Point(method.body[0], ())
+    callee = of(code_of(method)) if static else of(Bound.of(code_of(method), receiver))
+    if not static and any(d.applied for d in method.decorators):
+        callee = instances.attribute(frame, state, receiver, method.name, point)
+    inside = engine.index.is_network(cls) and method.name == "forward"
+    if inside:
+        frame.inside.append(Graph.of(method, ()))
+    try:
+        arguments = given(engine, frame, state, method, 0 if static else 1)
+        returned = engine.call(frame, state, callee, arguments, point)
+        if method.generator:
+            returned = engine.consume(frame, state, returned, Value(), point)
+    finally:
+        if inside:
+            frame.inside.pop()
+    _by_contract(engine, frame, state, method, returned, point)
+    state.mode = saved
+    return returned
+
+
+def _by_contract(engine: Engine, frame: Frame, state: State, method: Function, returned: Value, point: Point) -> None:
+    """Differentiate what a framework differentiates: the loss that `training_step` returns."""
+    if method.cls is None or not is_called(engine, method, "called-with-gradients"):
+        return
+    loss = returned
+    boxes = [r for r in returned.refs if type(r) is Object]
+    if boxes:
+        first = [state.heap.get(r, key) for r in boxes for key in ("loss", 0)]
+        loss = join_all(value for value in first if value is not None)
+    differentiate(frame, state, reached(state, loss), point, False)
+
+
+_CALLED = ("called-with-gradients", "called-without-gradients", "inference")
+
+
+def is_hook(engine: Engine, method: Function) -> bool:
+    """Does a framework call this method, whoever else does?"""
+    return any(is_called(engine, method, term) for term in _CALLED)
+
+
+def is_called(engine: Engine, method: Function, term: str) -> bool:
+    """Does a framework call this method in a way that a contract speaks of?"""
+    if method.cls is None:
+        return False
+    return contracts().overrides(term, method.name, engine.index.libraries(method.cls))

@@ -1,0 +1,71 @@
+"""Logs: what happened in one run of the analysis, with what outlives it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import Effect, Point
+from torchmemlint.flow.domain.frame import Frame
+from torchmemlint.flow.domain.heap import HOLDERS, State, reachable, reached
+from torchmemlint.flow.domain.provenance import Provenance
+from torchmemlint.flow.domain.refs import Loop, Ref, Source, is_outside
+from torchmemlint.flow.domain.values import Value
+from torchmemlint.flow.ir.ops import Class, Function
+
+
+@dataclass(slots=True, eq=False)
+class Event:
+    """An effect with the loops around it."""
+
+    effect: Effect
+    loops: frozenset[Loop]
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """The log of one entry."""
+
+    entry: Function
+    events: list[Event]
+    provenance: Provenance
+    returned: frozenset[Source]
+    state: State
+    method_of: Class | None = None
+    receiver: Ref | None = None
+    life: bool = False  # are the methods of an object run in any order, again and again?
+    cut: bool = False
+    _index: dict[type[Effect], list[Event]] = field(default_factory=dict)
+
+    def lasting(self) -> set[Ref]:
+        """Return what outlives the entry and may be read by code that is not seen; nothing outlives a program."""
+        if self.entry.parent is None:
+            return set()
+        heap = self.state.heap
+        return reachable(self.state, [h for h in heap.table if is_outside(h) or h is self.receiver])
+
+    def of(self, kind: type[Effect]) -> list[Event]:
+        """Return the events of one kind, in order."""
+        if not self._index:
+            for event in self.events:
+                self._index.setdefault(type(event.effect), []).append(event)
+        return self._index.get(kind, [])
+
+
+def _flattened(effects: list[Effect], loops: frozenset[Loop], into: list[Event]) -> list[Event]:
+    for effect in effects:
+        if isinstance(effect, fx.Repeat):
+            _flattened(effect.effects, loops | {effect.loop}, into)
+        elif isinstance(effect, fx.Fork):
+            _flattened(effect.then, loops, into)
+            _flattened(effect.orelse, loops, into)
+        else:
+            into.append(Event(effect, loops))
+    return into
+
+
+def logged(entry: Function, frame: Frame, state: State, returned: Value) -> Run:
+    point = Point(entry.body[0]) if entry.body else None
+    effects = frame.all_effects(point) if point is not None else []
+    sources = reached(state, returned, HOLDERS)
+    return Run(entry, _flattened(effects, frozenset(), []), frame.provenance, sources, state, cut=frame.cut)
