@@ -86,6 +86,7 @@ class Frame:
     calls: int = 0  # of what is not known, so far
     entry: bool = False  # is nothing outside of it?
     cut: bool = False
+    keys: set[Ref] = field(default_factory=set)  # symbols that something was stored under
 
     def log(self, effect: Effect) -> None:
         """Record an effect."""

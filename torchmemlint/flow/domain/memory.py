@@ -45,6 +45,8 @@ def write(frame: Frame, state: State, base: Value, key: Key, value: Value, point
             continue
         if is_outside(holder):
             frame.log(Write(point, holder, key, value, not strong))
+        if isinstance(key, Ref):
+            frame.keys.add(key)
         if frame.loops:
             frame.wrote((holder, key), Written(point, sources, value.graph, strong))
         kept = with_graph(value, sources) if key is ELEMENT and sources is not value.graph else value
@@ -71,6 +73,26 @@ def _through_slot(frame: Frame, holder: Ref, key: Key, value: Value, sources: fr
     if frame.entry or not is_outside(holder):  # else the caller's own write says so
         frame.log(Slotted(point, slot, sources, how, bool(frame.loops) or frame.hooks > 0))
     return Value(value.refs, frozenset((slot,)), value.constant, value.open)
+
+
+def _lies_behind(reference: Ref, base: Ref) -> bool:
+    while type(reference) is Behind:
+        reference = reference.base
+        if reference is base:
+            return True
+    return False
+
+
+def renew_keys(frame: Frame, state: State, item: Ref) -> None:
+    """Begin with another item: what was stored under the last one becomes one of many elements."""
+    for key in frame.keys:
+        if key is not item and not _lies_behind(key, item):
+            continue
+        for holder, edges in list(state.heap.table.items()):
+            held = edges.get(key)
+            if held is not None:
+                state.heap.add(holder, ELEMENT, held)
+                state.heap.remove(holder, key)
 
 
 def write_variable(frame: Frame, state: State, name: str, value: Value, point: Point) -> None:

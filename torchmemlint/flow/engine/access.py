@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchmemlint.flow.domain.effects import Arguments, Load, Point
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, elements, load, reached
-from torchmemlint.flow.domain.memory import differentiate, write
+from torchmemlint.flow.domain.memory import differentiate, renew_keys, write
 from torchmemlint.flow.domain.refs import (
     Behind,
     Bound,
@@ -68,6 +68,8 @@ def attribute(frame: Frame, state: State, base: Value, name: Key, point: Point) 
         return item(frame, state, base, name, point)
     if type(name) is Special:
         return _special(state, base, name)
+    if type(name) is tuple:
+        return Value(frozenset(Behind.of(holder, name) for holder in base.refs))
     if not base.refs:
         if name == "grad_fn" and base.graph:
             differentiate(frame, state, base.graph, point, True)
@@ -231,7 +233,10 @@ def _is_short(state: State, reference: Ref) -> bool:
 
 def _next_of(frame: Frame, state: State, holder: Ref, source: Value, point: Point) -> Value:
     if holder.symbolic:
-        return _behind(frame, state, holder, source, ELEMENT, point, item=True)
+        found = _behind(frame, state, holder, source, ELEMENT, point, item=True)
+        for r in found.refs:
+            renew_keys(frame, state, r)
+        return found
     if type(holder) is Parameters:
         return modules.parameter(frame, state, holder, point)
     if type(holder) is not Object:
@@ -247,7 +252,7 @@ def _next_of(frame: Frame, state: State, holder: Ref, source: Value, point: Poin
                 frame.arise(s)
         return value
     if holder.kind is Kind.DICT:
-        return PLAIN
+        return lazy.key_of(frame, state, holder)
     if holder.kind in (Kind.LIST, Kind.TUPLE):
         return _marked(elements(state, holder), marks(source))
     if holder.kind is Kind.INSTANCE:

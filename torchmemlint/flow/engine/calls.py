@@ -121,6 +121,7 @@ def _call_object(frame: Frame, state: State, target: Object, arguments: Argument
 def unknown(frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
     """Call what was not seen: it passes on the graphs that it is given, and may begin one. Its result is a symbol."""
     result = Result.of(point.site, point.context)
+    state.heap.drop(result)  # what an earlier call gave is another object
     frame.arise(result)
     evaluating = gradients.is_evaluating(state, callee)
     frame.log(Invoke(point, callee, arguments, state.mode, result, evaluating))
@@ -130,6 +131,7 @@ def unknown(frame: Frame, state: State, callee: Value, arguments: Arguments, poi
 def _unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
     frame, state = site.frame, site.state
     result = Result.of(site.point.site, site.point.context)
+    state.heap.drop(result)
     frame.arise(result)
     evaluating = gradients.is_evaluating(state, receiver)
     frame.log(InvokeMethod(site.point, receiver, name, site.arguments, state.mode, result, evaluating))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from torchmemlint.flow.domain.effects import Arguments, Point
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State
-from torchmemlint.flow.domain.refs import Kind, Object
+from torchmemlint.flow.domain.memory import renew_keys
+from torchmemlint.flow.domain.refs import PATH_LIMIT, Behind, Kind, Object, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, of
 from torchmemlint.flow.models import containers
 
@@ -24,9 +25,10 @@ def following(frame: Frame, state: State, holder: Object, point: Point) -> Value
         case "values":
             return containers.all_values(state, parts[0])
         case "keys":
-            return PLAIN
+            return keys_of(frame, state, parts[0])
         case "items":
-            return _row(state, holder, [PLAIN, containers.all_values(state, parts[0])])
+            key = keys_of(frame, state, parts[0])
+            return _row(state, holder, [key, containers.all_values(state, parts[0])])
         case "enumerate":
             return _row(state, holder, [PLAIN, iterate(frame, state, parts[0], point)])
         case "map":
@@ -47,6 +49,22 @@ def following(frame: Frame, state: State, holder: Object, point: Point) -> Value
             return result
         case _:  # zip
             return _row(state, holder, [iterate(frame, state, part, point) for part in parts])
+
+
+def keys_of(frame: Frame, state: State, box: Value) -> Value:
+    """Return one key of a dict: the same for all that is stored under it until the next is taken."""
+    if len(box.refs) != 1:
+        return PLAIN
+    return key_of(frame, state, next(iter(box.refs)))
+
+
+def key_of(frame: Frame, state: State, holder: Ref) -> Value:
+    """Return one key of a dict."""
+    if getattr(holder, "depth", PATH_LIMIT) >= PATH_LIMIT:
+        return PLAIN
+    key = Behind.of(holder, ("key", 0))
+    renew_keys(frame, state, key)
+    return Value(frozenset((key,)))
 
 
 def _row(state: State, holder: Object, values: list[Value]) -> Value:

@@ -307,16 +307,16 @@ def _check(frame: Frame, state: State, op: ops.Check) -> None:
 def narrow(state: State, narrowings: tuple[ops.Narrowing, ...], taken: bool) -> None:
     """Let names hold what a test says of them on one of its branches."""
     for narrowing in narrowings:
-        if narrowing.name.scope is not Scope.LOCAL:
+        if not (narrowing.in_then if taken else narrowing.in_orelse) or narrowing.name.scope is not Scope.LOCAL:
             continue
         name = narrowing.name.text
         value = state.variables.get(name)
-        if value is None:
+        if value is None or narrowing.holds is taken:
             continue
-        if narrowing.kind == "tensor" and narrowing.holds is not taken:
+        if narrowing.kind == "tensor":
             if not any(type(r) is Object for r in value.refs):
                 state.variables[name] = Value(value.refs, frozenset(), value.constant, value.open)
-        elif narrowing.kind == "none" and narrowing.holds is not taken and value.constant is None:
+        elif narrowing.kind == "none" and value.constant is None:
             state.variables[name] = Value(value.refs, value.graph, open=value.open or not value.refs)
 
 

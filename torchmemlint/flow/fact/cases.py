@@ -27,11 +27,12 @@ class Case(NamedTuple):
     code: str
     confidence: Confidence
     doubts: frozenset[Doubt]
+    advice: bool = False  # one graph, not a growing number of them
 
 
 def check(files: Mapping[str, str]) -> list[tuple[str, int, str, str]]:
     """Return (file, line, code, confidence) of all cases in some files, which may import each other."""
-    return [(c.file, c.line, c.code, c.confidence.value) for c in cases(files)]
+    return [(c.file, c.line, c.code, "advice" if c.advice else c.confidence.value) for c in cases(files)]
 
 
 def cases(files: Mapping[str, str]) -> list[Case]:
@@ -46,9 +47,9 @@ def cases(files: Mapping[str, str]) -> list[Case]:
     engine = Engine(index)
     done = [(run, Evidence(engine, run)) for run in runs(engine) if not roles.is_test(engine, run.entry)]
     found: dict[tuple[str, int, str], Case] = {}
-    for point, code, doubts in [*_kept(done), *_wasted(engine, done)]:
+    for point, code, doubts, advice in [*_kept(done), *_wasted(engine, done)]:
         op = point.site
-        case = Case(names[op.owner.unit], op.span[0], code, confidence(doubts), doubts)
+        case = Case(names[op.owner.unit], op.span[0], code, confidence(doubts), doubts, advice)
         old = found.get(case[:3])
         if old is None or len(doubts) < len(old.doubts):
             found[case[:3]] = case
@@ -60,7 +61,7 @@ def cases(files: Mapping[str, str]) -> list[Case]:
     return sorted(found.values(), key=lambda c: c[:3])
 
 
-Selected = tuple[Point, str, frozenset[Doubt]]
+Selected = tuple[Point, str, frozenset[Doubt], bool]
 
 
 def _kept(done: Iterable[tuple[Run, Evidence]]) -> Iterator[Selected]:
@@ -68,7 +69,7 @@ def _kept(done: Iterable[tuple[Run, Evidence]]) -> Iterator[Selected]:
         for kept in retentions(run, evidence):
             code = _code_of(kept)
             if code is not None:
-                yield kept.point, code, kept.doubts
+                yield kept.point, code, kept.doubts, not kept.grows
 
 
 def _code_of(kept: Retention) -> str | None:
@@ -91,4 +92,4 @@ def _wasted(engine: Engine, done: list[tuple[Run, Evidence]]) -> Iterator[Select
             continue
         sites = [site for site in chain(p.point) if site not in used]
         if sites:
-            yield Point(sites[0]), "TML203" if p.reason is Reason.DETACHED else "TML201", p.doubts  # type: ignore[arg-type]
+            yield Point(sites[0]), "TML203" if p.reason is Reason.DETACHED else "TML201", p.doubts, False  # type: ignore[arg-type]

@@ -162,6 +162,13 @@ class Evidence:
             return mode | {Doubt.UNSEEN_INPUT}
         return None
 
+    def is_pass(self, source: Source) -> bool:
+        """Does a forward pass, or what may be one, begin a graph here?"""
+        if type(source) is Graph:
+            return True
+        callees = self.callees.get(root(source), set())
+        return source in self.proven or bool(callees & self.networks) or any(self._by_path(c) for c in callees)
+
     def _by_path(self, callee: Ref) -> bool:
         """Is it a part of something that was used as a network?"""
         while type(callee) is Behind:

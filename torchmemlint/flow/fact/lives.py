@@ -79,10 +79,12 @@ def _life(engine: Engine, cls: Class, methods: list[Function], receiver: Ref, be
     state = before.copy()
     state.spent = frozenset()
 
+    returned: list[Value] = []
+
     def body(inside: State) -> None:
         for method in methods:
             path = inside.copy()
-            _perform(engine, frame, path, cls, method, receiver)
+            returned.append(_perform(engine, frame, path, cls, method, receiver))
             path.dead = False
             inside.join(path)
 
@@ -91,7 +93,7 @@ def _life(engine: Engine, cls: Class, methods: list[Function], receiver: Ref, be
     except Limits:
         frame.cut = True
         frame.loops.clear()
-    run = logged(methods[0], frame, state, Value())
+    run = logged(methods[0], frame, state, join_all(returned))
     run.method_of, run.receiver, run.life = cls, receiver, True
     return run
 

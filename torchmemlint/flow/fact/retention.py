@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import How, Point
-from torchmemlint.flow.domain.refs import Graph, Key, Kind, Loop, Object, Ref, Source
+from torchmemlint.flow.domain.refs import Key, Kind, Loop, Object, Ref, Source
 from torchmemlint.flow.fact.doubts import Doubt
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
@@ -42,12 +42,17 @@ class Retention:
 def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
     """Yield what keeps graphs in one run."""
     returned = run.provenance.ancestors(run.returned)
+    lasting = run.lasting()
     for event in run.of(fx.Keep):
         effect = event.effect
         assert isinstance(effect, fx.Keep)
+        if run.life and effect.loop.site is not run.method_of:
+            continue  # seen where the method is run by itself
         doubts = evidence.best(effect.events)
         if doubts is None:
             continue
+        if effect.place[0] not in lasting and not any(evidence.is_pass(e) for e in effect.events):
+            continue  # operations on a graph that there is anyway, for as long as the call lasts
         fate = Fate.NEVER
         if all(
             e in evidence.differentiated and effect.loop not in evidence.differentiated_in[e] for e in effect.events
@@ -78,11 +83,11 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         elif effect.slot in returned:
             fate = Fate.UNKNOWN
             doubts |= {Doubt.CALLER}
-        else:
-            doubts |= {Doubt.READER}
-        graphs = {s for s in run.provenance.ancestors(effect.sources) if type(s) is Graph}
+        graphs = {s for s in run.provenance.ancestors(effect.sources, parts=False) if evidence.graph(s) is not None}
         spent = bool(graphs) and graphs <= evidence.differentiated
         read = effect.slot in evidence.read
+        if fate is Fate.NEVER and not read:
+            doubts |= {Doubt.READER}
         yield Retention(
             effect.point,
             effect.slot.holder,

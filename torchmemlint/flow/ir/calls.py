@@ -71,13 +71,12 @@ def arguments(b: Builder, node: ast.Call) -> tuple[Argument, ...]:
         if argument.__class__ is ast.Starred:
             value = argument.value
             given.append(Argument(Spread.STAR, "", EXPRESSIONS[value.__class__](b, value)))
+        elif argument.__class__ is ast.Name:  # as most are: written out for speed
+            b.temps = (temp := b.temps) + 1
+            b.block.append(Load(b.function, where(argument.__dict__), temp, b.names[argument.id]))
+            given.append(given_plainly[temp])
         else:
-            if argument.__class__ is ast.Name:
-                b.temps = (temp := b.temps) + 1
-                b.block.append(Load(b.function, where(argument.__dict__), temp, b.names[argument.id]))
-                given.append(given_plainly[temp])
-            else:
-                given.append(given_plainly[EXPRESSIONS[argument.__class__](b, argument)])
+            given.append(given_plainly[EXPRESSIONS[argument.__class__](b, argument)])
     for keyword in node.keywords:
         value = keyword.value
         temp = EXPRESSIONS[value.__class__](b, value)

@@ -55,9 +55,12 @@ _WRAPPERS = frozenset({"Optional", "Annotated", "ClassVar", "Final", "Required",
 
 
 def _only(members: list[ast.expr], aliases: Mapping[str, str]) -> str:
-    """Of a union, the member that is not None, if there is just one."""
+    """Of a union, the member that is not None, if there is just one; of several networks the last, which is general."""
     others = [member for member in members if not (isinstance(member, ast.Constant) and member.value is None)]
-    return annotation_name(others[0], aliases) if len(others) == 1 else ""
+    if len(others) == 1:
+        return annotation_name(others[0], aliases)
+    names = [annotation_name(member, aliases) for member in others]
+    return names[-1] if names and names[-1].endswith("nn.Module") else ""
 
 
 def _text_name(text: str, aliases: Mapping[str, str]) -> str:

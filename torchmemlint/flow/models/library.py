@@ -8,7 +8,7 @@ from torchmemlint.flow.domain.effects import Reading
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import ELEMENT, Mode, reached
 from torchmemlint.flow.domain.memory import computed, differentiate, sources_of
-from torchmemlint.flow.domain.refs import Kind, Object
+from torchmemlint.flow.domain.refs import Code, Kind, Object
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join_all, of, without_graph
 from torchmemlint.flow.models import builtins, contracted, guards, modules, optimizers, torch_functions
 from torchmemlint.knowledge.contracts import contracts
@@ -54,15 +54,23 @@ def _other(site: CallSite, qualified: str) -> Value:
         return PLAIN
     if known.names("runs-without-gradients").has_method(name):
         return Value(open=True)
+    if len(site.arguments.positional) == 1 and not site.arguments.named and _is_code(site.arguments.positional[0]):
+        return site.arguments.positional[0]  # a decorator that is not seen: it runs the function
     made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, qualified)
     graph = NO_SOURCES if state.mode is Mode.OFF else computed(frame, state, given, site.point)
     return Value(frozenset((made,)), graph, open=True)
+
+
+def _is_code(value: Value) -> bool:
+    return bool(value.refs) and all(type(r) is Code for r in value.refs)
 
 
 def call_object(site: CallSite, target: Object) -> Value | None:
     """Call an object of a library that is known: a record class. None for others."""
     if target.about == "namedtuple":
         return _record(site, target)
+    if len(site.arguments.positional) == 1 and _is_code(site.arguments.positional[0]):
+        return site.arguments.positional[0]  # a decorator with arguments
     return None
 
 

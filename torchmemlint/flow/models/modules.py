@@ -254,6 +254,8 @@ def method(site: CallSite, target: Ref, name: str) -> Value:
     frame, state = site.frame, site.state
     if name in SWITCHES:
         return switch(site, target, name)
+    if name in ("state_dict", "load_state_dict"):
+        frame.log(Use(site.point, target, Evidence.STATE))
     if name not in _SHARED and (target.symbolic or (type(target) is Object and target.kind is Kind.OPAQUE)):
         frame.log(Use(site.point, target, Evidence.MODULE))
     if name == "requires_grad_":

@@ -57,11 +57,7 @@ class Index:
         if found is not None:
             return found
         last = qualified.rpartition(".")[2]
-        near = [
-            u
-            for u in self._by_last.get(last, ())
-            if u.name.endswith("." + qualified) or qualified.endswith("." + u.name)
-        ]
+        near = [u for u in self._by_last.get(last, ()) if u.name.endswith("." + qualified)]
         return near[0] if len(near) == 1 else None
 
     def absolute(self, unit: Unit, qualified: str, relative: int = 0) -> str:
@@ -165,8 +161,7 @@ class Index:
         """Return the names of methods that a decorator of the project has replaced."""
         known = self._decorated.get(cls)
         if known is None:
-            plain = set(cls.methods.values())
-            names = (f.name for f in cls.unit.functions if f.cls is cls and f not in plain)
+            names = (name for name, f in cls.methods.items() if any(d.applied for d in f.decorators))
             known = self._decorated[cls] = frozenset(names)
         return known
 
@@ -217,6 +212,10 @@ class Index:
     def is_network(self, cls: Class) -> bool:
         """Is it a torch.nn.Module?"""
         return any(is_network_name(name) or name == "Module" for name in self.libraries(cls))
+
+    def may_be_network(self, cls: Class) -> bool:
+        """Is it a torch.nn.Module, or a class with a forward and a base that is not seen?"""
+        return self.is_network(cls) or (self.is_open(cls) and self.method(cls, "forward") is not None)
 
     def is_box(self, cls: Class) -> bool:
         """Is it a dict or list?"""
