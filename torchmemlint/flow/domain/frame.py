@@ -72,6 +72,7 @@ class Frame:
     loops: list[Loop] = field(default_factory=list)
     writes: dict[Loop, dict[Place, list[Written]]] = field(default_factory=dict)
     erased: dict[Loop, set[Ref]] = field(default_factory=dict)
+    known: dict[Loop, set[Place]] = field(default_factory=dict)  # what each loop writes and may hold a graph
     bounded: set[Loop] = field(default_factory=set)  # loops over a few things that are written out
     breaks: list[list[State]] = field(default_factory=list)
     continues: list[list[State]] = field(default_factory=list)

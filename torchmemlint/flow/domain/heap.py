@@ -6,7 +6,7 @@ A place that nobody wrote and that lies behind a symbolic reference holds a deep
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from torchmemlint.flow.domain.refs import PATH_LIMIT, Behind, Key, Kind, Object, Ref, Source, Special
@@ -48,16 +48,30 @@ def by_caller(mode: Mode | ModeOf) -> bool:
 class Heap:
     """Edges by holder, shared between states until one of them writes."""
 
-    __slots__ = ("_owned", "table")
+    __slots__ = ("_changes", "_origin", "_owned", "_since", "table")
 
     def __init__(self, table: dict[Ref, dict[Key, Value]] | None = None) -> None:
         self.table: dict[Ref, dict[Key, Value]] = {} if table is None else table
         self._owned: set[Ref] = set()
+        self._changes: list[Ref] = []  # holders that were written, in order; some more than once
+        self._origin: Heap | None = None  # what it is a copy of
+        self._since = 0  # how many changes that had seen by then
 
     def copy(self) -> Heap:
         """Return an independent heap; neither owns what both hold."""
         self._owned = set()
-        return Heap(self.table.copy())
+        new = Heap(self.table.copy())
+        new._origin, new._since = self, len(self._changes)
+        return new
+
+    def differing(self, other: Heap) -> Iterable[Ref]:
+        """Return the holders of which two heaps may hold different things, as far as it is known how they came about."""
+        if other._origin is self:
+            return {*self._changes[other._since :], *other._changes}
+        if other._origin is not None and other._origin is self._origin:
+            first, last = sorted((self._since, other._since))
+            return {*self._changes, *other._changes, *other._origin._changes[first:last]}
+        return {*self.table, *other.table}
 
     def edges(self, holder: Ref) -> Mapping[Key, Value]:
         """Return what a holder holds; not to be changed."""
@@ -85,17 +99,20 @@ class Heap:
     def drop(self, holder: Ref) -> Mapping[Key, Value]:
         """Remove a holder and return what it held."""
         self._owned.discard(holder)
+        self._changes.append(holder)
         return self.table.pop(holder, _EMPTY)
 
     def share(self, holder: Ref, edges: dict[Key, Value]) -> None:
         """Take over another heap's edges of a holder, to be copied before either writes."""
         self._owned.discard(holder)
+        self._changes.append(holder)
         self.table[holder] = edges
 
     def _own(self, holder: Ref) -> dict[Key, Value]:
         if holder not in self._owned:
             self.table[holder] = dict(self.table.get(holder, _EMPTY))
             self._owned.add(holder)
+            self._changes.append(holder)
         return self.table[holder]
 
 
@@ -140,9 +157,15 @@ class State:
 
     def _join_heap(self, other: Heap) -> None:
         heap = self.heap
-        for holder, edges in other.table.items():
+        for holder in heap.differing(other):
+            edges = other.table.get(holder)
             mine = heap.table.get(holder)
             if mine is edges:
+                continue
+            if edges is None:
+                if holder.symbolic and mine is not None:
+                    for key, value in list(mine.items()):
+                        heap.put(holder, key, join(value, unwritten(holder, key)))
                 continue
             if mine is None:
                 if holder.symbolic:
@@ -161,9 +184,6 @@ class State:
             if holder.symbolic:
                 for key in mine.keys() - edges.keys():
                     heap.put(holder, key, join(mine[key], unwritten(holder, key)))
-        for holder in [h for h in heap.table if h.symbolic and h not in other.table]:
-            for key, value in list(heap.table[holder].items()):
-                heap.put(holder, key, join(value, unwritten(holder, key)))
 
 
 def unwritten(holder: Ref, key: Key) -> Value:
@@ -202,10 +222,17 @@ def elements(state: State, holder: Ref) -> Value:
     return result
 
 
+_INTERCHANGEABLE = frozenset({Kind.TUPLE, Kind.TENSOR, Kind.LAZY, Kind.STREAM})  # nothing is added to older ones
+
+
 def renew(state: State, made: Object) -> None:
     """Begin a new object of a site: the one it made before becomes one of its older siblings."""
     heap = state.heap
     if heap.get(made, Special.MADE) is None:
+        heap.put(made, Special.MADE, PLAIN)
+        return
+    if made.kind in _INTERCHANGEABLE:
+        heap.drop(made)
         heap.put(made, Special.MADE, PLAIN)
         return
     older = Object.of(made.kind, made.site, made.context, made.about, True)

@@ -52,6 +52,8 @@ class Special(enum.Enum):
     RECEIVER = "receiver"  # of a guarded function, lazy iterator and the like: what they stand for
     OUTER = "outer"  # of a frame: the frame of the enclosing function
 
+    __hash__ = object.__hash__  # by identity: they are keys of every dict of the heap
+
     def __repr__(self) -> str:
         return f"#{self.value}"
 
@@ -151,6 +153,8 @@ class Kind(enum.Enum):
     STACK = "stack"  # an ExitStack
     FRAME = "frame"  # of a call whose variables nested functions share
     OPAQUE = "opaque"  # an object of a library that is called but not followed
+
+    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return self.value

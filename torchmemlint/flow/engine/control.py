@@ -38,25 +38,21 @@ def _if(frame: Frame, state: State, op: ops.If) -> None:
     narrow(state, op.narrowings, True)
     run_block(frame, state, op.then)
     then, frame.effects = frame.effects, []
-    temps = list(frame.temps)
+    given = _given(frame, op.then)
     narrow(other, op.narrowings, False)
     run_block(frame, other, op.orelse)
     orelse, frame.effects = frame.effects, outer
-    _meet(frame, state, other, temps)
+    if given is not None and not state.dead:
+        dst = op.then[-1].dst  # type: ignore[attr-defined]
+        frame.temps[dst] = given if other.dead else join(given, frame.temps[dst])
+    state.join(other)
     if then or orelse:
         frame.log(Fork(Point(op), test, then, orelse))
 
 
-def _meet(frame: Frame, state: State, other: State, temps: list[Value]) -> None:
-    """Join two branches; a temporary that both wrote (a conditional expression) is either."""
-    if other.dead:
-        frame.temps[:] = temps
-    elif not state.dead:
-        for number, value in enumerate(temps):
-            mine = frame.temps[number]
-            if mine is not value and value is not UNKNOWN:
-                frame.temps[number] = value if mine is UNKNOWN else join(value, mine)
-    state.join(other)
+def _given(frame: Frame, block: list[ops.Op]) -> Value | None:
+    """Return what the first branch of a conditional expression gives; None for statements."""
+    return frame.temps[block[-1].dst] if block and isinstance(block[-1], ops.Move) else None
 
 
 def _for(frame: Frame, state: State, op: ops.For) -> None:

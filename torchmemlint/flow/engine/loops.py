@@ -38,7 +38,8 @@ def run_loop(
     The loop is taken to run at least once. `places` are known to be written in it.
     """
     outer, frame.effects = frame.effects, []
-    known: set[Place] = set(places)
+    known = frame.known.setdefault(loop, set())  # also from the last time that it was run, in a loop around it
+    known.update(places)
     before = state.copy()
     head = state
     breaks: list[State] = []
@@ -86,19 +87,24 @@ def _dead(state: State) -> State:
 
 
 def _same_objects(a: State, b: State) -> bool:
-    """Do two heads differ in nothing but sources? Those are the phis' concern."""
+    """Do two heads differ in nothing but sources (the phis' concern) and in what only the loop itself has made?
+
+    What is not bound before a loop cannot be read in it before it is bound.
+    """
     for name, value in b.variables.items():
         mine = a.variables.get(name)
         if mine is value:
             continue
-        if mine is None or mine.refs != value.refs or mine.open != value.open or _constant_differs(mine, value):
+        if mine is not None and (
+            mine.refs != value.refs or mine.open != value.open or _constant_differs(mine, value)
+        ):
             return False
     for holder, edges in b.heap.table.items():
         held = a.heap.table.get(holder)
         if held is edges:
             continue
         if held is None:
-            return False
+            continue
         for key, value in edges.items():
             mine = held.get(key)
             if mine is value:

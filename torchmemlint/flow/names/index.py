@@ -40,6 +40,7 @@ class Index:
 
     stored: set[str] = field(default_factory=set)  # attributes that are assigned to outside of constructors
     operators: set[str] = field(default_factory=set)  # those that some class defines
+    _names: dict[tuple[Unit, str], Value | None] = field(default_factory=dict)
     _subclasses: dict[Class, list[Class]] = field(default_factory=dict)
     _decorated: dict[Class, frozenset[str]] = field(default_factory=dict)
 
@@ -84,6 +85,14 @@ class Index:
 
     def in_unit(self, unit: Unit, name: str, hops: int = 0) -> Value | None:
         """Return what a module-level name of a file stands for; None where it has none."""
+        if hops:
+            return self._in_unit(unit, name, hops)
+        key = (unit, name)
+        if key not in self._names:
+            self._names[key] = self._in_unit(unit, name, 0)
+        return self._names[key]
+
+    def _in_unit(self, unit: Unit, name: str, hops: int) -> Value | None:
         found = unit.once.get(name)
         if found is not None:
             return of(reference(found))
