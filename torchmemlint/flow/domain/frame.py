@@ -19,7 +19,7 @@ from torchmemlint.flow.domain.effects import (
 )
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State
 from torchmemlint.flow.domain.provenance import Provenance
-from torchmemlint.flow.domain.refs import Behind, Code, Graph, Key, Loop, Place, Ref, Source
+from torchmemlint.flow.domain.refs import Behind, Code, External, Graph, Key, Loop, Place, Ref, Source
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, UNKNOWN, Value
 from torchmemlint.flow.ir.ops import Function, Op, Parameter
 from torchmemlint.flow.names.index import Index
@@ -135,6 +135,9 @@ class Machine(Protocol):
     def summary(self, function: Function, bound: dict[Ref, Value], state: State) -> Summary | None:
         """Return the summary of a function for what its parameters are given; None while it is being made."""
 
+    def is_recursive(self, function: Function) -> bool:
+        """Has it been seen to call itself, directly or not?"""
+
     def default(self, state: State, code: Code, parameter: Parameter) -> Value:
         """Return what a parameter is that is not given."""
 
@@ -170,6 +173,9 @@ class Machine(Protocol):
         self, frame: Frame, state: State, loop: Loop, body: Callable[[State], None], places: tuple[Place, ...] = ()
     ) -> None:
         """Run a body until its head is stable, and leave the state after the loop."""
+
+    def postpone(self, frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
+        """Leave a call to the caller, who knows more of the arguments; return a symbol for its result."""
 
     def resolve(self, qualified: str) -> Value | None:
         """Return what stands under a qualified name of the project; None for other names."""
@@ -212,6 +218,16 @@ class CallSite:
     def iterate(self, source: Value) -> Value:
         """Return one item of an iterable."""
         return self.machine.iterate(self.frame, self.state, source, self.point)
+
+    def postpone(self, qualified: str) -> Value:
+        """Leave the call of a library's function to the caller, who knows more of the arguments."""
+        callee = Value(frozenset((External.of(qualified),)))
+        return self.machine.postpone(self.frame, self.state, callee, self.arguments, self.point)
+
+    @property
+    def knows_more(self) -> bool:
+        """May a caller know more of what is symbolic here?"""
+        return not self.frame.entry
 
     def consume(self, source: Value, box: Value = NOTHING) -> Value:
         """Consume an iterable as the loop that it is."""

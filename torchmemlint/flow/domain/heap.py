@@ -9,7 +9,7 @@ import enum
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from torchmemlint.flow.domain.refs import PATH_LIMIT, Behind, Key, Kind, Object, Ref, Source, Special
+from torchmemlint.flow.domain.refs import PATH_LIMIT, Behind, Bound, Code, Key, Kind, Object, Ref, Source, Special
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join, symbol
 
 ELEMENT = Special.ELEMENT
@@ -257,13 +257,27 @@ def _replaced(value: Value, old: Ref, new: Ref) -> Value:
 
 
 BOXES = frozenset({Kind.LIST, Kind.DICT, Kind.TUPLE, Kind.STREAM, Kind.LAZY})
-HOLDERS = BOXES | {Kind.INSTANCE}
+_CLOSED = frozenset({Kind.PARTIAL, Kind.GENERATOR, Kind.FRAME, Kind.GUARDED})  # functions with what they hold
+HOLDERS = BOXES | _CLOSED | {Kind.INSTANCE}
+
+
+def _behind_code(reference: Ref) -> Ref:
+    """Return what a function or method holds: the frame that it closes over, or its receiver."""
+    kind = type(reference)
+    if kind is Code:
+        return reference.frame
+    return reference.receiver if kind is Bound else reference
 
 
 def reached(state: State, value: Value, kinds: frozenset[Kind] = BOXES, depth: int = 4) -> frozenset[Source]:
     """Return the sources of a value and of all that it holds, through objects of these kinds."""
     sources = value.graph
-    frontier: list[Ref] = [r for r in value.refs if type(r) is Object and r.kind in kinds]
+    frontier: list[Ref] = []
+    for r in value.refs:
+        if type(r) is not Object:
+            r = _behind_code(r)
+        if type(r) is Object and r.kind in kinds:
+            frontier.append(r)
     for reference in value.refs:
         added = state.heap.get(reference, Special.GRAPH)
         if added is not None:
@@ -279,6 +293,8 @@ def reached(state: State, value: Value, kinds: frozenset[Kind] = BOXES, depth: i
                 if held.graph:
                     sources |= held.graph
                 for r in held.refs:
+                    if type(r) is not Object:
+                        r = _behind_code(r)
                     if type(r) is Object and r.kind in kinds and r not in seen:
                         seen.add(r)
                         following.append(r)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Arguments, Evidence, Invoke, InvokeMethod, Point, Use
-from torchmemlint.flow.domain.frame import CallSite, Frame
+from torchmemlint.flow.domain.frame import CallSite, Frame, Summary
 from torchmemlint.flow.domain.heap import BOXES, Mode, State
 from torchmemlint.flow.domain.memory import computed, sources_of
 from torchmemlint.flow.domain.refs import (
@@ -14,6 +14,7 @@ from torchmemlint.flow.domain.refs import (
     Input,
     Kind,
     Leaf,
+    Loop,
     Method,
     Object,
     Parameters,
@@ -317,6 +318,19 @@ def apply(
         return NOTHING  # the least that a call within itself may give; the second round sees more
     machine.active.append(function)
     try:
+        if not yields and machine.is_recursive(function):
+            return _repeated(frame, state, summary, bound, point)
         return Substitution(frame, state, bound, point).apply(summary, yields)
     finally:
         machine.active.pop()
+
+
+def _repeated(frame: Frame, state: State, summary: Summary, bound: Binding, point: Point) -> Value:
+    """Apply the summary of a function that calls itself: again and again."""
+    results: list[Value] = []
+
+    def body(inside: State) -> None:
+        results.append(Substitution(frame, inside, bound, point).apply(summary))
+
+    frame.machine.run_loop(frame, state, Loop.of(summary.function, (point.site, *point.context)), body)
+    return results[-1]

@@ -95,6 +95,10 @@ class Engine:
         """Run a loop."""
         loops.run_loop(frame, state, loop, body, places)
 
+    def postpone(self, frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
+        """Leave a call to the caller."""
+        return calls.unknown(frame, state, callee, arguments, point)
+
     def resolve(self, qualified: str) -> Value | None:
         """Return what stands under a qualified name of the project."""
         return self.index.resolve(qualified)
@@ -185,6 +189,10 @@ class Engine:
                 return ()
             seen.append(result)
         return result
+
+    def is_recursive(self, function: Function) -> bool:
+        """Has it been seen to call itself, directly or not?"""
+        return any(f is function for f, _ in self._recursive)
 
     def run(self, function: Function, constants: dict[str, object]) -> tuple[Frame, State]:
         """Run a function with symbols for its inputs, but for those whose constants are known."""

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from torchmemlint.flow.domain.effects import Reading
 from torchmemlint.flow.domain.frame import CallSite
-from torchmemlint.flow.domain.heap import ELEMENT, renew, visible
-from torchmemlint.flow.domain.memory import computed, sources_of
-from torchmemlint.flow.domain.refs import Kind, Object, Ref, Special
+from torchmemlint.flow.domain.heap import ELEMENT, State, renew, visible
+from torchmemlint.flow.domain.memory import computed, sources_of, write_variable
+from torchmemlint.flow.domain.refs import Kind, Loop, Object, Ref, Special
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, of
 from torchmemlint.flow.models import containers
 
@@ -170,6 +170,8 @@ def _field(site: CallSite) -> Value:
 def _getattr(site: CallSite) -> Value:
     name = site.constant(1, "name", ...)
     base = site.value(0)
+    if name is ... and site.knows_more and site.value(1).refs:
+        return site.postpone("getattr")
     if isinstance(name, str):
         found = site.machine.attribute(site.frame, site.state, base, name, site.point)
         return join(found, site.arguments.positional[2]) if len(site.arguments.positional) > 2 else found
@@ -205,6 +207,11 @@ def _same(site: CallSite) -> Value:
 
 def _deepcopy(site: CallSite) -> Value:
     value = site.value(0)
+    if any(r.symbolic for r in value.refs) and site.knows_more:
+        return site.postpone("copy.deepcopy")
+    if value.refs and all(r.symbolic for r in value.refs):
+        made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, "copy.deepcopy")
+        return Value(frozenset((made,)), value.graph, open=True)
     if any(type(r) is Object and r.kind in (Kind.MODULE, Kind.INSTANCE) for r in value.refs):
         return _copied_modules(site, value)
     return Value(value.refs, value.graph, open=value.open)
@@ -232,10 +239,18 @@ def _call_now(site: CallSite) -> Value:
 
 def _reduce(site: CallSite) -> Value:
     """`functools.reduce(f, xs, start)`: f is called on what it gave before and the next item."""
-    element = site.consume(site.value(1), NOTHING)
-    start = site.arguments.get(2, "initial") or element
-    once = site.call(site.value(0), start, element)
-    return join(once, site.call(site.value(0), join(once, start), element))
+    name = "<reduce>"
+    start = site.arguments.get(2, "initial")
+    site.state.variables[name] = start if start is not None else site.iterate(site.value(1))
+
+    def body(inside: State) -> None:
+        at = CallSite(site.frame, inside, site.point, site.arguments)
+        element = at.iterate(site.value(1))
+        write_variable(site.frame, inside, name, at.call(site.value(0), inside.variables[name], element), site.point)
+
+    loop = Loop.of(site.point.site, site.point.context)
+    site.machine.run_loop(site.frame, site.state, loop, body)
+    return site.state.variables.pop(name)
 
 
 def _accumulated(site: CallSite) -> Value:

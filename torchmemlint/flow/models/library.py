@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmemlint.flow.domain.effects import Reading
+from torchmemlint.flow.domain.effects import Arguments, Reading
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import ELEMENT, Mode, reached
 from torchmemlint.flow.domain.memory import computed, differentiate, sources_of
@@ -16,6 +16,7 @@ from torchmemlint.knowledge.contracts import contracts
 Model = Callable[[CallSite], Value]
 
 FUNCTIONS: dict[str, Model] = {**builtins.FUNCTIONS, **torch_functions.FUNCTIONS}
+_TYPES = frozenset({"list", "dict", "set", "collections.deque", "torch.Tensor", "torch.nn.Module"})
 
 
 def call(site: CallSite, qualified: str) -> Value:
@@ -23,6 +24,10 @@ def call(site: CallSite, qualified: str) -> Value:
     model = FUNCTIONS.get(qualified)
     if model is not None:
         return model(site)
+    owner, _, name = qualified.rpartition(".")
+    if owner in _TYPES and site.arguments.positional:  # `list.append(box, x)`
+        rest = Arguments(site.arguments.positional[1:], site.arguments.named, site.arguments.star, site.arguments.stars)
+        return site.machine.call_method(site.frame, site.state, site.arguments.positional[0], name, rest, site.point)
     context = guards.construct(site, qualified)
     if context is not None:
         return context

@@ -20,7 +20,8 @@ def method(site: CallSite, target: Object, name: str) -> Value:
     if name == "step" and site.arguments.all():
         closure = site.value(0, "closure")
         if closure.refs:
-            site.call(closure)
+            step(site.frame, of(target), name, site.point)
+            return site.call(closure)
     if name in ("step", "zero_grad"):
         step(site.frame, of(target), name, site.point)
         return PLAIN
