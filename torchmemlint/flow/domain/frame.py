@@ -21,7 +21,7 @@ from torchmemlint.flow.domain.heap import Mode, ModeOf, State
 from torchmemlint.flow.domain.provenance import Provenance
 from torchmemlint.flow.domain.refs import Behind, Code, External, Graph, Key, Loop, Place, Ref, Source
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, UNKNOWN, Value
-from torchmemlint.flow.ir.ops import Function, Op, Parameter
+from torchmemlint.flow.ir.ops import Function, Op, Parameter, Unit
 from torchmemlint.flow.names.index import Index
 
 _CALLS = frozenset({Invoke, InvokeMethod, Repeat, Fork})
@@ -134,6 +134,9 @@ class Machine(Protocol):
 
     def summary(self, function: Function, bound: dict[Ref, Value], state: State) -> Summary | None:
         """Return the summary of a function for what its parameters are given; None while it is being made."""
+
+    def end_of(self, unit: Unit) -> State | None:
+        """Return the state that a module's body leaves; None while it is being run."""
 
     def is_recursive(self, function: Function) -> bool:
         """Has it been seen to call itself, directly or not?"""

@@ -30,7 +30,7 @@ from torchmemlint.flow.engine.access import attribute
 from torchmemlint.flow.engine.binding import Binding, bind
 from torchmemlint.flow.engine.substitution import Substitution
 from torchmemlint.flow.ir.ops import Function
-from torchmemlint.flow.models import containers, contracted, gradients, guards, library, modules, optimizers, tensors
+from torchmemlint.flow.models import containers, contracted, gradients, guards, library, modules, optimizers, tensors, threads
 
 _DEPTH = 24  # calls within calls
 _REPEATS = 2  # of one function within itself: recursion through data or callbacks
@@ -79,6 +79,10 @@ def _call(frame: Frame, state: State, target: Ref, callee: Value, arguments: Arg
 
 def _call_object(frame: Frame, state: State, target: Object, arguments: Arguments, point: Point) -> Value:
     site = CallSite(frame, state, point, arguments)
+    if target.kind in (Kind.INSTANCE, Kind.MODULE):
+        patched = state.heap.get(target, "forward")
+        if patched is not None and patched.refs:  # `model.forward = ...`
+            return call(frame, state, patched, arguments, point)
     match target.kind:
         case Kind.INSTANCE:
             method = instances.member(frame, state, target, "__call__")
@@ -233,6 +237,10 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
         return call(frame, state, stored, site.arguments, site.point)
     if name in modules.SWITCHES:
         return modules.switch(site, target, name)
+    if type(target) is Object:
+        threaded = threads.method(site, target, name)
+        if threaded is not None:
+            return threaded
     contracted_value = contracted.method(site, target, name)
     if contracted_value is not None:
         return contracted_value
@@ -318,7 +326,7 @@ def apply(
         return NOTHING  # the least that a call within itself may give; the second round sees more
     machine.active.append(function)
     try:
-        if not yields and machine.is_recursive(function):
+        if not yields and (machine.active.count(function) > 1 or machine.is_recursive(function)):
             return _repeated(frame, state, summary, bound, point)
         return Substitution(frame, state, bound, point).apply(summary, yields)
     finally:

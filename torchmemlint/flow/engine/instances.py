@@ -20,7 +20,7 @@ from torchmemlint.flow.domain.refs import (
     Source,
     SuperRef,
 )
-from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, join, limited, of, symbol
+from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, limited, of, symbol
 from torchmemlint.flow.ir.ops import Class, Function
 from torchmemlint.flow.models import containers, modules, tensors
 from torchmemlint.flow.names.index import is_abstract
@@ -78,6 +78,9 @@ def attribute(frame: Frame, state: State, holder: Ref, name: str, point: Point) 
             return modules.attribute(frame, state, holder, name, point)
         if name in tensors.NO_GRAPH_ATTRIBUTES and not state.heap.edges(holder):
             return PLAIN
+        asked = member(frame, state, holder, "__getattr__")
+        if asked is not None and not name.startswith("__"):
+            return frame.machine.call(frame, state, asked, Arguments([constant(name)]), point)
         return elsewhere(holder, name)
     if type(holder) is ClassRef:
         found = _of_class(frame, state, holder, name, None, point)
@@ -218,15 +221,23 @@ def _fill_fields(frame: Frame, state: State, made: Object, arguments: Arguments,
 def _default(frame: Frame, state: State, cls_ref: ClassRef, name: str, site: CallSite) -> Value | None:
     for cls in frame.machine.index.order(cls_ref.cls):
         owner = cls_ref if cls is cls_ref.cls else ClassRef.of(cls, Globals.of(cls.unit.name))
-        found = state.heap.get(owner, name)
+        home = state
+        if state.heap.get(owner, name) is None and type(owner.frame) is Globals:
+            home = frame.machine.end_of(cls.unit) or state
+        found = home.heap.get(owner, name)
         if found is not None:
-            result = NOTHING
-            for r in found.refs:  # field(default_factory=list) is called for each instance
-                if type(r) is Object and r.about == "dataclasses.field":
-                    factory = state.heap.get(r, "default_factory")
-                    given = state.heap.get(r, "default")
-                    result = site.call(factory) if factory is not None else given or PLAIN
-                else:
-                    result = join(result, found)
-            return result if found.refs else found
+            return _made_default(home, found, site)
     return None
+
+
+def _made_default(home: State, found: Value, site: CallSite) -> Value:
+    """Return a field's default: field(default_factory=list) is called for each instance."""
+    result = NOTHING
+    for r in found.refs:
+        if type(r) is Object and r.about == "dataclasses.field":
+            factory = home.heap.get(r, "default_factory")
+            given = home.heap.get(r, "default")
+            result = site.call(factory) if factory is not None else given or PLAIN
+        else:
+            result = join(result, of(r))
+    return result if found.refs else found

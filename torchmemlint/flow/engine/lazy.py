@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Arguments, Point
-from torchmemlint.flow.domain.frame import Frame
+from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import State
 from torchmemlint.flow.domain.memory import renew_keys
 from torchmemlint.flow.domain.refs import PATH_LIMIT, Behind, Kind, Object, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, of
-from torchmemlint.flow.models import containers
+from torchmemlint.flow.models import containers, threads
 
 
 def following(frame: Frame, state: State, holder: Object, point: Point) -> Value:
@@ -34,6 +34,10 @@ def following(frame: Frame, state: State, holder: Object, point: Point) -> Value
         case "map":
             given = [iterate(frame, state, part, point) for part in parts[1:]]
             return frame.machine.call(frame, state, parts[0], Arguments(given), point)
+        case "thread map" | "thread starmap":
+            given = [iterate(frame, state, part, point) for part in parts[1:]]
+            arguments = Arguments(given) if holder.about == "thread map" else Arguments(star=given[0] if given else None)
+            return threads.elsewhere(CallSite(frame, state, point, arguments), parts[0], arguments)
         case "starmap":
             given = [iterate(frame, state, part, point) for part in parts[1:]]
             return frame.machine.call(frame, state, parts[0], Arguments(star=given[0] if given else UNKNOWN), point)

@@ -10,7 +10,7 @@ from torchmemlint.flow.domain.heap import ELEMENT, State, renew, visible
 from torchmemlint.flow.domain.memory import computed, sources_of, write_variable
 from torchmemlint.flow.domain.refs import Kind, Loop, Object, Ref, Special
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, of
-from torchmemlint.flow.models import containers
+from torchmemlint.flow.models import containers, threads
 
 Model = Callable[[CallSite], Value]
 
@@ -48,6 +48,15 @@ def _deque(site: CallSite) -> Value:
     box = _list(site)
     limit = site.arguments.get(1, "maxlen")
     if limit is not None and limit.constant is not None:
+        for holder in box.refs:
+            site.state.heap.put(holder, Special.BOUNDED, PLAIN)
+    return box
+
+
+def _queue(site: CallSite) -> Value:
+    box = containers.made(site, Kind.LIST, "queue")
+    limit = site.arguments.get(0, "maxsize")
+    if limit is not None and limit.constant != 0:
         for holder in box.refs:
             site.state.heap.put(holder, Special.BOUNDED, PLAIN)
     return box
@@ -266,6 +275,8 @@ FUNCTIONS: dict[str, Model] = {
     **dict.fromkeys(("list", "set", "frozenset"), _list),
     "tuple": _tuple,
     "collections.deque": _deque,
+    **dict.fromkeys(("queue.Queue", "queue.SimpleQueue", "queue.LifoQueue", "asyncio.Queue"), _queue),
+    "threading.Thread": threads.thread,
     **dict.fromkeys(("dict", "collections.OrderedDict", "collections.Counter", "types.SimpleNamespace"), _dict),
     "collections.defaultdict": _defaultdict,
     "dict.fromkeys": _fromkeys,

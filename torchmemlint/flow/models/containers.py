@@ -13,7 +13,8 @@ from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN,
 
 METHODS = frozenset(
     "append extend setdefault get items values keys pop popleft popitem clear appendleft extendleft insert remove sort "
-    "copy add update most_common discard index count reverse put put_nowait get_nowait union push".split()
+    "copy add update most_common discard index count reverse put put_nowait get_nowait union push "
+    "__setitem__ __getitem__ __delitem__".split()
 )
 ON_SYMBOLS = frozenset("append extend setdefault items values keys pop popleft clear appendleft insert get".split())
 CACHE = How.CACHE  # what a box is about that a decorator keeps results in
