@@ -29,7 +29,7 @@ from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, Value, join, of
 
 _NO_HOLDERS = (External, Method)
 _INNER = frozenset({Kind.LIST, Kind.TUPLE, Kind.STREAM, Kind.LAZY, Kind.FRAME, Kind.DICT})
-_EMPTY: frozenset[Ref] = frozenset()
+_REPLACEABLE = frozenset({Kind.LIST, Kind.DICT, Kind.TENSOR})
 
 
 def write(frame: Frame, state: State, base: Value, key: Key, value: Value, point: Point, weak: bool = False) -> None:
@@ -52,11 +52,24 @@ def write(frame: Frame, state: State, base: Value, key: Key, value: Value, point
         kept = with_graph(value, sources) if key is ELEMENT and sources is not value.graph else value
         if sources and not weak and _is_slot(frame, holder):
             kept = _through_slot(frame, holder, key, kept, sources, point)
+        if key is ELEMENT and state.heap.get(holder, Special.BOUNDED) is not None:
+            frame.gave_up(holder)
         if strong:
+            if frame.loops and value.refs:
+                _replaced(frame, load(state, holder, key), value)
             state.heap.put(holder, key, kept)
         else:
             old = load(state, holder, key)
             state.heap.put(holder, key, kept if old is None else join(old, kept))
+
+
+def _replaced(frame: Frame, old: Value | None, new: Value) -> None:
+    """Note that a place holds another container from now on."""
+    for r in old.refs if old is not None else ():
+        if r not in new.refs and (r.symbolic or (type(r) is Object and r.kind in _REPLACEABLE)):
+            frame.gave_up(r)
+            if type(r) is Object and r.older:
+                frame.gave_up(Object.of(r.kind, r.site, r.context, r.about))
 
 
 def _is_slot(frame: Frame, holder: Ref) -> bool:
@@ -98,13 +111,8 @@ def renew_keys(frame: Frame, state: State, item: Ref) -> None:
 def write_variable(frame: Frame, state: State, name: str, value: Value, point: Point) -> None:
     """Bind a local variable."""
     if frame.loops:
-        old = state.variables.get(name)
-        if old is not None and old.refs and old.refs != value.refs:
-            for holder in old.refs:
-                if type(holder) is Object and holder.kind in (Kind.LIST, Kind.DICT, Kind.TENSOR):
-                    frame.gave_up(holder)  # the container behind the name is replaced
-                    if holder.older:
-                        frame.gave_up(Object.of(holder.kind, holder.site, holder.context, holder.about))
+        if value.refs:
+            _replaced(frame, state.variables.get(name), value)
         sources = reached(state, value) if value.refs else value.graph
         frame.wrote((None, name), Written(point, sources, value.graph, True))
     state.variables[name] = value

@@ -37,6 +37,7 @@ from torchmemlint.flow.domain.values import (
     UNKNOWN,
     Value,
     join,
+    join_all,
     of,
     symbol,
     tensor,
@@ -116,6 +117,8 @@ def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: st
             return of(Method.of(holder, name))
         if holder.kind is Kind.OPAQUE:
             return instances.elsewhere(holder, name, base.graph)
+        if holder.kind is Kind.PARTIAL and name in ("args", "keywords"):
+            return base  # its items are the arguments that it keeps
         return of(Method.of(holder, name))
     if type(holder) is Parameters:
         return PLAIN if name in tensors.NO_GRAPH_ATTRIBUTES else of(Method.of(holder, name))
@@ -192,6 +195,9 @@ def _item_of(frame: Frame, state: State, holder: Ref, base: Value, key: Key, poi
             return modules.part(frame, state, holder, key)
         if holder.kind is Kind.TENSOR:
             return tensor(reached(state, Value(frozenset((holder,)), base.graph)))
+        if holder.kind is Kind.PARTIAL:
+            kept = containers.kept_arguments(state, holder)
+            return join_all(kept.all()) if type(key) is not int else kept.value(key)
         if holder.kind is Kind.OPAQUE:
             own = state.heap.get(holder, key)
             return own if own is not None else instances.elsewhere(holder, key, base.graph)

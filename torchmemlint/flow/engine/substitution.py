@@ -38,6 +38,7 @@ from torchmemlint.flow.domain.refs import (
     root,
 )
 from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value, limited, of, symbol, tensor
+from torchmemlint.flow.engine import instances
 from torchmemlint.flow.ir.ops import For
 from torchmemlint.flow.models import gradients, guards, modules, optimizers, tensors
 
@@ -180,6 +181,8 @@ class Substitution:
         base, value = self.of(effect.holder), self.value(effect.value)
         if effect.key is Special.GRAPH:
             tensors.grow_in_place(self.frame, self.state, base, value.graph, self.at(effect))
+        elif base.refs and isinstance(effect.key, str) and not effect.weak:
+            instances.set_attribute(self.frame, self.state, base, effect.key, value, self.at(effect))
         elif base.refs:
             self.frame.machine.write(self.frame, self.state, base, self.key(effect.key), value, self.at(effect), effect.weak)
 

@@ -164,7 +164,9 @@ def _set_item(frame: Frame, state: State, op: ops.SetItem) -> None:
                     calls.call(frame, state, method, Arguments([PLAIN, value]), point)
                     return
         if type(op.key) is SliceKey:
-            if any(type(r) is Object for r in holders):
+            if not op.key.parts:  # `box[:] = ...`
+                erase(frame, state, base, None, point)
+            if any(type(r) is Object for r in holders) or any(type(r) is Object for r in value.refs):
                 access.consume(frame, state, value, base, point)
                 return
         else:

@@ -81,7 +81,7 @@ def item(frame: Frame, state: State, holder: Object, key: Key, marks: frozenset[
     if key is ELEMENT or (type(key) is int and key < 0):
         found = elements(state, holder)
     else:
-        own, rest = state.heap.get(holder, key), state.heap.get(holder, ELEMENT)
+        own, rest = state.heap.get(holder, key), _under_any_key(state, holder, key)
         ordered = holder.kind in (Kind.TUPLE, Kind.LIST) and state.heap.get(holder, Special.MIXED) is None
         if own is not None and (rest is None or ordered):
             found = own
@@ -95,6 +95,15 @@ def item(frame: Frame, state: State, holder: Object, key: Key, marks: frozenset[
     if found is NOTHING and not state.heap.edges(holder):
         found = PLAIN
     return _marked(found, marks)
+
+
+def _under_any_key(state: State, holder: Object, key: Key) -> Value | None:
+    """Return what may stand under a key because it was stored under one that is not known."""
+    found = state.heap.get(holder, ELEMENT)
+    for other, held in state.heap.edges(holder).items():
+        if other is not key and (isinstance(other, Ref) or (isinstance(key, Ref) and type(other) is not Special)):
+            found = held if found is None else join(found, held)
+    return found
 
 
 def part_of(frame: Frame, state: State, base: Value, point: Point) -> Value:
