@@ -263,10 +263,9 @@ HOLDERS = BOXES | _CLOSED | {Kind.INSTANCE}
 
 def _behind_code(reference: Ref) -> Ref:
     """Return what a function or method holds: the frame that it closes over, or its receiver."""
-    kind = type(reference)
-    if kind is Code:
+    if type(reference) is Code:
         return reference.frame
-    return reference.receiver if kind is Bound else reference
+    return reference.receiver if type(reference) is Bound else reference
 
 
 def reached(state: State, value: Value, kinds: frozenset[Kind] = BOXES, depth: int = 4) -> frozenset[Source]:

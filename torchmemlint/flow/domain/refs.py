@@ -23,11 +23,13 @@ Context = tuple[Site, ...]  # the calls that led there, innermost first
 
 R = TypeVar("R", bound="Ref")
 _table: dict[tuple[Any, ...], Any] = {}
+_objects: dict[tuple[Any, ...], Any] = {}
 
 
 def forget() -> None:
     """Empty the table of references: none made before may be used afterwards."""
     _table.clear()
+    _objects.clear()
 
 
 def extended(context: Context, call: Site) -> Context:
@@ -169,7 +171,16 @@ class Object(Ref):
     __slots__ = ("about", "context", "kind", "older", "site")
     depth = 0
 
-    def __init__(self, kind: Kind, site: Site, context: Context, about: Any = None, older: bool = False) -> None:
+    @classmethod
+    def of(cls, kind: Kind, site: Site, context: Context, about: Any = None, older: bool = False) -> Object:
+        """Return the one object of this kind, site and context."""
+        key = (kind, site, context, about, older)
+        found = _objects.get(key)
+        if found is None:
+            found = _objects[key] = cls(*key)
+        return found
+
+    def __init__(self, kind: Kind, site: Site, context: Context, about: Any, older: bool) -> None:
         self.kind, self.site, self.context, self.about, self.older = kind, site, context, about, older
 
 
@@ -177,13 +188,14 @@ class Object(Ref):
 
 
 class Code(Ref):
-    """A function with the frame that it was defined in. `raw`: without its decorators."""
+    """A function with the frame that it was defined in."""
 
-    __slots__ = ("frame", "function", "raw")
+    __slots__ = ("frame", "function")
     depth = 0
 
-    def __init__(self, function: Function, frame: Ref, raw: bool = False) -> None:
-        self.function, self.frame, self.raw = function, frame, raw
+    def __init__(self, function: Function, frame: Ref) -> None:
+        self.function: Function = function
+        self.frame: Ref = frame
 
 
 class ClassRef(Ref):
@@ -202,7 +214,8 @@ class Bound(Ref):
     __slots__ = ("code", "receiver")
 
     def __init__(self, code: Ref, receiver: Ref) -> None:
-        self.code, self.receiver = code, receiver
+        self.code: Ref = code
+        self.receiver: Ref = receiver
 
 
 class Method(Ref):

@@ -282,6 +282,10 @@ def call_function(
 ) -> Value:
     """Call a function of the project by its summary."""
     function = code.function
+    spread = [v for v in (arguments.star, arguments.stars) if v is not None]
+    if not frame.entry and any(r.symbolic for value in spread for r in value.refs):  # a caller knows what is spread
+        callee = of(code) if receiver is None else of(Bound.of(code, receiver))
+        return unknown(frame, state, callee, arguments, point)
     bound = bind(frame, state, code, receiver, arguments, point)
     if function.generator:
         made = Object.of(Kind.GENERATOR, point.site, point.context, code)

@@ -52,17 +52,20 @@ class Substitution:
         self.entry_mode = state.mode
         self.call = point.site
         self.parents: Mapping[Source, Iterable[Source]] = {}
+        self.edges: dict[Ref, list[tuple[Key, Value]]] = {}  # what objects that the callee made hold
+        self.installed: dict[tuple[Ref, Key], Value] = {}
 
     def apply(self, summary: Summary, yields: bool = False) -> Value:
         """Perform the summary's effects and return what the call gives."""
         self.parents = summary.parents
         for wanted in summary.symbols:
             self.of(wanted)
-        installed = self._install(summary.edges, {})
+        self._install(summary.edges)
         self.perform(summary.effects)
         for source, parents in summary.parents.items():
             self._derive(source, parents)
-        self._install(summary.edges, installed)
+        for holder in self.edges:
+            self._refresh(holder)
         if yields:
             return self.value(summary.yielded)
         return self.value(summary.returned)
@@ -117,6 +120,8 @@ class Substitution:
 
     def arguments(self, arguments: Arguments) -> Arguments:
         """Return the arguments of a call of the callee as the caller gives them."""
+        for value in arguments.all():
+            self._refreshed(value)
         return Arguments(
             [self.value(v) for v in arguments.positional],
             {name: self.value(v) for name, v in arguments.named.items()},
@@ -134,34 +139,40 @@ class Substitution:
             if type(s) is kind:
                 self.frame.provenance.derive(s, given)
 
-    def _install(
-        self, edges: list[tuple[Ref, Key, Value]], before: dict[tuple[Ref, Key], Value]
-    ) -> dict[tuple[Ref, Key], Value]:
-        """Let the objects that the callee made hold what they held at its end.
-
-        The second time only what the effects have not changed since is replaced; the rest is added to.
-        """
-        heap = self.state.heap
-        installed: dict[tuple[Ref, Key], Value] = {}
-        if not before:
-            for holder, key, _ in edges:
-                if key is Special.MADE:
-                    for mine in self.of(holder).refs:
-                        if type(mine) is Object:
-                            renew(self.state, mine)
+    def _install(self, edges: list[tuple[Ref, Key, Value]]) -> None:
+        """Let the objects that the callee made hold what they held at its end, as far as that is known by now."""
         for holder, key, value in edges:
             if key is Special.MADE:
-                continue
-            key = self.key(key)
-            for mine in self.of(holder).refs:
-                new = self.value(value)
+                for mine in self.of(holder).refs:
+                    if type(mine) is Object:
+                        renew(self.state, mine)
+            else:
+                self.edges.setdefault(holder, []).append((key, value))
+        for holder in self.edges:
+            self._refresh(holder)
+
+    def _refresh(self, holder: Ref) -> None:
+        """Let an object hold what is known by now; what has been written to it since is kept beside that."""
+        heap, installed = self.state.heap, self.installed
+        for mine in self.of(holder).refs:
+            for callee_key, value in self.edges[holder]:
+                key, new = self.key(callee_key), self.value(value)
                 place = (mine, key)
-                if place in before and heap.get(mine, key) is not before[place]:
+                before = installed.get(place)
+                if before is not None and heap.get(mine, key) is not before:
                     heap.add(mine, key, new)
                 else:
                     heap.put(mine, key, new)
                 installed[place] = heap.get(mine, key) or new
-        return installed
+
+    def _refreshed(self, value: Value, depth: int = 3) -> None:
+        """Refresh the objects that a value of the callee holds."""
+        for r in value.refs:
+            if r in self.edges:
+                self._refresh(r)
+                if depth:
+                    for _, held in self.edges[r]:
+                        self._refreshed(held, depth - 1)
 
     # Effects.
 
@@ -178,6 +189,7 @@ class Substitution:
 
     def write(self, effect: fx.Write) -> None:
         """Put what the callee puts behind a symbol."""
+        self._refreshed(effect.value)
         base, value = self.of(effect.holder), self.value(effect.value)
         if effect.key is Special.GRAPH:
             tensors.grow_in_place(self.frame, self.state, base, value.graph, self.at(effect))
@@ -262,6 +274,8 @@ class Substitution:
             return
         if frame.inside:
             outer = frame.inside[-1]
+            if outer is not None:
+                frame.provenance.derive(outer, self.sources(effect.inputs))
             self.map[graph] = NOTHING if outer is None else tensor((outer,))
             return
         new = Graph.of(graph.site, extended(graph.context, self.call))
@@ -453,7 +467,7 @@ def _code(s: Substitution, code: Code) -> Value:
     if type(code.frame) is Globals:
         return of(code)
     frames = s.of(code.frame).refs
-    return Value(frozenset(Code.of(code.function, frame, code.raw) for frame in frames) or frozenset((code,)))
+    return Value(frozenset(Code.of(code.function, frame) for frame in frames) or frozenset((code,)))
 
 
 def _class(s: Substitution, reference: ClassRef) -> Value:

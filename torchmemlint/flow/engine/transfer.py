@@ -148,7 +148,7 @@ def _set_attribute(frame: Frame, state: State, op: ops.SetAttribute) -> None:
 def _get_item(frame: Frame, state: State, op: ops.GetItem) -> None:
     base = frame.temps[op.base]
     if type(op.key) is SliceKey:
-        frame.temps[op.dst] = containers.part_of(frame, state, base, Point(op))
+        frame.temps[op.dst] = containers.part_of(frame, state, base, Point(op), not op.key.parts)
         return
     frame.temps[op.dst] = access.item(frame, state, base, key_of(frame, op.key), Point(op))
 
@@ -373,9 +373,12 @@ def _make(frame: Frame, state: State, op: ops.Make) -> None:
     renew(state, made)
     box = of(made)
     spread = any(entry.spread is not Spread.PLAIN for entry in op.entries)
+    marks = frozenset[Ref]()
     number = 0
     for entry in op.entries:
         value = frame.temps[entry.temp]
+        if entry.spread is not Spread.PLAIN:
+            marks |= containers.through(value)
         if entry.spread is Spread.STARS:
             containers.merge(CallSite(frame, state, point, Arguments()), box, value)
         elif entry.spread is Spread.STAR:
@@ -394,7 +397,7 @@ def _make(frame: Frame, state: State, op: ops.Make) -> None:
         else:
             state.heap.put(made, number, value)
             number += 1
-    frame.temps[op.dst] = box
+    frame.temps[op.dst] = Value(box.refs, marks) if marks else box
 
 
 def _collect(frame: Frame, state: State, op: ops.Collect) -> None:

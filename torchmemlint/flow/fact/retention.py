@@ -58,7 +58,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             e in evidence.differentiated and effect.loop not in evidence.differentiated_in[e] for e in effect.events
         ):
             continue  # its graphs are needed until after the loop, whoever else keeps them
-        if effect.phi in evidence.differentiated:
+        if effect.phi in evidence.differentiated and effect.how is not How.CACHE:
             inside = effect.loop in evidence.differentiated_in[effect.phi]
             fate = Fate.EACH if inside else Fate.LATER
         elif effect.phi in returned and not effect.spent:

@@ -92,10 +92,18 @@ def _fromkeys(site: CallSite) -> Value:
 
 def _sum(site: CallSite) -> Value:
     """`sum(x)`: the elements are added up, as a loop would."""
-    element = site.consume(site.value(0), NOTHING)
-    start = site.arguments.get(1, "start")
-    sources = sources_of(site.state, [element] if start is None else [element, start])
-    return Value(graph=computed(site.frame, site.state, sources, site.point), open=element.open)
+    name, items = "<sum>", site.value(0)
+    site.state.variables[name] = site.arguments.get(1, "start") or PLAIN
+
+    def body(inside: State) -> None:
+        at = CallSite(site.frame, inside, site.point, site.arguments)
+        sources = sources_of(inside, [inside.variables[name], at.iterate(items)])
+        total = Value(graph=computed(site.frame, inside, sources, site.point))
+        write_variable(site.frame, inside, name, total, site.point)
+
+    loop = Loop.of(site.point.site, site.point.context)
+    site.machine.run_loop(site.frame, site.state, loop, body)
+    return site.state.variables.pop(name)
 
 
 def _any_item(site: CallSite) -> Value:

@@ -106,14 +106,21 @@ def _under_any_key(state: State, holder: Object, key: Key) -> Value | None:
     return found
 
 
-def part_of(frame: Frame, state: State, base: Value, point: Point) -> Value:
+def part_of(frame: Frame, state: State, base: Value, point: Point, whole: bool) -> Value:
     """Return `base[a:b]`: a list of the same elements, or a view of the tensor."""
     boxes = [r for r in base.refs if type(r) is Object and r.kind in (Kind.LIST, Kind.TUPLE)]
     if not boxes:
         return base
     new = Object.of(Kind.LIST, point.site, point.context, "part")
     renew(state, new)
-    state.heap.put(new, ELEMENT, all_values(state, base))
+    held = NOTHING
+    for holder in boxes:
+        held = join(held, elements(state, holder))
+    if not whole:  # a part does not grow with the whole: it may be the last few
+        own = through(base)
+        state.heap.put(new, ELEMENT, Value(held.refs, held.graph - own, open=held.open))
+        return of(new)
+    state.heap.put(new, ELEMENT, held)
     return Value(frozenset((new,)), through(base))
 
 
@@ -124,7 +131,7 @@ def _key(site: CallSite, index: int, name: str) -> Key:
 def method(site: CallSite, target: Ref, name: str, graph: frozenset[Source]) -> Value:
     """Return the value of a container's method."""
     state, arguments, marks = site.state, site.arguments, through(graph)
-    box = Value(frozenset((target,)), marks)
+    box = Value(frozenset((target,)), marks | {target} if target in graph else marks)
     if name in _ADDING:
         return _added(site, target, box)
     if name in _TAKING:

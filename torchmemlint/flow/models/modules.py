@@ -75,7 +75,10 @@ def _begin(site: CallSite, module: Value, inputs: frozenset[Source]) -> frozense
     frame = site.frame
     if frame.inside:
         outer = frame.inside[-1]
-        return NO_SOURCES if outer is None else frozenset((outer,))
+        if outer is None:
+            return NO_SOURCES
+        frame.provenance.derive(outer, inputs)
+        return frozenset((outer,))
     graph = Graph.of(site.point.site, site.point.context)
     frame.provenance.derive(graph, inputs)
     frame.arise(graph)
