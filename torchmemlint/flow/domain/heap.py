@@ -121,9 +121,7 @@ class State:
 
     __slots__ = ("dead", "heap", "mode", "spent", "variables")
 
-    def __init__(
-        self, variables: dict[str, Value], heap: Heap, mode: Mode | ModeOf, spent: frozenset[Source]
-    ) -> None:
+    def __init__(self, variables: dict[str, Value], heap: Heap, mode: Mode | ModeOf, spent: frozenset[Source]) -> None:
         self.variables, self.heap, self.mode, self.spent = variables, heap, mode, spent
         self.dead = False
 

@@ -35,7 +35,7 @@ _REPLACEABLE = frozenset({Kind.LIST, Kind.DICT, Kind.TENSOR})
 def write(frame: Frame, state: State, base: Value, key: Key, value: Value, point: Point, weak: bool = False) -> None:
     """Put a value under a key of all that base may be; in place of the old one only if base is one known thing."""
     single = len(base.refs) == 1 and not weak and not base.open and key is not ELEMENT
-    for holder in base.refs:
+    for holder in base.each():
         if isinstance(holder, _NO_HOLDERS):
             continue
         strong = single and not (type(holder) is Object and holder.older)
@@ -120,7 +120,7 @@ def write_variable(frame: Frame, state: State, name: str, value: Value, point: P
 
 def erase(frame: Frame, state: State, base: Value, key: Key | None, point: Point) -> None:
     """Let base give up all that it holds, or one element of it (`key` ELEMENT: which one is not known)."""
-    for holder in base.refs:
+    for holder in base.each():
         frame.gave_up(holder)
         if holder.symbolic:
             frame.log(Erase(point, holder, key))
@@ -139,7 +139,7 @@ def key_of(value: Value) -> Key:
         held = value.constant
         return held if isinstance(held, str | int) and not isinstance(held, bool) else Special.ELEMENT
     if len(value.refs) == 1 and not value.open:
-        only = next(iter(value.refs))
+        only = next(iter(value.each()))
         if only.symbolic:
             return only
     return Special.ELEMENT
@@ -180,7 +180,7 @@ def computed(frame: Frame, state: State, sources: frozenset[Source], point: Poin
 
 def changed_in_place(frame: Frame, state: State, base: Value, sources: frozenset[Source], point: Point) -> None:
     """Add sources to the tensors that base may be, for all who hold them."""
-    for holder in base.refs:
+    for holder in base.each():
         if holder.symbolic or (type(holder) is Object and holder.kind is Kind.TENSOR):
             new = sources - {holder}
             if new:

@@ -60,12 +60,11 @@ class Special(enum.Enum):
         return f"#{self.value}"
 
 
-
-
 class Ref:
     """A reference, made by `of`, which gives the same object for the same fields."""
 
-    __slots__: tuple[str, ...] = ()
+    __slots__: tuple[str, ...] = ("serial",)
+    serial: int  # how many were made before: the order does not depend on addresses
     symbolic: ClassVar[bool] = False
 
     @classmethod
@@ -75,6 +74,7 @@ class Ref:
         found = _table.get(key)
         if found is None:
             found = _table[key] = cls(*fields)
+            found.serial = len(_table)
         return cast(R, found)
 
     def __repr__(self) -> str:
@@ -178,6 +178,8 @@ class Object(Ref):
         found = _objects.get(key)
         if found is None:
             found = _objects[key] = cls(*key)
+            _table[key] = found
+            found.serial = len(_table)
         return found
 
     def __init__(self, kind: Kind, site: Site, context: Context, about: Any, older: bool) -> None:

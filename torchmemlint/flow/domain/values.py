@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from torchmemlint.flow.domain.refs import Object, Ref, Source
@@ -22,6 +23,7 @@ class Missing:
 
 NO_CONSTANT = Missing("no constant")
 SOME = Missing("not None")  # a constant only in that it is not None
+_SERIAL = attrgetter("serial")
 NO_SOURCES: frozenset[Source] = frozenset()
 
 
@@ -35,6 +37,10 @@ class Value(NamedTuple):
     graph: frozenset[Source] = NO_SOURCES
     constant: Any = NO_CONSTANT
     open: bool = False
+
+    def each(self) -> Iterable[Ref]:
+        """Return the references in the order in which they came into being."""
+        return self.refs if len(self.refs) < 2 else sorted(self.refs, key=_SERIAL)
 
     @property
     def known(self) -> bool:
@@ -82,7 +88,7 @@ def limited(refs: frozenset[Ref]) -> tuple[frozenset[Ref], bool]:
     """Return at most LIMIT references, and whether some are missing. Objects that hold something are kept first."""
     if len(refs) <= LIMIT:
         return refs, False
-    ranked = sorted(refs, key=lambda r: (type(r) is not Object, r.symbolic))
+    ranked = sorted(refs, key=lambda r: (type(r) is not Object, r.symbolic, r.serial))
     return frozenset(ranked[:LIMIT]), True
 
 

@@ -70,7 +70,7 @@ def attribute(frame: Frame, state: State, base: Value, name: Key, point: Point) 
     if type(name) is Special:
         return _special(state, base, name)
     if type(name) is tuple:
-        return Value(frozenset(Behind.of(holder, name) for holder in base.refs))
+        return Value(frozenset(Behind.of(holder, name) for holder in base.refs if hasattr(holder, "depth")))
     if not base.refs:
         if name == "grad_fn" and base.graph:
             differentiate(frame, state, base.graph, point, True)
@@ -78,14 +78,14 @@ def attribute(frame: Frame, state: State, base: Value, name: Key, point: Point) 
             return PLAIN
         return Value(graph=base.graph, open=True) if base.graph else UNKNOWN
     result = NOTHING
-    for holder in base.refs:
+    for holder in base.each():
         result = join(result, _attribute_of(frame, state, holder, base, str(name), point))
     return result
 
 
 def _special(state: State, base: Value, name: Special) -> Value:
     result = NOTHING
-    for holder in base.refs:
+    for holder in base.each():
         result = join(result, load(state, holder, name) or NOTHING)
     return result
 
@@ -162,7 +162,7 @@ def item(frame: Frame, state: State, base: Value, key: Key, point: Point) -> Val
     if not base.refs:
         return Value(graph=base.graph, open=base.open)
     result = NOTHING
-    for holder in base.refs:
+    for holder in base.each():
         result = join(result, _item_of(frame, state, holder, base, key, point))
     return result
 
@@ -213,7 +213,7 @@ def iterate(frame: Frame, state: State, source: Value, point: Point) -> Value:
     if frame.loops and all(_is_short(state, r) for r in source.refs):
         frame.bounded.add(frame.loops[-1])
     result = NOTHING
-    for holder in source.refs:
+    for holder in source.each():
         result = join(result, _next_of(frame, state, holder, source, point))
     return result
 
@@ -240,7 +240,7 @@ def _is_short(state: State, reference: Ref) -> bool:
 def _next_of(frame: Frame, state: State, holder: Ref, source: Value, point: Point) -> Value:
     if holder.symbolic:
         found = _behind(frame, state, holder, source, ELEMENT, point, item=True)
-        for r in found.refs:
+        for r in found.each():
             renew_keys(frame, state, r)
         return found
     if type(holder) is Parameters:

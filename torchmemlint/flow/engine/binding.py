@@ -56,7 +56,7 @@ def bind(frame: Frame, state: State, code: Code, receiver: Ref | None, arguments
 def _spread_names(state: State, value: Value, named: dict[str, Value]) -> Value:
     """Spread a dict over names; return what stands under keys that are not known."""
     rest = NOTHING
-    for holder in value.refs:
+    for holder in value.each():
         for key, held in visible(state.heap.edges(holder)):
             if isinstance(key, str):
                 named.setdefault(key, held)

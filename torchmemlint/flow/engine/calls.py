@@ -30,7 +30,17 @@ from torchmemlint.flow.engine.access import attribute
 from torchmemlint.flow.engine.binding import Binding, bind
 from torchmemlint.flow.engine.substitution import Substitution
 from torchmemlint.flow.ir.ops import Function
-from torchmemlint.flow.models import containers, contracted, gradients, guards, library, modules, optimizers, tensors, threads
+from torchmemlint.flow.models import (
+    containers,
+    contracted,
+    gradients,
+    guards,
+    library,
+    modules,
+    optimizers,
+    tensors,
+    threads,
+)
 
 _DEPTH = 24  # calls within calls
 _REPEATS = 2  # of one function within itself: recursion through data or callbacks
@@ -40,12 +50,12 @@ _CACHES = frozenset({"lru_cache", "cache", "memoize", "cached"})
 def call(frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
     """Return the value of a call, with all that it does to the state and to the log."""
     if len(callee.refs) == 1:
-        return _call(frame, state, next(iter(callee.refs)), callee, arguments, point)
+        return _call(frame, state, next(iter(callee.each())), callee, arguments, point)
     if not callee.refs:
         return unknown(frame, state, callee, arguments, point)
     result = NOTHING
     before = state.copy()
-    for number, target in enumerate(callee.refs):
+    for number, target in enumerate(callee.each()):
         path = before.copy() if number else state
         value = _call(frame, path, target, callee, arguments, point)
         if number:
@@ -159,7 +169,7 @@ def call_method(frame: Frame, state: State, receiver: Value, name: str, argument
             return containers.on_unknown(site, name)
         return tensors.method(site, receiver, name)
     result = NOTHING
-    for target in receiver.refs:
+    for target in receiver.each():
         only = receiver if len(receiver.refs) == 1 else Value(frozenset((target,)), receiver.graph, open=receiver.open)
         result = join(result, _method(site, target, only, name))
     return result

@@ -28,7 +28,7 @@ def truth(state: State, value: Value) -> bool | None:
     if value.known:
         return bool(value.constant)
     if len(value.refs) == 1 and not value.open and not value.graph:
-        return _truth_of(state, next(iter(value.refs)))
+        return _truth_of(state, next(iter(value.each())))
     return None
 
 

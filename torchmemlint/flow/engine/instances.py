@@ -161,7 +161,7 @@ def _above(frame: Frame, holder: SuperRef, name: str) -> Value:
 
 def set_attribute(frame: Frame, state: State, base: Value, name: str, value: Value, point: Point) -> None:
     """`base.name = value`, through a property's setter where there is one."""
-    for holder in base.refs:
+    for holder in base.each():
         if type(holder) is Object and holder.kind is Kind.INSTANCE:
             setter = frame.machine.index.setter(holder.about.cls, name)
             if setter is not None:
@@ -233,7 +233,7 @@ def _default(frame: Frame, state: State, cls_ref: ClassRef, name: str, site: Cal
 def _made_default(home: State, found: Value, site: CallSite) -> Value:
     """Return a field's default: field(default_factory=list) is called for each instance."""
     result = NOTHING
-    for r in found.refs:
+    for r in found.each():
         if type(r) is Object and r.about == "dataclasses.field":
             factory = home.heap.get(r, "default_factory")
             given = home.heap.get(r, "default")

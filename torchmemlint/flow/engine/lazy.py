@@ -36,7 +36,9 @@ def following(frame: Frame, state: State, holder: Object, point: Point) -> Value
             return frame.machine.call(frame, state, parts[0], Arguments(given), point)
         case "thread map" | "thread starmap":
             given = [iterate(frame, state, part, point) for part in parts[1:]]
-            arguments = Arguments(given) if holder.about == "thread map" else Arguments(star=given[0] if given else None)
+            arguments = (
+                Arguments(given) if holder.about == "thread map" else Arguments(star=given[0] if given else None)
+            )
             return threads.elsewhere(CallSite(frame, state, point, arguments), parts[0], arguments)
         case "starmap":
             given = [iterate(frame, state, part, point) for part in parts[1:]]
@@ -59,7 +61,7 @@ def keys_of(frame: Frame, state: State, box: Value) -> Value:
     """Return one key of a dict: the same for all that is stored under it until the next is taken."""
     if len(box.refs) != 1:
         return PLAIN
-    return key_of(frame, state, next(iter(box.refs)))
+    return key_of(frame, state, next(iter(box.each())))
 
 
 def key_of(frame: Frame, state: State, holder: Ref) -> Value:

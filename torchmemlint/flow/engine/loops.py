@@ -95,9 +95,7 @@ def _same_objects(a: State, b: State) -> bool:
         mine = a.variables.get(name)
         if mine is value:
             continue
-        if mine is not None and (
-            mine.refs != value.refs or mine.open != value.open or _constant_differs(mine, value)
-        ):
+        if mine is not None and (mine.refs != value.refs or mine.open != value.open or _constant_differs(mine, value)):
             return False
     for holder, edges in b.heap.table.items():
         held = a.heap.table.get(holder)

@@ -146,10 +146,22 @@ class Engine:
         """Return the state that a module's body leaves; None while it is being run."""
         if unit not in self._ends:
             self._ends[unit] = None
-            _, state = self.run(unit.module, {})
+            saved, self._spent = self._spent, 0
+            _, state = self.run_module(unit)
+            self._spent = saved
             state.dead = False
             self._ends[unit] = state
         return self._ends[unit]
+
+    def run_module(self, unit: Unit) -> tuple[Frame, State]:
+        """Run the body of a module; where that is too much, as far as it was done."""
+        frame, state = self.frame(unit.module), self.start(unit.module)
+        try:
+            self._run(frame, state)
+        except Limits:
+            frame.cut = True
+            frame.loops.clear()
+        return frame, state
 
     # Summaries.
 
@@ -208,14 +220,17 @@ class Engine:
                 state.heap.put(frame.own, parameter.name, value)
             else:
                 state.variables[parameter.name] = value
-        active, self.active = self.active, [*self.active, function]
+        self._run(frame, state)
+        return frame, state
+
+    def _run(self, frame: Frame, state: State) -> None:
+        active, self.active = self.active, [*self.active, frame.function]
         try:
-            control.run_block(frame, state, function.body)
+            control.run_block(frame, state, frame.function.body)
         finally:
             self.active = active
         for other in frame.exits:
             state.join(other)
-        return frame, state
 
     def frame(self, function: Function) -> Frame:
         """Return a new frame of a function."""

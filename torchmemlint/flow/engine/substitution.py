@@ -87,7 +87,7 @@ class Substitution:
             return value
         refs: set[Ref] = set()
         opened, constant = value.open, value.constant
-        for r in value.refs:
+        for r in value.each():
             mine = self.of(r)
             refs |= mine.refs
             opened = opened or mine.open
@@ -143,7 +143,7 @@ class Substitution:
         """Let the objects that the callee made hold what they held at its end, as far as that is known by now."""
         for holder, key, value in edges:
             if key is Special.MADE:
-                for mine in self.of(holder).refs:
+                for mine in self.of(holder).each():
                     if type(mine) is Object:
                         renew(self.state, mine)
             else:
@@ -154,7 +154,7 @@ class Substitution:
     def _refresh(self, holder: Ref) -> None:
         """Let an object hold what is known by now; what has been written to it since is kept beside that."""
         heap, installed = self.state.heap, self.installed
-        for mine in self.of(holder).refs:
+        for mine in self.of(holder).each():
             for callee_key, value in self.edges[holder]:
                 key, new = self.key(callee_key), self.value(value)
                 place = (mine, key)
@@ -167,7 +167,7 @@ class Substitution:
 
     def _refreshed(self, value: Value, depth: int = 3) -> None:
         """Refresh the objects that a value of the callee holds."""
-        for r in value.refs:
+        for r in value.each():
             if r in self.edges:
                 self._refresh(r)
                 if depth:
@@ -196,7 +196,9 @@ class Substitution:
         elif base.refs and isinstance(effect.key, str) and not effect.weak:
             instances.set_attribute(self.frame, self.state, base, effect.key, value, self.at(effect))
         elif base.refs:
-            self.frame.machine.write(self.frame, self.state, base, self.key(effect.key), value, self.at(effect), effect.weak)
+            self.frame.machine.write(
+                self.frame, self.state, base, self.key(effect.key), value, self.at(effect), effect.weak
+            )
 
     def erase(self, effect: fx.Erase) -> None:
         """Empty what the callee empties."""
@@ -312,10 +314,10 @@ class Substitution:
         base = self.of(effect.reference)
         if effect.evidence in (fx.Evidence.EVALUATING, fx.Evidence.TRAINING):
             name = "eval" if effect.evidence is fx.Evidence.EVALUATING else "train"
-            for target in base.refs:
+            for target in base.each():
                 modules.switch(CallSite(self.frame, self.state, self.at(effect), Arguments()), target, name)
             return
-        for target in base.refs:
+        for target in base.each():
             if target.symbolic or (type(target) is Object and target.kind is Kind.OPAQUE):
                 self.frame.log(fx.Use(self.at(effect), target, effect.evidence))
 
@@ -349,7 +351,7 @@ class Substitution:
         if effect.slot.holder.symbolic:
             return
         sources = self.sources(effect.sources)
-        for mine in self.of(effect.slot.holder).refs:
+        for mine in self.of(effect.slot.holder).each():
             slot = Slot.of(mine, self.key(effect.slot.key))
             self.frame.provenance.derive(slot, sources)
             repeated = effect.repeated or bool(self.frame.loops)

@@ -87,7 +87,7 @@ class _Wanted:
     def value(self, value: Value | None) -> None:
         if value is None:
             return
-        for r in value.refs:
+        for r in value.each():
             self.reference(r)
         for s in value.graph:
             self.reference(s)

@@ -137,7 +137,7 @@ def _set_attribute(frame: Frame, state: State, op: ops.SetAttribute) -> None:
     elif op.name == "grad" and not any(type(r) is Object and r.kind is Kind.INSTANCE for r in base.refs):
         tensors.set_gradient(frame, state, base, value, Point(op))
     elif op.name == "training":
-        for r in base.refs:
+        for r in base.each():
             frame.log(Use(Point(op), r, Evidence.TRAINING))
     elif op.name == "data":
         return  # the graph stays what it was
@@ -267,7 +267,7 @@ def _overloaded(frame: Frame, state: State, op: ops.Operate, values: list[Value]
         (values[0], values[1], ((f"__i{name}__",) if op.place is not None else ()) + (f"__{name}__",)),
         (values[1], values[0], (f"__r{name}__",)),
     ):
-        for r in receiver.refs:
+        for r in receiver.each():
             if r.symbolic and receiver is values[0] and not frame.entry and methods[0] in frame.machine.index.operators:
                 return calls.call_method(frame, state, receiver, methods[0], Arguments([other]), point)
             if type(r) is Object and r.kind is Kind.INSTANCE:
@@ -362,7 +362,7 @@ def _super(frame: Frame, state: State, op: ops.Super) -> None:
         receiver = state.variables.get(first)
         if receiver is None:
             receiver = state.heap.get(frame.own, first) or UNKNOWN
-        for r in receiver.refs:
+        for r in receiver.each():
             result = join(result, of(SuperRef.of(cls, r)))
     frame.temps[op.dst] = result if result.refs else UNKNOWN
 

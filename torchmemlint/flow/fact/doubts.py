@@ -17,6 +17,7 @@ class Doubt(enum.Enum):
     PART = "it is a part of a result, and whether that part has a graph was not seen"
     AMONG = "it is differentiated together with other values, and one of those may be the one with the graph"
     GIVEN = "it is handed to code that was not seen"
+    BASE = "a base class that was not seen calls it, perhaps with gradients disabled"
     ROLE = "what runs it evaluates or predicts, by its name and by what it does, and trains nothing"
     READER = "it may be read, and differentiated, in code that was not seen"
     RESET = "it is emptied or set anew under a condition"
@@ -41,6 +42,6 @@ def confidence(doubts: frozenset[Doubt]) -> Confidence:
     return Confidence.LIKELY if doubts <= _LIKELY else Confidence.POSSIBLE
 
 
-def rank(doubts: frozenset[Doubt]) -> tuple[int, int]:
+def rank(doubts: frozenset[Doubt]) -> tuple[int, int, list[str]]:
     """Return a key by which the surest of several sets of doubts is the least."""
-    return list(Confidence).index(confidence(doubts)), len(doubts)
+    return list(Confidence).index(confidence(doubts)), len(doubts), sorted(doubt.name for doubt in doubts)

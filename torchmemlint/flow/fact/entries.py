@@ -22,7 +22,7 @@ def runs(engine: Engine) -> Iterator[Run]:
     units = list(engine.index.units.values())
     for unit in units:
         engine.begin()
-        frame, state = engine.run(unit.module, {})
+        frame, state = engine.run_module(unit)
         yield logged(unit.module, frame, state, Value())
         state.dead = False
         state.spent = frozenset()
@@ -32,7 +32,13 @@ def runs(engine: Engine) -> Iterator[Run]:
         for unit in units:
             for function in unit.functions[1:]:
                 chosen = (function.name not in mentioned) is wanted and function not in engine.called
-                if chosen and function.body and function.name != "<lambda>" and function.cls is None and function.parent is unit.module:
+                if (
+                    chosen
+                    and function.body
+                    and function.name != "<lambda>"
+                    and function.cls is None
+                    and function.parent is unit.module
+                ):
                     yield _enter(engine, function, ends[unit])
             for cls in unit.classes:
                 methods = [

@@ -92,7 +92,8 @@ class Evidence:
         for event in run.of(fx.InvokeMethod):
             effect = event.effect
             assert isinstance(effect, fx.InvokeMethod)
-            self.callees.setdefault(effect.result, set()).update(effect.receiver.refs)
+            methods = {Behind.of(r, effect.name) for r in effect.receiver.refs if hasattr(r, "depth")}
+            self.callees.setdefault(effect.result, set()).update(methods)
             self.modes[effect.result] = effect.mode
         for event in run.of(fx.Forward):
             effect = event.effect
@@ -121,7 +122,9 @@ class Evidence:
         near = {s for s in provenance.ancestors(sources, parts=False) if self._is_called(s)}
         first = {s for s in near if not any(self._is_called(p) for p in self._above(s))}
         alike = {frozenset(self.callees.get(root(s), ())) for s in first if type(root(s)) is Result}
-        single = len(first) == 1 or (len(alike) == 1 and alike != {frozenset()} and all(type(s) is Result for s in first))
+        single = len(first) == 1 or (
+            len(alike) == 1 and alike != {frozenset()} and all(type(s) is Result for s in first)
+        )
         if single and not any(type(s) is Graph for s in near):
             self.proven |= first  # nothing else can have the graph that backward needs
         for source in near - first:

@@ -82,12 +82,26 @@ class Passes:
             for event in self.run.of(kind):
                 effect = event.effect
                 assert isinstance(effect, fx.Invoke | fx.InvokeMethod)
-                refs = effect.callee.refs if isinstance(effect, fx.Invoke) else effect.receiver.refs
-                if effect.mode is Mode.OFF or not (refs & evidence.networks or effect.evaluating):
+                refs = self._network(effect)
+                if not refs or effect.mode is Mode.OFF or effect.result in evidence.networks:
                     continue
+                if not effect.arguments.all():
+                    continue  # it makes an object
                 doubts = evidence.graph(effect.result)
                 if doubts is not None:
                     yield self._pass(effect.point, effect.result, refs, event.loops, effect.evaluating, doubts)
+
+    def _network(self, effect: fx.Invoke | fx.InvokeMethod) -> frozenset[Ref]:
+        """Return the networks that a call of what is not known may run."""
+        evidence = self.evidence
+        if isinstance(effect, fx.Invoke):
+            refs = effect.callee.refs
+            return refs if refs & evidence.networks or effect.evaluating else frozenset()
+        refs = frozenset(evidence.callees.get(effect.result, ()))
+        if refs & evidence.networks:
+            return refs
+        used = effect.evaluating and effect.result in evidence.tensors  # another method than forward
+        return effect.receiver.refs if used else frozenset()
 
     def _pass(
         self,
@@ -127,12 +141,14 @@ class Passes:
                 return None, frozenset()  # it is run for what its hooks keep
             return Reason.EVALUATING, frozenset(doubts)
         doubts = {Doubt.GIVEN} if given else set()
+        if self._is_open():
+            doubts.add(Doubt.BASE)
         if numbers and not (returned or stored):
             return Reason.READ, frozenset(doubts)
         if source in self.readings.get(Reading.DETACHED, ()) and not (returned or stored):
             return Reason.DETACHED, frozenset(doubts)
         if not self.trains and any(self._has_role(function) for function in self._functions(point)):
-            return Reason.ROLE, frozenset({Doubt.ROLE})
+            return Reason.ROLE, frozenset({Doubt.ROLE, *({Doubt.BASE} if self._is_open() else ())})
         return None, frozenset()
 
     def _is_read(self, source: Source) -> bool:

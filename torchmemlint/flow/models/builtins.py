@@ -33,7 +33,7 @@ def _list(site: CallSite) -> Value:
         known = containers.written_out(site.state, site.arguments.positional[0])
         if known is not None:
             for number, value in enumerate(known):
-                for holder in box.refs:
+                for holder in box.each():
                     site.state.heap.put(holder, number, value)
         else:
             site.consume(site.arguments.positional[0], box)
@@ -48,7 +48,7 @@ def _deque(site: CallSite) -> Value:
     box = _list(site)
     limit = site.arguments.get(1, "maxlen")
     if limit is not None and limit.constant is not None:
-        for holder in box.refs:
+        for holder in box.each():
             site.state.heap.put(holder, Special.BOUNDED, PLAIN)
     return box
 
@@ -57,7 +57,7 @@ def _queue(site: CallSite) -> Value:
     box = containers.made(site, Kind.LIST, "queue")
     limit = site.arguments.get(0, "maxsize")
     if limit is not None and limit.constant != 0:
-        for holder in box.refs:
+        for holder in box.each():
             site.state.heap.put(holder, Special.BOUNDED, PLAIN)
     return box
 
@@ -76,7 +76,7 @@ def _dict(site: CallSite) -> Value:
 def _defaultdict(site: CallSite) -> Value:
     box = containers.made(site, Kind.DICT, "defaultdict")
     factory = site.arguments.get(0)
-    for holder in box.refs:
+    for holder in box.each():
         if factory is not None and factory.refs:
             site.state.heap.put(holder, Special.FACTORY, factory)
     for value in site.arguments.positional[1:]:
@@ -193,7 +193,7 @@ def _getattr(site: CallSite) -> Value:
         found = site.machine.attribute(site.frame, site.state, base, name, site.point)
         return join(found, site.arguments.positional[2]) if len(site.arguments.positional) > 2 else found
     result = NOTHING
-    for holder in base.refs:
+    for holder in base.each():
         for _, value in visible(site.state.heap.edges(holder)):
             result = join(result, value)
     return Value(result.refs, result.graph, open=True)
@@ -229,15 +229,18 @@ def _deepcopy(site: CallSite) -> Value:
     if value.refs and all(r.symbolic for r in value.refs):
         made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, "copy.deepcopy")
         return Value(frozenset((made,)), value.graph, open=True)
-    if any(type(r) is Object and r.kind in (Kind.MODULE, Kind.INSTANCE) for r in value.refs):
+    if any(type(r) is Object and r.kind in _COPIED for r in value.refs):
         return _copied_modules(site, value)
     return Value(value.refs, value.graph, open=value.open)
 
 
+_COPIED = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPAQUE, Kind.OPTIMIZER})
+
+
 def _copied_modules(site: CallSite, value: Value) -> Value:
     refs: set[Ref] = set()
-    for r in value.refs:
-        if type(r) is Object and r.kind in (Kind.MODULE, Kind.INSTANCE):
+    for r in value.each():
+        if type(r) is Object and r.kind in _COPIED:
             copy = Object.of(r.kind, site.point.site, site.point.context, r.about)
             renew(site.state, copy)
             for key, held in site.state.heap.edges(r).items():

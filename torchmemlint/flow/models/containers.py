@@ -42,7 +42,7 @@ def all_values(state: State, box: Value) -> Value:
     if not box.refs:
         return Value(graph=box.graph, open=True)
     result = NOTHING
-    for holder in box.refs:
+    for holder in box.each():
         result = join(result, elements(state, holder))
     return _marked(result, through(box))
 
@@ -51,7 +51,7 @@ def written_out(state: State, value: Value) -> list[Value] | None:
     """Return the items of a tuple or list of which each is known; None for others."""
     if len(value.refs) != 1 or value.open:
         return None
-    holder = next(iter(value.refs))
+    holder = next(iter(value.each()))
     if type(holder) is not Object or holder.kind not in (Kind.TUPLE, Kind.LIST):
         return None
     edges = state.heap.edges(holder)
@@ -175,7 +175,7 @@ def method(site: CallSite, target: Ref, name: str, graph: frozenset[Source]) -> 
         case "copy":
             kind = target.kind if type(target) is Object else Kind.LIST
             new = made(site, kind, "copy")
-            for holder in new.refs:
+            for holder in new.each():
                 for key, value in visible(state.heap.edges(target)):
                     state.heap.put(holder, key, value)
                 if target.symbolic:
@@ -223,7 +223,7 @@ def on_unknown(site: CallSite, name: str) -> Value:
 
 def merge(site: CallSite, box: Value, other: Value) -> None:
     """`box.update(other)` and `{**other}`, key by key."""
-    for holder in other.refs:
+    for holder in other.each():
         if type(holder) is Object and holder.kind in (Kind.LAZY, Kind.STREAM, Kind.GENERATOR, Kind.LIST, Kind.TUPLE):
             pair = site.iterate(of(holder))
             if any(type(r) is Object and r.kind is Kind.TUPLE for r in pair.refs):

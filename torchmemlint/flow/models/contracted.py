@@ -12,7 +12,11 @@ from torchmemlint.knowledge.contracts import contracts
 
 def owners(target: Ref) -> tuple[str, ...]:
     """Return the qualified names of the classes of a library's object."""
-    return (target.about,) if type(target) is Object and target.kind is Kind.OPAQUE and isinstance(target.about, str) else ()
+    return (
+        (target.about,)
+        if type(target) is Object and target.kind is Kind.OPAQUE and isinstance(target.about, str)
+        else ()
+    )
 
 
 def method(site: CallSite, target: Ref, name: str) -> Value | None:

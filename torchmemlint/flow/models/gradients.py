@@ -47,7 +47,7 @@ def _evaluates(state: State, module: Ref) -> bool:
 
 def set_requires_grad(frame: Frame, state: State, base: Value, flag: Value, point: Point) -> None:
     """`x.requires_grad = flag` of a module's parameters; where the flag is not known, the caller decides."""
-    for target in base.refs:
+    for target in base.each():
         owner = target.module if type(target) is Parameters else target
         if owner.symbolic or (not flag.known and flag.refs):
             frame.log(Freeze(point, owner, flag))

@@ -89,7 +89,7 @@ def enter(site: CallSite, context: Value) -> Value:
     """Enter a context, and return what it binds."""
     frame, state = site.frame, site.state
     result = NOTHING
-    for target in context.refs:
+    for target in context.each():
         if type(target) is Object and target.kind is Kind.GENERATOR:
             result = join(result, _enter_generator(site, target))
         elif type(target) is Object and target.kind is Kind.INSTANCE:
@@ -128,7 +128,7 @@ def _enter_generator(site: CallSite, target: Object) -> Value:
 
 def leave(site: CallSite, context: Value) -> None:
     """Leave a context: one of the project's own runs its `__exit__`."""
-    for target in context.refs:
+    for target in context.each():
         if type(target) is Object and target.kind is Kind.INSTANCE:
             left = site.machine.attribute(site.frame, site.state, of(target), "__exit__", site.point)
             if any(not r.symbolic and not isinstance(r, Method) for r in left.refs):

@@ -136,7 +136,7 @@ def run_forward(site: CallSite, target: Object, run: Callable[[], Value]) -> Val
 
 def register(frame: Frame, state: State, owner: Value, hook: Value, kind: str, point: Point) -> None:
     """Register a hook on modules: it runs whenever they run."""
-    for target in owner.refs:
+    for target in owner.each():
         if target.symbolic:
             frame.log(Register(point, target, hook, kind))
             if frame.entry:
@@ -210,7 +210,7 @@ def _parts(state: State, holder: Ref) -> set[Ref]:
     found: set[Ref] = set()
     for name, value in visible(state.heap.edges(holder)):
         if type(name) is int or name is ELEMENT:
-            for r in value.refs:
+            for r in value.each():
                 if type(r) is Object and r.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.STREAM):
                     for _, held in visible(state.heap.edges(r)):
                         found |= held.refs

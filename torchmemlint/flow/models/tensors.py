@@ -123,7 +123,7 @@ def set_gradient(frame: Frame, state: State, base: Value, value: Value, point: P
     sources = reached(state, value)
     if not sources:
         return
-    for holder in base.refs:
+    for holder in base.each():
         if holder.symbolic or type(holder) is Object:
             slot = Slot.of(holder, "grad")
             frame.provenance.derive(slot, sources)

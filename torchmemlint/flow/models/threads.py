@@ -26,7 +26,9 @@ def method(site: CallSite, target: Object, name: str) -> Value | None:
             how = "thread starmap" if name == "starmap" else "thread map"
             return containers.lazy(site, how, site.arguments.positional)
         if name in _CALLS and site.arguments.positional:
-            rest = Arguments(site.arguments.positional[1:], site.arguments.named, site.arguments.star, site.arguments.stars)
+            rest = Arguments(
+                site.arguments.positional[1:], site.arguments.named, site.arguments.star, site.arguments.stars
+            )
             return elsewhere(site, site.arguments.positional[0], rest)
         return None
     if about == "threading.Thread" and name == "start":
@@ -39,7 +41,7 @@ def method(site: CallSite, target: Object, name: str) -> Value | None:
 def thread(site: CallSite) -> Value:
     """`threading.Thread(target=f, args=(x,))`."""
     made = containers.made(site, Kind.OPAQUE, "threading.Thread")
-    for holder in made.refs:
+    for holder in made.each():
         for name in ("target", "args"):
             value = site.arguments.named.get(name)
             if value is not None:

@@ -75,7 +75,7 @@ def _gradient(site: CallSite) -> Value:
     box = containers.made(site, Kind.LIST, "gradients")
     if creates is not False:
         graph = computed(site.frame, state, sources, site.point)
-        for holder in box.refs:
+        for holder in box.each():
             site.state.heap.put(holder, 0, Value(graph=graph))
     return Value(box.refs, open=True)
 
