@@ -1,0 +1,138 @@
+"""Score the linter on programs whose labels come from running them (`docs/truth.md`).
+
+    python tools/truth.py --seed 1 --count 500          # 500 programs, drawn by seed, and a twin of each
+    python tools/truth.py --seed 1 --grid 8             # plain programs with one strange value, 8 for each value
+    python tools/truth.py --seed 1 --count 200 --rewrite 100   # and spellings of the first 100 that must not matter
+    python tools/truth.py --seed 1 --count 500 --checker package.module:function   # another analysis
+
+The function gets the files of a program (name to text), and returns tuples: file, line, code, confidence. A report
+whose confidence is `advice`, `doubt` or `hint` counts only with `--quiet-too`. Needs torch: the programs are run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+import time
+from collections import Counter
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # the programs are made by what lies in tests/truth
+
+from tests.truth import tables  # noqa: E402
+from tests.truth.examples import Example  # noqa: E402
+from tests.truth.grid import grid  # noqa: E402
+from tests.truth.pairs import Tally, pairs  # noqa: E402
+from tests.truth.sample import Plan, plans  # noqa: E402
+from tests.truth.score import QUIET, Checker, Reports, as_json, as_text, by_function, in_process, scored, written  # noqa: E402
+
+
+def arguments(given: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="what the programs are drawn by")
+    parser.add_argument("--count", type=int, default=200, metavar="K", help="how many programs, each with a twin")
+    parser.add_argument("--grid", type=int, default=0, metavar="N", help="instead: N plain programs for every value")
+    parser.add_argument("--rewrite", type=int, default=0, metavar="COUNT", help="rewrite so many of the programs, too")
+    parser.add_argument("--checker", metavar="MODULE:FUNCTION", help="what is scored (default: the linter)")
+    parser.add_argument("--quiet-too", action="store_true", help="count advice and doubts as findings")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures and every verdict here")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="write the programs and their labels here")
+    parser.add_argument("--private", type=Path, metavar="FILE", help="a file of further values; each program takes one")
+    parser.add_argument("--verbose", action="store_true", help="print the programs that raise")
+    return parser.parse_args(given)
+
+
+def checker_named(name: str) -> Checker:
+    """The function that `module:function` names."""
+    module, _, function = name.partition(":")
+    if not function:
+        raise SystemExit(f"{name}: a module and a function are needed, as in package.module:function")
+    sys.path.insert(0, str(Path.cwd()))
+    found: Checker = getattr(importlib.import_module(module), function)
+    return found
+
+
+def private_values(path: Path) -> dict[str, list[str]]:
+    """Run the file, which adds entries to the tables `T`; the new values of each dimension."""
+    before = tables.dimensions()
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), {"T": tables, "__name__": "private"})
+    return {name: [v for v in values if v not in before[name]] for name, values in tables.dimensions().items()}
+
+
+def drawn(options: argparse.Namespace) -> list[Plan]:
+    """What the options ask for."""
+    private = private_values(options.private) if options.private else {}
+    if options.grid:
+        return list(grid(options.seed, options.grid, private or None))
+    required = [(name, value) for name, values in private.items() for value in values]
+    return list(plans(options.seed, 2 * options.count, required))  # some have no twin
+
+
+def made(options: argparse.Namespace, tally: Tally) -> list[Example]:
+    """The programs, run."""
+    examples: list[Example] = []
+    found = pairs(options.seed, drawn(options), tally, alone=bool(options.grid))
+    for pair in found if options.grid else islice(found, options.count):
+        examples += [example for example in (pair.first, pair.second) if example is not None]
+    return examples
+
+
+def kept(examples: list[Example], folder: Path) -> None:
+    """Write the programs, and `labels.json`."""
+    written(examples, folder)
+    labels = {
+        example.name: {
+            **asdict(example.label),
+            "pair": example.pair,
+            "strange": example.strange,
+            "form": example.program.form,
+            "values": example.program.values,
+            "marks": example.program.marks,
+            "drive": example.program.drive,
+        }
+        for example in examples
+    }
+    (folder / "labels.json").write_text(json.dumps(labels, indent=1) + "\n", encoding="utf-8")
+
+
+def said_of(examples: list[Example], options: argparse.Namespace) -> Reports:
+    """What the checker reports."""
+    return by_function(checker_named(options.checker), examples) if options.checker else in_process(examples)
+
+
+def main(given: list[str] | None = None) -> int:
+    options = arguments(given)
+    tally = Tally()
+    started = time.perf_counter()
+    examples = made(options, tally)
+    ran = time.perf_counter()
+    if options.keep:
+        kept(examples, options.keep)
+    reports = said_of(examples, options)
+    checked = time.perf_counter()
+    score = scored(examples, reports, () if options.quiet_too else QUIET)
+    truths = Counter(example.label.truth for example in examples)
+    print(f"{len(examples)} programs ({', '.join(f'{n} {truth}' for truth, n in sorted(truths.items()))})")
+    print(f"made and run in {ran - started:.1f} s, checked in {checked - ran:.1f} s")
+    print(f"nothing grows without the marked line: {dict(tally.confirmed)}")
+    print(f"left out: {tally.raised} that raise, {tally.alike} whose twin does not differ")
+    if options.verbose:
+        for why, n in tally.dropped.most_common(20):
+            print(f"  {n:4d}  {why}")
+        for why, program in tally.failures:
+            print(f"\n# {why}\n# {program.values}", *program.files.values(), sep="\n")
+    print()
+    print(as_text(score))
+    figures = as_json(score)
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
