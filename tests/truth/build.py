@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from . import tables
-from .choice import Choice, ImpossibleError, Values, check
+from .choice import BINDING, Choice, ImpossibleError, Values, check
 from .emission import Mark, Section, emitted
 from .forms import Parameter, Placed, Step, indented
 from .tables.words import NAMES, NOISE, PACKED
 
 _HOLE = re.compile(r"\{(v|t|f|s|c|m|o|r|obj|attr|clear|first|zero)\}")
 _WORD = re.compile(r"\b(" + "|".join(NAMES) + r")\b")
-_PARTS = ("engine", "helper", "core", "parts", "layers", "tools", "state")
 
 
 @dataclass(frozen=True)
@@ -75,9 +74,9 @@ def build(values: Values, seed: str, form: str = "") -> Program:
     spelling = Spelling.drawn(seed)
     written = _Writer(choice, spelling)
     sections = written.sections()
-    drive = spelling.renamed(written.drive())
     sections = [Section(s.file, [spelling.renamed(line) for line in s.lines], s.imports) for s in sections if s.lines]
     files, marks = emitted(sections)
+    drive = spelling.renamed(written.drive(list(files)))
     return Program(values, form, seed, files, marks, drive)
 
 
@@ -123,7 +122,7 @@ class _Writer:
     @cached_property
     def holes(self) -> dict[str, str]:
         holder = self.c.holder
-        kind = "tensor" if holder.kind == "sum" and holder.tensor else holder.kind
+        kind = "tensor_sum" if holder.kind == "sum" and holder.tensor else holder.kind
         owner, _, attribute = holder.target.rpartition(".")
         return {
             "m": "self.model" if self.in_class else "model",
@@ -134,7 +133,7 @@ class _Writer:
             "obj": owner,
             "attr": attribute,
             "first": "next(iter({t}))" if kind == "dict" else "0",
-            "zero": self.c.source.initial or "0.0",
+            "zero": self.c.source.initial or tables.ZERO,
         }
 
     @cached_property
@@ -167,7 +166,7 @@ class _Writer:
     def keeping(self, carried: str) -> list[str]:
         """From the packed value to the holder, and what follows."""
         c = self.c
-        lines = []
+        lines: list[str] = []
         unpacked = filled(c.carrier.unpack, {"c": carried})
         used_again = c.source.after or any("{s}" in line for line in c.fate.body)
         if unpacked != carried and (used_again or self.spelling.named):
@@ -226,7 +225,7 @@ class _Writer:
         """The iteration as a method of the host's class."""
         if self.c.loop.style != "method":
             return []
-        if any(_bound_names(self.placed.setup)):
+        if any(BINDING.match(line) for line in self.placed.setup):
             raise ImpossibleError("a method does not see the host's names")
         head, *unpacking = self.c.loop.method
         body = [*self.computation(), *self.keeping(self._carried())]
@@ -259,8 +258,8 @@ class _Writer:
         c = self.c
         looped = self.loop()
         if c.mode.wrap and c.mode.around == "loop":
-            looped = [c.mode.wrap, *indented(looped)]
-        init = [self._in_hook(line.replace(*c.bound.swap) if c.bound.swap[0] else line) for line in c.holder.init]
+            looped = [*c.mode.wrap.split("\n"), *indented(looped)]
+        init = [self._in_hook(line.replace(*c.bound.swap)) for line in c.holder.init]
         lines = [*c.source.setup, *init, *c.bound.init, *self.placed.setup, *c.mode.before, *looped, *c.mode.after]
         lines += c.fate.after
         if c.fate.returns:
@@ -311,28 +310,31 @@ class _Writer:
             "loader = make_loader()",
         ]
 
-    def drive(self) -> str:
+    def drive(self, files: list[str]) -> str:
         """What a caller that is in no file does."""
         if not self.c.fate.drive:
             return ""
-        files = ["main", *(name for name in _PARTS if f"{name}.py" in self.c.place.files.values())]
-        lines = ["import torch", "from torch import nn", *(f"from {name} import *" for name in files)]
+        lines = [
+            "import torch",
+            "from torch import nn",
+            *(f"from {name.removesuffix('.py')} import *" for name in files),
+        ]
         return "\n".join([*lines, *self.making, f"result = {self.called}", filled(self.c.fate.drive, {"r": "result"})])
 
     def sections(self) -> list[Section]:
         """The parts of the program, in order, each with its file."""
         c = self.c
         file = {part: c.place.files.get(part, "main.py") for part in ("top", "holder", "model", "host")}
-        packing = "helper.py" if self.placed.other else file["top"]
+        packing = "core.py" if self.placed.third else "helper.py" if self.placed.other else file["top"]
         way = tables.WAY.get(c.holder.kind, {}).get(c.way)
         net = [*c.network.top, *([""] if c.network.top else []), *c.network.lines]
         host = self.host_section()
         parts: list[tuple[str, list[str]]] = [
             (file["host"], ['DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")']),
-            (file["top"], list(c.source.top)),
+            (packing, list(c.source.top)),
             (packing, list(c.carrier.top)),
             (packing if c.cut_at_source else file["top"], list(c.cut.top)),
-            (file["holder"], [self._in_hook(line) for line in c.holder.top]),
+            (file["holder"], [self._in_hook(line.replace(*c.bound.swap)) for line in c.holder.top]),
             (file["top"], list(way.top) if way and not c.bound.put else []),
             *((file["top"], list(part)) for part in (c.mode.top, c.loop.top, c.fate.top)),
             (file["model"], _with_net(c.model.top, net)),
@@ -342,11 +344,7 @@ class _Writer:
             ("helper.py", self.placed.other),
             ("core.py", self.placed.third),
         ]
-        swapped = c.bound.swap
-        sections = []
-        for name, lines in parts:
-            text = [line.replace(*swapped) if swapped[0] and lines == c.holder.top else line for line in lines]
-            sections.append(Section(name, [filled(line, self.holes) for line in text]))
+        sections = [Section(name, [filled(line, self.holes) for line in lines]) for name, lines in parts]
         sections.append(Section(file["host"], host, self.placed.imports))
         sections.append(Section("main.py", list(_LOADER)))
         if not c.fate.drive:
@@ -374,7 +372,3 @@ def _with_net(lines: tuple[str, ...], net: list[str]) -> list[str]:
 
 def _binds(text: str, name: str) -> bool:
     return re.search(rf"(?<![.\w]){name} (?:[-+|*]|)= ", text) is not None
-
-
-def _bound_names(lines: list[str]) -> list[str]:
-    return [line for line in lines if re.match(r"\w[\w, ]* = ", line)]

@@ -78,15 +78,23 @@ def ways(source: Source, holder: Holder, loop: Loop) -> list[str]:
     if source.carried:
         return [tables.CARRIED] if holder.kind == "sum" and loop.style != "collect" else []
     if loop.style == "collect":
-        return [tables.COLLECTED] if holder.kind in loop.collects else []
+        return [tables.COLLECTED] if holder.kind in loop.collects and not _is_call(holder) else []
     if holder.kind in ("own", "hook"):
         return list(holder.puts)
     attribute = re.fullmatch(r"[\w.{}]+\.\w+", holder.target) is not None
     return [
         name
         for name, way in tables.WAY[holder.kind].items()
-        if (not way.tensor or holder.tensor) and (not way.attr or attribute) and (not way.scalar or source.scalar)
+        if (not way.tensor or holder.tensor)
+        and (not way.attr or attribute)
+        and (not way.scalar or source.scalar)
+        and not (_is_call(holder) and way.put.startswith("{t} "))
     ]
+
+
+def _is_call(holder: Holder) -> bool:
+    """Whether the target cannot be assigned to."""
+    return holder.target.endswith(")")
 
 
 def check(choice: Choice) -> None:
@@ -111,6 +119,11 @@ def _value(c: Choice) -> str:
         return "the source stays inline"
     if c.way not in ways(source, holder, c.loop):
         return "no such way in"
+    starts = "".join((*holder.top, *holder.init, *holder.attrs))
+    if source.carried and source.initial != tables.ZERO and "{zero}" not in starts:
+        return "another start"
+    if "{m}" in source.initial and "{zero}" in "".join(holder.top):
+        return "no model yet"
     if source.carried and c.values["carrier"] != "name":
         return "a state is not packed"
     if source.after and c.values["cut"] != "none" and c.cut_at_source:
@@ -118,7 +131,12 @@ def _value(c: Choice) -> str:
     if source.carried and c.values["fate"] == "number_each" and source.cuts:
         return "a state of several tensors"
     if holder.kind == "hook" and (
-        source.network != "tensor" or source.carried or c.values["carrier"] != "name" or c.cut_at_source
+        c.cut.scalar
+        or "x." in c.cut.text
+        or source.network != "tensor"
+        or source.carried
+        or c.values["carrier"] != "name"
+        or c.cut_at_source
     ):
         return "a hook sees the output"
     return ""
@@ -127,6 +145,9 @@ def _value(c: Choice) -> str:
 def _gradients(c: Choice) -> str:
     """Who goes backward, and through what."""
     source, mode, fate = c.source, c.mode, c.fate
+    inference = "inference" in mode.wrap + mode.decorator
+    if inference and (c.loop.threaded or (mode.around == "pass" and source.trains)):
+        return "inference tensors are not saved"
     if mode.around == "pass":
         if (source.trains and not source.idle) or fate.differentiates or fate.drive:
             return "the pass is needed"
@@ -151,6 +172,9 @@ def _holder(c: Choice) -> str:
     unclearable = holder.kind in ("own", "hook") and not holder.clear
     if fate.kinds and holder.kind not in fate.kinds:
         return "another kind of holder"
+    way = tables.WAY.get(holder.kind, {}).get(c.way)
+    if fate.kinds and way and way.fold:
+        return "no sequence of tensors"
     if fate.needs_fold and unfoldable:
         return "cannot be read back"
     if fate.window and (c.source.carried or unclearable or c.loop.style == "collect"):
@@ -159,18 +183,23 @@ def _holder(c: Choice) -> str:
         return "cannot be bounded so"
     if bound != "none" and (c.source.carried or c.loop.style == "collect"):
         return "is not bounded"
-    clears = any("clear" in line for line in c.bound.lines)
-    if clears and (unclearable or (fate.needs_fold and not c.source.scalar and holder.kind != "sum")):
+    clears = any("{clear}" in line for line in c.bound.lines)
+    if clears and unclearable:
         return "cannot be emptied"
+    empty = clears or c.bound.parameters or any(".clear" in line for line in c.bound.lines)
+    if empty and fate.needs_fold and not c.source.scalar:
+        return "an empty sum has no shape"
     if c.bound.put and holder.kind not in c.bound.put:
         return "cannot be overwritten"
-    text = "\n".join((*holder.init, *holder.top, *holder.attrs, *holder.class_body))
+    if _is_call(holder) and any(line.startswith("{t} ") for line in c.bound.lines):
+        return "cannot be assigned to"
+    text = "\n".join(("", *holder.init, *holder.top, ""))
     if c.bound.swap[0] not in text:
         return "has no such limit"
     return ""
 
 
-_BINDS = re.compile(r"\w[\w, ]* = ")
+BINDING = re.compile(r"\w[\w, ]* = |def ")
 
 
 def _loop(c: Choice) -> str:
@@ -182,7 +211,7 @@ def _loop(c: Choice) -> str:
         return "an expression has no statements"
     if style == "method":
         setup = (*c.source.setup, *c.bound.init, *(c.holder.init if c.holder.local else ()))
-        if any(_BINDS.match(line) for line in setup) or c.mode.parameters or c.guard.parameters:
+        if any(BINDING.match(line) for line in setup) or c.mode.parameters or c.guard.parameters:
             return "a method does not see the host's names"
     if loop.threaded and (c.source.after or c.fate.body):
         return "one thing in a thread"

@@ -32,7 +32,7 @@ def emitted(sections: list[Section]) -> tuple[dict[str, str], dict[str, list[Mar
     for name, lines in bodies.items():
         own = [line for section in sections if section.file == name for line in section.imports]
         head = _head("\n".join(lines), _imports(trees[name], name, owners), own)
-        text = []
+        text: list[str] = []
         for line in [*head, "", "", *lines]:
             for mark in _MARK.findall(line):
                 marks.setdefault(mark, []).append((name, len(text) + 1))

@@ -220,7 +220,7 @@ class Bound:
     init: Lines = ()
     decl: str = ""
     put: dict[str, str] = field(default_factory=dict)  # what takes the way's place, by kind
-    swap: tuple[str, str] = ("", "")  # what changes in the holder's text
+    swap: tuple[str, str] = ("\n", "\n")  # what changes in the holder's text
     parameters: tuple[Parameter, ...] = ()  # in place of those of the guard
 
 

@@ -35,6 +35,7 @@ from .tables.words import SIZES
 WINDOW = 8  # a series grows if it does over so many iterations
 _SIZE = re.compile(rf"\b({'|'.join(SIZES)})\b")
 _SAVED: dict[type, list[str]] = {}  # the names of the saved tensors, by type of node
+_ROLES: dict[type, str] = {}  # what an object of a type is to the count
 
 
 @dataclass
@@ -62,12 +63,15 @@ def count() -> tuple[int, int, int]:
     storages: dict[int, int] = {}
     for thing in gc.get_objects():
         kind = type(thing)
-        if issubclass(kind, torch.Tensor):
+        role = _ROLES.get(kind)
+        if role is None:
+            role = _ROLES[kind] = _role(kind)
+        if role == "tensor":
             if thing.grad_fn is not None:
                 roots.append(thing.grad_fn)
             storage = thing.untyped_storage()
             storages[storage.data_ptr()] = storage.nbytes()
-        elif hasattr(kind, "next_functions") and isinstance(getattr(thing, "next_functions", None), tuple):
+        elif role == "node" and isinstance(thing.next_functions, tuple):
             roots.append(thing)
     seen: dict[int, object] = {}
     saving = 0
@@ -81,6 +85,12 @@ def count() -> tuple[int, int, int]:
         saving += _is_saving(node, storages)
         roots += [after for after, _ in node.next_functions if after is not None]
     return len(seen), saving, sum(storages.values())
+
+
+def _role(kind: type) -> str:
+    if issubclass(kind, torch.Tensor):
+        return "tensor"
+    return "node" if hasattr(kind, "next_functions") else "other"
 
 
 def _is_saving(node: object, storages: dict[int, int]) -> bool:
@@ -150,7 +160,7 @@ def probes(measured: Measured) -> Iterator[None]:
             index = measured.recorded
             measured.recorded += 1
             for tensor in recorded:
-                tensor.register_hook(lambda gradient: used.add(index))
+                tensor.register_hook(lambda gradient: used.add(index))  # type: ignore[no-untyped-call]
 
     first = torch.nn.modules.module.register_module_forward_pre_hook(enter)
     last = torch.nn.modules.module.register_module_forward_hook(leave)
@@ -188,7 +198,8 @@ class _Files:
         self.names = {name.removesuffix(".py") for name in files}
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
-        return importlib.util.spec_from_loader(name, self) if name in self.names else None  # type: ignore[arg-type]
+        loader: Any = self
+        return importlib.util.spec_from_loader(name, loader) if name in self.names else None
 
     def create_module(self, spec: object) -> None:
         return None
@@ -206,19 +217,20 @@ def run(files: Mapping[str, str], drive: str = "", seconds: int = 10) -> Measure
     if drive:
         small["drive.py"] = _SIZE.sub(lambda size: SIZES[size[0]], drive)
     measured = Measured()
+    _ROLES.clear()  # it holds classes of the last program
     gc.collect()
     gc.freeze()  # what is alive now is not the program's
     out = io.StringIO()
     try:
-        with _set_aside(small), _in_time(seconds), _failures_of_threads() as failures:
+        with _set_aside(small), _in_time(seconds), _numbers_without_numpy(), _failures_of_threads() as failures:
             loader = _Files(small)
-            sys.meta_path.insert(0, loader)  # type: ignore[arg-type]
+            sys.meta_path.insert(0, loader)
             try:
                 with probes(measured), warnings.catch_warnings(), contextlib.redirect_stdout(out):
                     warnings.simplefilter("ignore")
                     loader.execute("drive.py" if drive else "main.py", {"__name__": "__main__", "__file__": "main.py"})
             finally:
-                sys.meta_path.remove(loader)  # type: ignore[arg-type]
+                sys.meta_path.remove(loader)
             if failures:
                 raise failures[0]
     except Exception as error:  # noqa: BLE001 - the program's own, of whatever kind
@@ -262,6 +274,27 @@ def _in_time(seconds: int) -> Iterator[None]:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def _numbers_without_numpy() -> Iterator[None]:
+    """Let `Tensor.numpy` give numbers where numpy is not installed: it keeps as little of the graph."""
+    if importlib.util.find_spec("numpy") is not None:
+        yield
+        return
+
+    def numbers(self: torch.Tensor) -> Any:
+        if self.requires_grad:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+        return self.tolist()
+
+    tensor: Any = torch.Tensor
+    before = tensor.numpy
+    tensor.numpy = numbers
+    try:
+        yield
+    finally:
+        tensor.numpy = before
 
 
 @contextlib.contextmanager

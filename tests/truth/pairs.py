@@ -14,7 +14,7 @@ from .examples import Example, Label
 from .measure import Measured, confirmed, labelled, run
 from .sample import Plan, first_of, twin_of
 
-ATTEMPTS = 4  # at a twin
+ATTEMPTS = 6  # at a twin
 
 
 @dataclass
@@ -77,7 +77,7 @@ def pairs(seed: int, plans: Iterable[Plan], tally: Tally, alone: bool = False) -
 def _twin(seed: int, plan: Plan, first: Example, tally: Tally, seen: set[str]) -> tuple[Example, int] | None:
     for attempt in range(ATTEMPTS):
         try:
-            program = twin_of(seed, plan, first.program, attempt)
+            program = twin_of(seed, plan, first.program, first.label.harmful, attempt)
         except ImpossibleError:
             break
         label = _labelled(program, tally, seen)

@@ -41,13 +41,13 @@ def first_of(seed: int, plan: Plan) -> Program:
     return _drawn(rng, [form], plan.forced, spelling)
 
 
-def twin_of(seed: int, plan: Plan, program: Program, attempt: int = 0) -> Program:
-    """The same program in another form: leaking if it does not, harmless if it does; raises `ImpossibleError`."""
+def twin_of(seed: int, plan: Plan, program: Program, harmful: bool, attempt: int = 0) -> Program:
+    """The same program in another form: a harmless one if the program is harmful; raises `ImpossibleError`."""
     rng = random.Random(f"{seed}:{plan.pair}:twin:{attempt}:{plan.strange}")
     kept = {name: program.values[name] for name in KEPT}
     forced = {} if plan.strange else {name: value for name, value in plan.forced.items() if name not in KEPT}
     forms = ["leak"]
-    if program.form == "leak":
+    if harmful:
         source = tables.SOURCE[kept["source"]]
         if source.idle:
             forms = ["mode"]

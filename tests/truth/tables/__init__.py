@@ -13,7 +13,7 @@ from .loops import LOOP
 from .models import MODEL, NETWORK
 from .modes import MODE
 from .sources import SOURCE
-from .ways import CARRIED, CLEAR, COLLECTED, FOLD, WAY
+from .ways import CARRIED, CLEAR, COLLECTED, FOLD, WAY, ZERO
 
 __all__ = [
     "BOUND",
@@ -36,6 +36,7 @@ __all__ = [
     "PLAIN_WAY",
     "SOURCE",
     "WAY",
+    "ZERO",
     "dimensions",
 ]
 
@@ -51,7 +52,15 @@ PLAIN: dict[str, str] = {
     "guard": "plain",
     "place": "one_file",
 }
-PLAIN_WAY: dict[str, str] = {"sum": "+=", "list": "append", "dict": "[k] =", "deque": "append"}
+PLAIN_WAY: dict[str, str] = {
+    "sum": "+=",
+    "list": "append",
+    "dict": "[k] =",
+    "deque": "append",
+    "set": "add",
+    "tuple": "+=",
+    "tensor": "torch.cat",
+}
 
 _TABLES: dict[str, Mapping[str, object]] = {
     "source": SOURCE,
