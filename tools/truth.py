@@ -25,11 +25,26 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the programs are made by what lies in tests/truth
 
 from tests.truth import tables  # noqa: E402
+from tests.truth.equivalence import Trials, variants  # noqa: E402
 from tests.truth.examples import Example  # noqa: E402
 from tests.truth.grid import grid  # noqa: E402
 from tests.truth.pairs import Tally, pairs  # noqa: E402
 from tests.truth.sample import Plan, plans  # noqa: E402
-from tests.truth.score import QUIET, Checker, Reports, as_json, as_text, by_function, in_process, scored, written  # noqa: E402
+from tests.truth.score import (  # noqa: E402
+    QUIET,
+    Changes,
+    Checker,
+    Reports,
+    as_json,
+    as_text,
+    by_function,
+    changes,
+    changes_as_text,
+    in_process,
+    scored,
+    verdict_on,
+    written,
+)
 
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
@@ -105,6 +120,28 @@ def said_of(examples: list[Example], options: argparse.Namespace) -> Reports:
     return by_function(checker_named(options.checker), examples) if options.checker else in_process(examples)
 
 
+def respelt(examples: list[Example], reports: Reports, options: argparse.Namespace) -> dict[str, Changes]:
+    """How the reports change with the spelling of the programs."""
+    trials = Trials()
+    found = list(variants(examples, trials))
+    after = said_of([variant.example for variant in found], options)
+    quiet = () if options.quiet_too else QUIET
+    if options.keep:
+        written((variant.example for variant in found), options.keep / "rewritten")
+    if options.verbose:
+        for name, problem, new in trials.broken:
+            print(f"\n# {name}: {problem}", *new.files.values(), sep="\n")
+    print("\n".join(f"{name:22s} {dict(counts)}" for name, counts in trials.counts.items()))
+    return changes(
+        (
+            variant.rewriting,
+            verdict_on(variant.original, reports.get(variant.original.name, []), quiet),
+            verdict_on(variant.example, after.get(variant.example.name, []), quiet),
+        )
+        for variant in found
+    )
+
+
 def main(given: list[str] | None = None) -> int:
     options = arguments(given)
     tally = Tally()
@@ -129,6 +166,10 @@ def main(given: list[str] | None = None) -> int:
     print()
     print(as_text(score))
     figures = as_json(score)
+    if options.rewrite:
+        found = respelt(examples[: options.rewrite], reports, options)
+        print(f"\n{changes_as_text(found)}")
+        figures["rewritings"] = {name: asdict(one) for name, one in found.items()}
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     return 0

@@ -210,7 +210,7 @@ class _Writer:
         if style == "collect":
             return self._collected()
         if style == "split":
-            keep = self.keeping("got")
+            keep = self.keeping("got") or ["pass"]
             if any(re.search(r"\b[xy]\b", line) for line in keep):
                 raise ImpossibleError("the batch is not seen there")
             return [*self._one([*self.computation(), f"return {self._carried()}"]), *c.loop.weave(keep)]
@@ -329,11 +329,12 @@ class _Writer:
         way = tables.WAY.get(c.holder.kind, {}).get(c.way)
         net = [*c.network.top, *([""] if c.network.top else []), *c.network.lines]
         host = self.host_section()
+        cutting = file["holder"] if c.holder.kind == "hook" else packing if c.cut_at_source else file["top"]
         parts: list[tuple[str, list[str]]] = [
             (file["host"], ['DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")']),
             (packing, list(c.source.top)),
             (packing, list(c.carrier.top)),
-            (packing if c.cut_at_source else file["top"], list(c.cut.top)),
+            (cutting, list(c.cut.top)),
             (file["holder"], [self._in_hook(line.replace(*c.bound.swap)) for line in c.holder.top]),
             (file["top"], list(way.top) if way and not c.bound.put else []),
             *((file["top"], list(part)) for part in (c.mode.top, c.loop.top, c.fate.top)),
@@ -371,4 +372,4 @@ def _with_net(lines: tuple[str, ...], net: list[str]) -> list[str]:
 
 
 def _binds(text: str, name: str) -> bool:
-    return re.search(rf"(?<![.\w]){name} (?:[-+|*]|)= ", text) is not None
+    return re.search(rf"(?<![.\w]){name}(?:, \w+)* (?:[-+|*]|)= ", text) is not None

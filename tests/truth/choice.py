@@ -187,7 +187,7 @@ def _holder(c: Choice) -> str:
     if clears and unclearable:
         return "cannot be emptied"
     empty = clears or c.bound.parameters or any(".clear" in line for line in c.bound.lines)
-    if empty and fate.needs_fold and not c.source.scalar:
+    if empty and (fate.kinds or (fate.needs_fold and not c.source.scalar)):
         return "an empty sum has no shape"
     if c.bound.put and holder.kind not in c.bound.put:
         return "cannot be overwritten"

@@ -253,3 +253,43 @@ def as_json(score: Score) -> dict[str, Any]:
             for verdict in score.verdicts
         },
     }
+
+
+@dataclass
+class Changes:
+    """How often what is said of a program changes with its spelling."""
+
+    total: int = 0
+    changed: int = 0
+    reported: int = 0  # before
+    lost: int = 0
+    gained: int = 0
+    misplaced: int = 0  # reported on the right line before, and elsewhere now
+
+    def add(self, before: Verdict, after: Verdict) -> None:
+        """Count one program."""
+        self.total += 1
+        self.reported += before.reported
+        self.changed += before.codes != after.codes
+        self.lost += before.reported and not after.reported
+        self.gained += after.reported and not before.reported
+        self.misplaced += before.placed and after.reported and not after.placed
+
+
+def changes(pairs: Iterable[tuple[str, Verdict, Verdict]]) -> dict[str, Changes]:
+    """By rewriting, the worst first."""
+    found: dict[str, Changes] = defaultdict(Changes)
+    for name, before, after in pairs:
+        found[name].add(before, after)
+    return dict(sorted(found.items(), key=lambda item: -item[1].changed / max(item[1].total, 1)))
+
+
+def changes_as_text(found: Mapping[str, Changes]) -> str:
+    """The changes, to be read."""
+    lines = [f"{'rewriting':28s}{'findings change':>18s}   {'lost':>18s}   {'gained':>18s}   misplaced"]
+    for name, one in found.items():
+        lines.append(
+            f"{name:28s}{share(one.changed, one.total)}   {share(one.lost, one.reported)}   "
+            f"{share(one.gained, one.total - one.reported)}   {one.misplaced:9d}"
+        )
+    return "\n".join(lines)

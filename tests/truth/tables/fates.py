@@ -69,7 +69,7 @@ FATE: dict[str, Fate] = {
         after=(f"{_STACKED}.backward()", "{o}.step()"), differentiates=True, kinds=_SEQUENCES, needs_fold=False
     ),
     "diff_one_by_one": Fate(
-        after=("for e in {t}:", "    e.backward()", "{o}.step()"),
+        after=("for e in {t}:", "    e.sum().backward()", "{o}.step()"),
         differentiates=True,
         kinds=_SEQUENCES,
         needs_fold=False,

@@ -106,7 +106,7 @@ _ATTRIBUTES: dict[str, Holder] = {
         attrs=("self.logged = {}",),
         needs_self=True,
         puts={"inherited": 'self.note("loss", {v}) #@put'},
-        fold='sum(self.logged["loss"])',
+        fold='sum(self.logged.get("loss", []))',
         clear='self.logged["loss"] = []',
     ),
     "buffer": Holder(

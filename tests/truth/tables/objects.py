@@ -103,7 +103,7 @@ OBJECT: dict[str, Holder] = {
             "            self.totals[name] = self.totals.get(name, 0.0) + value #@put",
         ),
         {"keywords": "tracker.update(loss={v}) #@put"},
-        'tracker.totals["loss"]',
+        'tracker.totals.get("loss", 0.0)',
         'tracker.totals["loss"] = 0.0',
     ),
     "setter": _own(
