@@ -24,11 +24,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the programs are made by what lies in tests/truth
 
+import torch  # noqa: E402
+
 from tests.truth import tables  # noqa: E402
 from tests.truth.equivalence import Trials, variants  # noqa: E402
 from tests.truth.examples import Example  # noqa: E402
 from tests.truth.grid import grid  # noqa: E402
-from tests.truth.pairs import Tally, pairs  # noqa: E402
+from tests.truth.pairs import Pair, Tally, pairs  # noqa: E402
 from tests.truth.sample import Plan, plans  # noqa: E402
 from tests.truth.score import (  # noqa: E402
     QUIET,
@@ -45,6 +47,7 @@ from tests.truth.score import (  # noqa: E402
     verdict_on,
     written,
 )
+from tests.truth.stored import store  # noqa: E402
 
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
@@ -57,6 +60,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--quiet-too", action="store_true", help="count advice and doubts as findings")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures and every verdict here")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="write the programs and their labels here")
+    parser.add_argument("--store", type=Path, metavar="FILE", help="only write the labels here, as the tests read them")
     parser.add_argument("--private", type=Path, metavar="FILE", help="a file of further values; each program takes one")
     parser.add_argument("--verbose", action="store_true", help="print the programs that raise")
     return parser.parse_args(given)
@@ -88,13 +92,10 @@ def drawn(options: argparse.Namespace) -> list[Plan]:
     return list(plans(options.seed, 2 * options.count, required))  # some have no twin
 
 
-def made(options: argparse.Namespace, tally: Tally) -> list[Example]:
+def made(options: argparse.Namespace, tally: Tally) -> list[Pair]:
     """The programs, run."""
-    examples: list[Example] = []
     found = pairs(options.seed, drawn(options), tally, alone=bool(options.grid))
-    for pair in found if options.grid else islice(found, options.count):
-        examples += [example for example in (pair.first, pair.second) if example is not None]
-    return examples
+    return list(found if options.grid else islice(found, options.count))
 
 
 def kept(examples: list[Example], folder: Path) -> None:
@@ -146,7 +147,11 @@ def main(given: list[str] | None = None) -> int:
     options = arguments(given)
     tally = Tally()
     started = time.perf_counter()
-    examples = made(options, tally)
+    found = made(options, tally)
+    if options.store:
+        store(options.store, options.seed, torch.__version__, found)
+        return 0
+    examples = [example for pair in found for example in (pair.first, pair.second) if example is not None]
     ran = time.perf_counter()
     if options.keep:
         kept(examples, options.keep)
@@ -167,9 +172,9 @@ def main(given: list[str] | None = None) -> int:
     print(as_text(score))
     figures = as_json(score)
     if options.rewrite:
-        found = respelt(examples[: options.rewrite], reports, options)
-        print(f"\n{changes_as_text(found)}")
-        figures["rewritings"] = {name: asdict(one) for name, one in found.items()}
+        spellings = respelt(examples[: options.rewrite], reports, options)
+        print(f"\n{changes_as_text(spellings)}")
+        figures["rewritings"] = {name: asdict(one) for name, one in spellings.items()}
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     return 0
