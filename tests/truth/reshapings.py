@@ -100,6 +100,7 @@ def inline_function(tree: ast.Module) -> bool:
                     function = copy.deepcopy(functions[name])
                     block[i : i + 1] = _inlined(statement, function, args)
                     if name not in names([tree], ast.Load):
+                        replaces(functions[name], statement)
                         tree.body.remove(functions[name])
                     return True
     return False

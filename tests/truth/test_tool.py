@@ -1,0 +1,105 @@
+"""`tools/truth.py`: what it prints and writes."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytest.importorskip("torch")
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def tool() -> ModuleType:
+    specification = importlib.util.spec_from_file_location("truth_tool", ROOT / "tools" / "truth.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+TOOL = tool()
+
+
+def loud(files: dict[str, str]) -> list[tuple[str, int, str, str]]:
+    """A checker that reports every file."""
+    return [(name, 1, "TML101", "certain") for name in files]
+
+
+LOUD = f"{__name__}:loud"
+
+
+def test_the_linter_is_scored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept, figures = tmp_path / "programs", tmp_path / "figures.json"
+    code = TOOL.main(["--seed", "3", "--count", "5", "--rewrite", "1", "--keep", str(kept), "--json", str(figures)])
+    printed = capsys.readouterr().out
+    assert code == 0
+    for words in (
+        "pairs told apart",
+        "leaks found",
+        "on the line",
+        "waste found",
+        "clean, reported",
+        "source",
+        "rewriting",
+    ):
+        assert words in printed
+    read = json.loads(figures.read_text())
+    assert read["pairs"]["all"] <= 5
+    assert len(read["programs"]) == 10
+    assert read["rewritings"]["same"]["total"] == 1
+    labels = json.loads((kept / "labels.json").read_text())
+    assert labels.keys() == read["programs"].keys()
+    for name, label in labels.items():
+        for file, line in label["marks"]["put"]:
+            assert (kept / name / file).read_text().split("\n")[line - 1].strip()
+
+
+def test_another_checker_is_scored_on_the_same_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    figures = tmp_path / "figures.json"
+    TOOL.main(["--seed", "3", "--count", "5", "--checker", LOUD, "--json", str(figures)])
+    read = json.loads(figures.read_text())
+    assert read["pairs"]["told apart"] == 0
+    assert read["pairs"]["both reported"] == read["pairs"]["all"]
+    assert "pairs told apart" in capsys.readouterr().out
+
+
+def test_a_checker_needs_a_function() -> None:
+    with pytest.raises(SystemExit, match="a module and a function are needed"):
+        TOOL.checker_named("os.path")
+
+
+def test_values_of_a_private_file_are_in_each_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    private = tmp_path / "private.py"
+    private.write_text(
+        "from tests.truth.forms import Carrier, Loop, indented\n"
+        'T.CARRIER["in_a_list"] = Carrier("[{v}]", "{c}[0]")\n'
+        'T.LOOP["reversed"] = Loop(lambda body: ["for x, y in reversed(list(loader)):", *indented(body)])\n'
+    )
+    figures = tmp_path / "figures.json"
+    try:
+        TOOL.main(["--count", "3", "--private", str(private), "--checker", LOUD, "--json", str(figures)])
+    finally:
+        TOOL.tables.CARRIER.pop("in_a_list", None)
+        TOOL.tables.LOOP.pop("reversed", None)
+    programs = json.loads(figures.read_text())["programs"].values()
+    assert programs
+    for program in programs:
+        assert program["values"]["carrier"] == "in_a_list" or program["values"]["loop"] == "reversed"
+    assert "in_a_list" in capsys.readouterr().out
+
+
+def test_the_labels_are_stored_as_the_tests_read_them(tmp_path: Path) -> None:
+    from tests.truth.stored import load
+
+    stored = tmp_path / "sample.json"
+    assert TOOL.main(["--seed", "1", "--count", "3", "--store", str(stored)]) == 0
+    again, kept = list(load(stored)), list(load(count=3))
+    assert [[example.label.truth for example in pair] for pair in again] == [
+        [example.label.truth for example in pair] for pair in kept
+    ]
