@@ -168,7 +168,7 @@ class _Writer:
         c = self.c
         lines: list[str] = []
         unpacked = filled(c.carrier.unpack, {"c": carried})
-        used_again = c.source.after or any("{s}" in line for line in c.fate.body)
+        used_again = c.source.after or c.decoy.lines or any("{s}" in line for line in c.fate.body)
         if unpacked != carried and (used_again or self.spelling.named):
             lines.append(f"value = {unpacked}")
             unpacked = "value"
@@ -178,6 +178,7 @@ class _Writer:
         lines += [filled(line, {"v": unpacked}) for line in c.source.after]
         lines += [*c.bound.lines, *c.fate.body]
         scalar = unpacked if c.source.scalar else f"{unpacked}.sum()"
+        lines += [filled(line, {"v": unpacked}) for line in c.decoy.lines]
         return [filled(line, {**self.holes, "v": value, "s": scalar}) for line in lines]
 
     def _guarded(self, value: str) -> list[str]:
@@ -249,7 +250,7 @@ class _Writer:
         text = "\n".join(filled(line, self.holes) for line in body)
         return [
             line
-            for line in (self.c.holder.decl, self.c.bound.decl)
+            for line in (self.c.holder.decl, self.c.bound.decl, self.c.decoy.decl)
             if line and not (method and line.startswith("nonlocal")) and _binds(text, line.split()[1])
         ]
 
@@ -260,7 +261,16 @@ class _Writer:
         if c.mode.wrap and c.mode.around == "loop":
             looped = [*c.mode.wrap.split("\n"), *indented(looped)]
         init = [self._in_hook(line.replace(*c.bound.swap)) for line in c.holder.init]
-        lines = [*c.source.setup, *init, *c.bound.init, *self.placed.setup, *c.mode.before, *looped, *c.mode.after]
+        lines = [
+            *c.source.setup,
+            *init,
+            *c.bound.init,
+            *c.decoy.init,
+            *self.placed.setup,
+            *c.mode.before,
+            *looped,
+            *c.mode.after,
+        ]
         lines += c.fate.after
         if c.fate.returns:
             lines.append(f"return {c.fate.returns}")
@@ -277,9 +287,10 @@ class _Writer:
         decorator = [c.mode.decorator] if c.mode.decorator else []
         host = self.host()
         if not self.in_class:
-            return [*decorator, f"def run(model, opt, loader{parameters}):", *indented(host)]
+            return [*decorator, f"def host_run(model, opt, loader{parameters}):", *indented(host)]
         init = ["self.model = model", "self.opt = opt", *(filled(line, self.holes) for line in c.holder.attrs)]
-        bases = f"({c.holder.bases})" if c.holder.bases else ""
+        named = ", ".join(filter(None, (c.holder.bases, c.loop.bases)))
+        bases = f"({named})" if named else ""
         methods = [
             *c.holder.class_body,
             "def __init__(self, model, opt):",
@@ -287,7 +298,7 @@ class _Writer:
             "",
             *(filled(line, self.holes) for line in self.method()),
             *decorator,
-            f"def run(self, loader{parameters}):",
+            f"def host_run(self, loader{parameters}):",
             *indented(host),
         ]
         return [f"class Trainer{bases}:", *indented(methods)]
@@ -298,7 +309,9 @@ class _Writer:
     def called(self) -> str:
         """How main calls the host."""
         given = "".join(f", {name}={value}" for name, value in self.parameters)
-        return f"Trainer(model, opt).run(loader{given})" if self.in_class else f"run(model, opt, loader{given})"
+        return (
+            f"Trainer(model, opt).host_run(loader{given})" if self.in_class else f"host_run(model, opt, loader{given})"
+        )
 
     @cached_property
     def making(self) -> list[str]:
@@ -337,7 +350,7 @@ class _Writer:
             (cutting, list(c.cut.top)),
             (file["holder"], [self._in_hook(line.replace(*c.bound.swap)) for line in c.holder.top]),
             (file["top"], list(way.top) if way and not c.bound.put else []),
-            *((file["top"], list(part)) for part in (c.mode.top, c.loop.top, c.fate.top)),
+            *((file["top"], list(part)) for part in (c.mode.top, c.loop.top, c.fate.top, c.decoy.top)),
             (file["model"], _with_net(c.model.top, net)),
             ("parts.py", _with_net(c.model.other, net)),
             ("layers.py", _with_net(c.model.third, net)),

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 
 from . import tables
-from .forms import Bound, Call, Carrier, Cut, Fate, Guard, Holder, Loop, Mode, Model, Network, Place, Source
+from .forms import Bound, Call, Carrier, Cut, Decoy, Fate, Guard, Holder, Loop, Mode, Model, Network, Place, Source
 
 Values = dict[str, str]  # the name of a value, by dimension
 DIMENSIONS = (
-    "source carrier holder way loop call mode fate model guard place cut cut_at bound".split()
+    "source carrier holder way loop call mode fate model guard place decoy cut cut_at bound".split()
 )  # `cut_at`: "source" or "put"
 
 
@@ -34,6 +34,7 @@ class Choice:
     network: Network
     guard: Guard
     place: Place
+    decoy: Decoy
     cut: Cut
     bound: Bound
     way: str
@@ -56,6 +57,7 @@ class Choice:
             tables.NETWORK[source.network],
             tables.GUARD[values["guard"]],
             tables.PLACE[values["place"]],
+            tables.DECOY[values["decoy"]],
             tables.CUT[values["cut"]],
             tables.BOUND[values["bound"]],
             values["way"],
@@ -111,6 +113,8 @@ def _value(c: Choice) -> str:
         return "another network"
     if c.cut.scalar and not source.scalar:
         return "not a scalar"
+    if source.carried and c.cut.reshapes:
+        return "not a state"
     if source.cuts and c.values["cut"] not in ("none", *source.cuts):
         return "not a tensor"
     if not source.scalar and (holder.scalar_only or holder.tensor):
@@ -128,8 +132,13 @@ def _value(c: Choice) -> str:
         return "a state is not packed"
     if source.after and c.values["cut"] != "none" and c.cut_at_source:
         return "its graph is needed after the put"
-    if source.carried and c.values["fate"] == "number_each" and source.cuts:
-        return "a state of several tensors"
+    several = source.opaque or (source.carried and source.cuts)
+    if several and any("{s}" in line for line in (*c.fate.body, *c.decoy.lines)):
+        return "several tensors"
+    if any("float({s})" in line for line in c.decoy.lines) and not source.scalar:
+        return "no number"
+    if source.opaque and (holder.kind not in ("list", "dict", "deque", "tuple") or c.fate.needs_fold or c.fate.kinds):
+        return "nothing to fold"
     if holder.kind == "hook" and (
         c.cut.scalar
         or "x." in c.cut.text
@@ -207,13 +216,15 @@ def _loop(c: Choice) -> str:
     loop, style = c.loop, c.loop.style
     if style not in c.guard.styles:
         return "no such statement there"
-    if style == "collect" and (c.source.after or c.fate.body or c.mode.around == "put" or c.source.carried):
+    if style == "collect" and (
+        c.decoy.lines or c.source.after or c.fate.body or c.mode.around == "put" or c.source.carried
+    ):
         return "an expression has no statements"
     if style == "method":
-        setup = (*c.source.setup, *c.bound.init, *(c.holder.init if c.holder.local else ()))
+        setup = (*c.source.setup, *c.bound.init, *c.decoy.init, *(c.holder.init if c.holder.local else ()))
         if any(BINDING.match(line) for line in setup) or c.mode.parameters or c.guard.parameters:
             return "a method does not see the host's names"
-    if loop.threaded and (c.source.after or c.fate.body):
+    if loop.threaded and (c.source.after or c.fate.body or c.decoy.lines):
         return "one thing in a thread"
     return ""
 

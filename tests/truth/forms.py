@@ -45,6 +45,7 @@ class Source:
     initial: str = ""  # for carried states, the first one
     cuts: dict[str, str] = field(default_factory=dict)  # how a value that is no tensor is cut, by name of the cut
     folded: str = "{t}"  # one tensor of a carried state
+    opaque: bool = False  # no tensor: nothing can be folded from what is kept
     idle: bool = False  # its forward pass records a graph that nothing ever needs, whatever else is done
 
     @property
@@ -119,6 +120,7 @@ class Loop:
     top: Lines = ()
     method: Lines = ()  # the head of the host's method, and what unpacks the batch
     collects: dict[str, str] = field(default_factory=dict)
+    bases: str = ""  # of the host class, which has the loop from there
     threaded: bool = False  # iterations run in another thread
 
 
@@ -208,6 +210,7 @@ class Cut:
     text: str  # over {v}
     cuts: bool = False  # whether it is meant to let the graph go (measured anyway)
     scalar: bool = False
+    reshapes: bool = False  # what comes out has another shape or type
     top: Lines = ()
 
 
@@ -231,6 +234,16 @@ class Guard:
     lines: Lines = ("{put}",)
     parameters: tuple[Parameter, ...] = ()
     styles: tuple[LoopStyle, ...] = ("body", "nested", "method", "split")
+
+
+@dataclass(frozen=True)
+class Decoy:
+    """Harmless lines beside the put."""
+
+    lines: Lines = ()  # at the end of the iteration
+    init: Lines = ()  # in the host, before the loop
+    decl: str = ""
+    top: Lines = ()
 
 
 @dataclass(frozen=True)

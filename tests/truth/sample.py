@@ -11,8 +11,8 @@ from .build import Program, build
 from .choice import DIMENSIONS, ImpossibleError, Values, ways
 
 STRANGE = 0.35  # the chance that a dimension has another than its plain value
-FORMS = {"leak": 45, "cut": 18, "bound": 8, "mode": 14, "differentiated": 15}  # and their weights
-KEPT = ("model", "source", "carrier", "holder", "way", "loop", "call", "guard", "place")  # what twins share
+FORMS = {"leak": 42, "cut": 17, "waste": 8, "bound": 8, "mode": 12, "differentiated": 13}  # and their weights
+KEPT = ("model", "source", "carrier", "holder", "way", "loop", "call", "guard", "place", "decoy")  # what twins share
 TRIES = 300
 
 
@@ -76,7 +76,7 @@ def _drawn(
 def chosen(rng: random.Random, form: str, forced: Mapping[str, str]) -> Values:
     """A value in every dimension; `form` says why the program should leak, or not (running it decides)."""
     values = {name: _value(rng, form, name, forced) for name in ("source", "holder", "carrier", "loop", "call")}
-    values |= {name: _value(rng, form, name, forced) for name in ("model", "fate", "guard", "place")}
+    values |= {name: _value(rng, form, name, forced) for name in ("model", "fate", "guard", "place", "decoy")}
     source, holder = tables.SOURCE[values["source"]], tables.HOLDER[values["holder"]]
     allowed = ways(source, holder, tables.LOOP[values["loop"]])
     if not allowed:
@@ -96,6 +96,8 @@ def _value(rng: random.Random, form: str, name: str, forced: Mapping[str, str]) 
     plain = tables.PLAIN.get(name, "")
     differentiated = form == "differentiated"
     match name:
+        case "source" if form == "waste":
+            values = [k for k, s in tables.SOURCE.items() if s.idle or not s.trains]
         case "source":
             values = [k for k, s in tables.SOURCE.items() if not differentiated or (s.live and not s.trains)]
         case "fate":
@@ -112,7 +114,7 @@ def _form(rng: random.Random, form: str, idle: bool, free_mode: bool) -> Values:
     cuts = [name for name, cut in tables.CUT.items() if cut.cuts]
     others = [name for name, cut in tables.CUT.items() if not cut.cuts]
     match form:
-        case "cut":
+        case "cut" | "waste":
             return {"cut": rng.choice(cuts), "cut_at": rng.choice(["put", "source"])}
         case "bound":
             return {"bound": rng.choice([name for name in tables.BOUND if name != "none"])}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from .calls import CALL
 from .carriers import CARRIER
+from .decoys import DECOY
 from .fates import FATE
 from .holders import HOLDER
 from .limits import BOUND, CUT, GUARD, PLACE
@@ -23,6 +24,7 @@ __all__ = [
     "CLEAR",
     "COLLECTED",
     "CUT",
+    "DECOY",
     "FATE",
     "FOLD",
     "GUARD",
@@ -51,6 +53,7 @@ PLAIN: dict[str, str] = {
     "model": "class",
     "guard": "plain",
     "place": "one_file",
+    "decoy": "none",
 }
 PLAIN_WAY: dict[str, str] = {
     "sum": "+=",
@@ -73,6 +76,7 @@ _TABLES: dict[str, Mapping[str, object]] = {
     "model": MODEL,
     "guard": GUARD,
     "place": PLACE,
+    "decoy": DECOY,
     "cut": CUT,
     "bound": BOUND,
 }

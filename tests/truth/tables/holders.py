@@ -193,7 +193,7 @@ _HOOKS: dict[str, Holder] = {
             "        self.handle = module.register_forward_hook(self.hook)",
             "",
             "    def hook(self, module, args, out):",
-            "        self.mean = self.mean + {v}.mean() #@put",
+            "        self.mean = self.mean + {v}.float().mean() #@put",
         ),
         puts={"hook": ""},
         fold="recorder.mean",

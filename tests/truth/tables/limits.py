@@ -15,8 +15,8 @@ _CUTS: dict[str, Cut] = {
     "detach_clone": Cut("{v}.detach().clone()", cuts=True),
     "clone_detach": Cut("{v}.clone().detach()", cuts=True),
     "numpy": Cut("{v}.detach().cpu().numpy()", cuts=True, scalar=True),
-    "argmax": Cut("{v}.argmax()", cuts=True),
-    "compared": Cut("({v} > 0.5).float().mean()", cuts=True),
+    "argmax": Cut("{v}.argmax()", cuts=True, reshapes=True),
+    "compared": Cut("({v} > 0.5).float().mean()", cuts=True, reshapes=True),
     "item_if_tensor": Cut("({v}.item() if torch.is_tensor({v}) else {v})", cuts=True, scalar=True),
     "item_by_helper": Cut(
         "as_number({v})", cuts=True, scalar=True, top=("def as_number(tensor):", "    return tensor.item()")
@@ -43,14 +43,14 @@ CUT: dict[str, Cut] = {
     "cpu": Cut("{v}.cpu()"),
     "to_device": Cut("{v}.to(DEVICE)"),
     "float_method": Cut("{v}.float()"),
-    "double": Cut("{v}.double()"),
-    "mean": Cut("{v}.mean()"),
+    "double": Cut("{v}.double()", reshapes=True),
+    "mean": Cut("{v}.mean()", reshapes=True),
     "contiguous": Cut("{v}.contiguous()"),
     "round": Cut("{v}.round()"),
     "absolute": Cut("abs({v})"),
     "as_tensor": Cut("torch.as_tensor({v})"),
     "scaled": Cut("{v} / x.size(0)"),
-    "kept_by_helper": Cut("to_number({v})", top=("def to_number(tensor):", "    return tensor.mean()")),
+    "kept_by_helper": Cut("to_number({v})", reshapes=True, top=("def to_number(tensor):", "    return tensor.mean()")),
 }
 
 _INDEXED = ("list", "dict")

@@ -121,6 +121,15 @@ _NESTED: dict[str, Loop] = {  # an iteration is a function
             "                handler(*batch)",
         ),
     ),
+    "asynchronous": Loop(
+        _only(
+            "async def all_batches():",
+            "    for x, y in loader:",
+            "        one(x, y)",
+            "asyncio.run(all_batches())",
+        ),
+        "nested",
+    ),
     "thread_pool": Loop(
         _only(
             "with ThreadPoolExecutor(max_workers=1) as pool:",
@@ -212,6 +221,39 @@ _METHOD: dict[str, Loop] = {  # an iteration is a method of the host's class
     ),
 }
 
+_METHOD |= {
+    "inherited_loop": Loop(
+        _only("self.go(loader)"),
+        "method",
+        (
+            "class Loops:",
+            "    def go(self, batches):",
+            "        for index, batch in enumerate(batches):",
+            "            self.training_step(batch, index)",
+        ),
+        _STEP_METHOD,
+        bases="Loops",
+    ),
+    "module_of_callbacks": Loop(
+        _only("Events(self).all(loader)"),
+        "method",
+        (
+            "class Events:",
+            "    def __init__(self, target):",
+            '        self.names = ["on_start", "on_batch"]',
+            "        self.target = target",
+            "",
+            "    def all(self, batches):",
+            "        for batch in batches:",
+            "            for name in self.names:",
+            "                handler = getattr(self.target, name, None)",
+            "                if handler is not None:",
+            "                    handler(batch)",
+        ),
+        ("def on_batch(self, batch):", "x, y = batch"),
+    ),
+}
+
 _SPLIT: dict[str, Loop] = {  # an iteration gives the value, and the loop keeps it
     "stream": Loop(
         _around("for got in stream(one, loader):"),
@@ -256,6 +298,22 @@ _COLLECT: dict[str, Loop] = {  # one expression makes all that is kept
             "sum": "functools.reduce(lambda past, batch: past + one(*batch), loader, 0.0)",
             "list": "functools.reduce(lambda past, batch: [*past, one(*batch)], loader, [])",
         },
+    ),
+}
+
+_COLLECT |= {
+    "collected_by_framework": Loop(
+        _only(),
+        "collect",
+        (
+            "class Collector:",
+            "    def go(self, function, batches):",
+            "        gathered = []",
+            "        for x, y in batches:",
+            "            gathered.append(function(x, y)) #@put",
+            "        return gathered",
+        ),
+        collects={"list": "Collector().go(one, loader)", "tuple": "tuple(Collector().go(one, loader))"},
     ),
 }
 

@@ -217,6 +217,36 @@ _OUTPUTS: dict[str, Source] = {
     ),
 }
 
+_OBJECTS: dict[str, Source] = {  # more than a tensor is kept
+    "whole_dict": Source(
+        ("out = {m}(x) #@pass", 'loss = F.mse_loss(out["logits"], y)', *_STEP),
+        "out",
+        scalar=False,
+        live=False,
+        network="dict",
+        cuts=_DICT_CUTS,
+        opaque=True,
+    ),
+    "whole_tuple": Source(
+        ("out = {m}(x) #@pass",),
+        "out",
+        setup=("{m}.eval()",),
+        scalar=False,
+        network="tuple",
+        cuts=_TUPLE_CUTS,
+        opaque=True,
+    ),
+    "whole_object": Source(
+        ("out = {m}(x) #@pass", "loss = F.mse_loss(out.logits, y)", *_STEP),
+        "out",
+        scalar=False,
+        live=False,
+        network="dataclass",
+        cuts={"detach": "Output({v}.logits.detach())", "clone": "Output({v}.logits.clone())"},
+        opaque=True,
+    ),
+}
+
 _IDLE: dict[str, Source] = {  # a pass whose graph nobody needs
     "eval_between_steps": Source(
         (*_UNMARKED_FIT, "{m}.eval()", "check = F.mse_loss({m}(x), y) #@pass", "{m}.train()"), "check", idle=True
@@ -350,4 +380,4 @@ _STATES: dict[str, Source] = {  # that the next iteration starts from
     ),
 }
 
-SOURCE: dict[str, Source] = {**_LOSSES, **_OUTPUTS, **_IDLE, **_MORE_MODELS, **_STATES}
+SOURCE: dict[str, Source] = {**_LOSSES, **_OUTPUTS, **_OBJECTS, **_IDLE, **_MORE_MODELS, **_STATES}

@@ -15,7 +15,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "hidden": ("hidden", "h", "state_"),
     "Trainer": ("Trainer", "Runner", "Experiment"),
     "do_step": ("step", "one_step", "process"),
-    "run": ("run", "fit", "epoch_"),
+    "host_run": ("run", "fit", "epoch_"),
 }
 NOISE: tuple[str, ...] = (
     "",
@@ -29,7 +29,7 @@ NOISE: tuple[str, ...] = (
 PACKED: tuple[str, ...] = ("got", "packed_", "step_out")  # what a call's result is called where it is packed
 
 # What a program's text needs: modules by the word before a dot, and names by the module that has them.
-MODULES: tuple[str, ...] = ("contextlib", "copy", "functools", "itertools", "operator", "queue", "threading")
+MODULES: tuple[str, ...] = ("asyncio", "contextlib", "copy", "functools", "itertools", "operator", "queue", "threading")
 FROM_MODULES: dict[str, tuple[str, ...]] = {
     "collections": ("OrderedDict", "defaultdict", "deque", "namedtuple"),
     "concurrent.futures": ("ThreadPoolExecutor",),
