@@ -62,7 +62,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--keep", type=Path, metavar="DIR", help="write the programs and their labels here")
     parser.add_argument("--store", type=Path, metavar="FILE", help="only write the labels here, as the tests read them")
     parser.add_argument("--private", type=Path, metavar="FILE", help="a file of further values; each program takes one")
-    parser.add_argument("--verbose", action="store_true", help="print the programs that raise")
+    parser.add_argument("--verbose", action="store_true", help="print what was said wrongly, and programs that raise")
     return parser.parse_args(given)
 
 
@@ -117,8 +117,15 @@ def kept(examples: list[Example], folder: Path) -> None:
 
 
 def said_of(examples: list[Example], options: argparse.Namespace) -> Reports:
-    """What the checker reports."""
-    return by_function(checker_named(options.checker), examples) if options.checker else in_process(examples)
+    """What the checker reports; where it fails is printed, and counts as silence."""
+    if not options.checker:
+        return in_process(examples)
+    failed: dict[str, str] = {}
+    reports = by_function(checker_named(options.checker), examples, failed)
+    for why, count in Counter(failed.values()).most_common():
+        names = [name for name, reason in failed.items() if reason == why]
+        print(f"the checker failed on {count} programs ({', '.join(names[:3])}): {why}")
+    return reports
 
 
 def respelt(examples: list[Example], reports: Reports, options: argparse.Namespace) -> dict[str, Changes]:
@@ -166,6 +173,9 @@ def main(given: list[str] | None = None) -> int:
     if options.verbose:
         for why, n in tally.dropped.most_common(20):
             print(f"  {n:4d}  {why}")
+        for truth in ("leak", "waste", "clean", "deferred"):
+            wrong = [v.example.name for v in score.verdicts if v.example.label.truth == truth and not v.right]
+            print(f"{truth}, said otherwise: {' '.join(wrong)}")
         for why, program in tally.failures:
             print(f"\n# {why}\n# {program.values}", *program.files.values(), sep="\n")
     print()

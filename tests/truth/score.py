@@ -105,11 +105,17 @@ def written(examples: Iterable[Example], root: Path) -> None:
             (folder / name).write_text(text, encoding="utf-8")
 
 
-def by_function(checker: Checker, examples: Iterable[Example]) -> Reports:
-    """A function on the files of each program."""
+def by_function(checker: Checker, examples: Iterable[Example], failed: dict[str, str] | None = None) -> Reports:
+    """A function on the files of each program. Where it fails is put into `failed`, if that is given."""
     reports: Reports = {}
     for example in examples:
-        found = [tuple(report) for report in checker(dict(example.program.files))]
+        try:
+            found = [tuple(report) for report in checker(dict(example.program.files))]
+        except Exception as error:
+            if failed is None:
+                raise
+            failed[example.name] = f"{type(error).__name__}: {error}"
+            continue
         reports[example.name] = [
             (str(file), int(line), str(code), str(rest[0]) if rest else "") for file, line, code, *rest in found
         ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.truth.build import Program
 from tests.truth.examples import Example, Label
 from tests.truth.score import as_json, as_text, by_function, in_process, scored, verdict_on
@@ -52,6 +54,17 @@ def test_a_function_is_asked_about_each_program() -> None:
     assert asked == [["main.py"], ["main.py"]]
     assert (score.told_apart, score.both_reported) == (0, 1)
     assert (score.groups["leak"].reported, score.groups["leak"].placed, score.groups["clean"].reported) == (1, 0, 1)
+
+
+def test_a_function_that_fails_is_silent_there() -> None:
+    def failing(files: dict[str, str]) -> list[tuple[str, int, str, str]]:
+        raise KeyError("x")
+
+    failed: dict[str, str] = {}
+    assert by_function(failing, PAIR, failed) == {}
+    assert failed == {"a": "KeyError: 'x'", "b": "KeyError: 'x'"}
+    with pytest.raises(KeyError):
+        by_function(failing, PAIR)
 
 
 def test_a_silent_function_tells_nothing_apart() -> None:

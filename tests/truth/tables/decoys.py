@@ -26,6 +26,20 @@ DECOY: dict[str, Decoy] = {
             "{m}.register_forward_hook(lambda module, args, out: means.append(args[0].detach().mean()))",
         )
     ),
+    "backward_hook": Decoy(
+        init=(
+            "norms = []",
+            "",
+            "def note_gradient(module, before, after):",
+            "    if after[0] is not None:",
+            "        norms.append(after[0].norm())",
+            "",
+            "handle = {m}.register_full_backward_hook(note_gradient)",
+        )
+    ),
+    "clipped_gradients": Decoy(
+        init=("for p in {m}.parameters():", "    p.register_hook(lambda gradient: gradient.clamp(-1, 1))")
+    ),
     # a graph that is kept once, and replaced
     "last_name": Decoy(("last_seen = {v}",), ("last_seen = None",), "nonlocal last_seen"),
     "last_entry": Decoy(('latest["value"] = {v}',), ("latest = {}",)),
