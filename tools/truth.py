@@ -26,11 +26,11 @@ sys.path.insert(0, str(ROOT))  # the programs are made by what lies in tests/tru
 
 import torch  # noqa: E402
 
-from tests.truth import tables  # noqa: E402
 from tests.truth.equivalence import Trials, variants  # noqa: E402
 from tests.truth.examples import Example  # noqa: E402
 from tests.truth.grid import grid  # noqa: E402
 from tests.truth.pairs import Pair, Tally, pairs  # noqa: E402
+from tests.truth.private import private_values  # noqa: E402
 from tests.truth.sample import Plan, plans  # noqa: E402
 from tests.truth.score import (  # noqa: E402
     QUIET,
@@ -74,13 +74,6 @@ def checker_named(name: str) -> Checker:
     sys.path.insert(0, str(Path.cwd()))
     found: Checker = getattr(importlib.import_module(module), function)
     return found
-
-
-def private_values(path: Path) -> dict[str, list[str]]:
-    """Run the file, which adds entries to the tables `T`; the new values of each dimension."""
-    before = tables.dimensions()
-    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), {"T": tables, "__name__": "private"})
-    return {name: [v for v in values if v not in before[name]] for name, values in tables.dimensions().items()}
 
 
 def drawn(options: argparse.Namespace) -> list[Plan]:

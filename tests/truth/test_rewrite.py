@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.truth.fixtures import bad_fixtures, respelt
 from tests.truth.rewrite import REWRITINGS, depends_on_comments, expectations, rewritten
 
-FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
-BAD = [path for path in sorted(FIXTURES.glob("TML[12]*/bad_*.py")) if not path.name.endswith(".fixed.py")]
+BAD = bad_fixtures()
 
 PROGRAM = textwrap.dedent('''
     """A program without torch."""
@@ -163,22 +163,35 @@ def test_a_decorator_is_part_of_its_function() -> None:
 
 @pytest.mark.parametrize("path", BAD, ids=lambda path: f"{path.parent.name[:6]}-{path.stem}")
 def test_fixtures_can_be_rewritten(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    announced = expectations(text)
-    marks = [(path.name, line) for line in announced]
-    assert announced
-    for name in REWRITINGS:
-        new = rewritten(name, {path.name: text}, marks)
-        if new is not None:
-            assert new.places.keys() == set(marks)
-            for file in new.files.values():
-                ast.parse(file)
+    found = list(respelt(path))
+    assert found or depends_on_comments(path.read_text(encoding="utf-8"))
+    for one in found:
+        assert one.expected
+        assert len({len(other.expected) for other in found}) == 1
+        for file in one.files.values():
+            ast.parse(file)
+        for expected in one.expected:
+            assert expected.code.startswith("TML")
+            for file, line in expected.places:
+                assert one.files[file].split("\n")[line - 1].strip()
 
 
 def test_each_rewriting_applies_to_fixtures() -> None:
     texts = [{path.name: path.read_text(encoding="utf-8")} for path in BAD]
     for name in REWRITINGS:
         assert any(rewritten(name, files) is not None for files in texts), name
+
+
+def test_what_is_expected_of_a_fixture_moves_along(tmp_path: Path) -> None:
+    path = tmp_path / "bad_sum.py"
+    path.write_text("total = 0\n\nfor x in []:\n    total += x  # expect: TML101 warning, TML201\n")
+    [one] = [one for one in respelt(path) if one.rewriting == "temporary"]
+    assert one.files == {"bad_sum.py": "total = 0\nfor x in []:\n    held = x\n    total += held\n"}
+    lines = (("bad_sum.py", 3), ("bad_sum.py", 4))
+    assert [(e.code, e.severity, e.places) for e in one.expected] == [
+        ("TML101", "warning", lines),
+        ("TML201", "", lines),
+    ]
 
 
 def test_what_comments_say() -> None:

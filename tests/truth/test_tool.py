@@ -11,6 +11,8 @@ import pytest
 
 pytest.importorskip("torch")
 
+from tests.truth import tables
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -77,20 +79,23 @@ def test_a_checker_needs_a_function() -> None:
 def test_values_of_a_private_file_are_in_each_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     private = tmp_path / "private.py"
     private.write_text(
-        "from tests.truth.forms import Carrier, Loop, indented\n"
-        'T.CARRIER["in_a_list"] = Carrier("[{v}]", "{c}[0]")\n'
-        'T.LOOP["reversed"] = Loop(lambda body: ["for x, y in reversed(list(loader)):", *indented(body)])\n'
+        'T.CARRIER["in_a_list"] = T.Carrier("[{v}]", "{c}[0]")\n'
+        'T.LOOP["reversed"] = lambda body: ["for x, y in reversed(list(loader)):", *T.ind(body)]\n'
+        'T.CUT["halved"] = "{v} / 2"\n'
     )
     figures = tmp_path / "figures.json"
     try:
-        TOOL.main(["--count", "3", "--private", str(private), "--checker", LOUD, "--json", str(figures)])
+        TOOL.main(["--count", "6", "--private", str(private), "--checker", LOUD, "--json", str(figures)])
     finally:
-        TOOL.tables.CARRIER.pop("in_a_list", None)
-        TOOL.tables.LOOP.pop("reversed", None)
+        for table, name in ((tables.CARRIER, "in_a_list"), (tables.LOOP, "reversed"), (tables.CUT, "halved")):
+            assert name in table
+            del table[name]
     programs = json.loads(figures.read_text())["programs"].values()
     assert programs
     for program in programs:
-        assert program["values"]["carrier"] == "in_a_list" or program["values"]["loop"] == "reversed"
+        values = program["values"]
+        assert (values["carrier"], values["loop"], values["cut"]) != ("name", "for", "none")
+        assert values["carrier"] == "in_a_list" or values["loop"] == "reversed" or values["cut"] == "halved"
     assert "in_a_list" in capsys.readouterr().out
 
 
