@@ -34,7 +34,8 @@ GRID = [(plan, first_of(0, plan)) for plan in grid(0, 1)]
 
 def test_the_same_seed_gives_the_same_programs_in_every_process() -> None:
     program = (
-        "from tests.truth.test_build import some, fingerprint\nprint([fingerprint(program) for program in some(20)])"
+        "from tests.truth.examples import fingerprint\nfrom tests.truth.sample import first_of, plans\n"
+        "print([fingerprint(first_of(3, plan)) for plan in plans(3, 20)])"
     )
     here = str([fingerprint(program) for program in PROGRAMS[:20]])
     for seed in "01":

@@ -161,7 +161,7 @@ def test_a_decorator_is_part_of_its_function() -> None:
     assert set(new.places[("main.py", 4)]) == {("main.py", 3), ("main.py", 4)}
 
 
-@pytest.mark.parametrize("path", BAD, ids=lambda path: f"{path.parent.name[:6]}-{path.stem}")
+@pytest.mark.parametrize("path", BAD[::3], ids=lambda path: f"{path.parent.name[:6]}-{path.stem}")
 def test_fixtures_can_be_rewritten(path: Path) -> None:
     found = list(respelt(path))
     assert found or depends_on_comments(path.read_text(encoding="utf-8"))

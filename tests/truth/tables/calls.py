@@ -132,6 +132,58 @@ CALL: dict[str, Call] = {
         "outer({m}, {o}, x, y)",
         [*function(step), *_GAP, "def outer(model, opt, x, y):", "    return do_step(model, opt, x, y)"],
     ),
+    # the result is left somewhere
+    "left_on_object": lambda step: Placed(
+        "stepper.result",
+        [
+            "class Stepper:",
+            "    def __init__(self, model, opt):",
+            "        self.model = model",
+            "        self.opt = opt",
+            "        self.result = None",
+            "",
+            "    def do_step(self, x, y):",
+            *indented([*step.body("self.model", "self.opt")[:-1], f"self.result = {step.pack}"], 2),
+        ],
+        setup=_STEPPER,
+        before=[_BY_OBJECT],
+    ),
+    "left_in_module": lambda step: Placed(
+        "LATEST",
+        [
+            "LATEST = None",
+            *_GAP,
+            "def do_step(model, opt, x, y):",
+            "    global LATEST",
+            *indented([*step.body("model", "opt")[:-1], f"LATEST = {step.pack}"]),
+        ],
+        before=[_BY_FUNCTION],
+    ),
+    "out_parameter": lambda step: Placed(
+        "answers[0]",
+        [
+            "def do_step(model, opt, x, y, answers):",
+            *indented([*step.body("model", "opt")[:-1], f"answers.append({step.pack})"]),
+        ],
+        before=["answers = []", "do_step({m}, {o}, x, y, answers)"],
+    ),
+    "continuation": lambda step: Placed(
+        'answer["result"]',
+        [
+            "def do_step(model, opt, x, y, then):",
+            *indented([*step.body("model", "opt")[:-1], f"then({step.pack})"]),
+        ],
+        before=["answer = {}", 'do_step({m}, {o}, x, y, functools.partial(answer.__setitem__, "result"))'],
+    ),
+    "context_manager": lambda step: Placed(
+        "entered.enter_context(do_step({m}, {o}, x, y))",
+        [
+            "@contextlib.contextmanager",
+            "def do_step(model, opt, x, y):",
+            *indented([*step.body("model", "opt")[:-1], f"yield {step.pack}"]),
+        ],
+        before=["entered = contextlib.ExitStack()"],
+    ),
     # another file
     "other_file": lambda step: Placed(_BY_FUNCTION, other=function(step)),
     "other_file_method": lambda step: Placed(

@@ -62,7 +62,10 @@ FATE: dict[str, Fate] = {
         ),
     ),
     "diff_grad": Fate(
-        after=("gradients = torch.autograd.grad({f}, list({m}.parameters()))", "print(len(gradients))"),
+        after=(
+            "gradients = torch.autograd.grad({f}, list({m}.parameters()), allow_unused=True)",
+            "print(len(gradients))",
+        ),
         differentiates=True,
     ),
     "diff_stacked": Fate(

@@ -54,6 +54,7 @@ _ENTRIES: dict[str, Holder] = {  # of something that the host has
     "defaultdict": Holder("list", 'history["loss"]', ("history = defaultdict(list)",)),
     "setdefault": Holder("list", 'history.setdefault("loss", [])', ("history = {}",), clear="history.clear()"),
     "defaultdict_of_sums": Holder("sum", 'stats["loss"]', ("stats = defaultdict(float)",), clear='stats["loss"] = 0.0'),
+    "defaultdict_of_deques": Holder("deque", 'buffers["loss"]', ("buffers = defaultdict(deque)",)),
     "list_slot": Holder("sum", "totals[0]", ("totals = [{zero}, 0]",)),
     "list_of_lists": Holder("list", "columns[1]", ("columns = [[], []]",)),
     "namespace": Holder("sum", "bag.total", ("bag = SimpleNamespace(total={zero}, steps=0)",)),
@@ -75,6 +76,9 @@ _ATTRIBUTES: dict[str, Holder] = {
     "self_memo": Holder("dict", "self.memo", attrs=("self.memo = {}",), needs_self=True),
     "self_nested": Holder(
         "sum", "self.bag.total", attrs=("self.bag = SimpleNamespace(total={zero})",), needs_self=True
+    ),
+    "self_object_list": Holder(
+        "list", "self.bag.entries", attrs=("self.bag = SimpleNamespace(entries=[])",), needs_self=True
     ),
     "class_attribute": Holder("list", "Trainer.history", class_body=("history = []", ""), needs_self=True),
     "shared_attribute": Holder("list", "self.history", class_body=("history = []", ""), needs_self=True),

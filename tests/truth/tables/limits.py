@@ -18,6 +18,8 @@ _CUTS: dict[str, Cut] = {
     "argmax": Cut("{v}.argmax()", cuts=True, reshapes=True),
     "compared": Cut("({v} > 0.5).float().mean()", cuts=True, reshapes=True),
     "item_if_tensor": Cut("({v}.item() if torch.is_tensor({v}) else {v})", cuts=True, scalar=True),
+    "int": Cut("int({v})", cuts=True, scalar=True),
+    "math": Cut("math.sqrt(abs({v}))", cuts=True, scalar=True),
     "item_by_helper": Cut(
         "as_number({v})", cuts=True, scalar=True, top=("def as_number(tensor):", "    return tensor.item()")
     ),

@@ -66,6 +66,21 @@ _BODY: dict[str, Loop] = {
         ),
     ),
     "epochs": Loop(_around("for epoch in range(2):", "    for x, y in loader:", levels=2)),
+    "inner_loop": Loop(_around("for batch in loader:", "    for x, y in [batch]:", levels=2)),
+    "context_progress": Loop(
+        lambda body: ["with Bar(loader) as bar:", "    for x, y in bar.batches:", *indented(body, 2)],
+        top=(
+            "class Bar:",
+            "    def __init__(self, batches):",
+            "        self.batches = batches",
+            "",
+            "    def __enter__(self):",
+            "        return self",
+            "",
+            "    def __exit__(self, *exception):",
+            "        return None",
+        ),
+    ),
     "for_else": Loop(lambda body: ["for x, y in loader:", *indented(body), "else:", '    print("done")']),
     "try_finally": Loop(
         lambda body: ["try:", "    for x, y in loader:", *indented(body, 2), "finally:", '    print("done")']
@@ -289,6 +304,14 @@ _COLLECT: dict[str, Loop] = {  # one expression makes all that is kept
             "sum": "sum(map(lambda batch: one(*batch), loader))",
             "list": "list(map(lambda batch: one(*batch), loader))",
             "tuple": "tuple(itertools.starmap(one, loader))",
+        },
+    ),
+    "collected_by_accumulate": Loop(
+        _only(),
+        "collect",
+        collects={
+            "sum": f"list(itertools.accumulate({_EACH}))[-1]",
+            "list": f"list(itertools.accumulate({_EACH}))",
         },
     ),
     "collected_by_reduce": Loop(

@@ -51,6 +51,12 @@ _OFF: dict[str, Mode] = {
             "    return wrapper",
         ),
     ),
+    "helper_switch": Mode(
+        before=("gradients(False)",),
+        after=("gradients(True)",),
+        top=("def gradients(on):", "    torch.set_grad_enabled(on)"),
+    ),
+    "patched_forward": Mode(before=("{m}.forward = torch.no_grad()({m}.forward)",)),
     "frozen_parameters": Mode(before=("for p in {m}.parameters():", "    p.requires_grad_(False)")),
     "frozen_module": Mode(before=("{m}.requires_grad_(False)",)),
     "around_pass": Mode("with torch.no_grad():", around="pass"),

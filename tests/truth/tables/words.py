@@ -29,7 +29,17 @@ NOISE: tuple[str, ...] = (
 PACKED: tuple[str, ...] = ("got", "packed_", "step_out")  # what a call's result is called where it is packed
 
 # What a program's text needs: modules by the word before a dot, and names by the module that has them.
-MODULES: tuple[str, ...] = ("asyncio", "contextlib", "copy", "functools", "itertools", "operator", "queue", "threading")
+MODULES: tuple[str, ...] = (
+    "asyncio",
+    "contextlib",
+    "copy",
+    "functools",
+    "itertools",
+    "math",
+    "operator",
+    "queue",
+    "threading",
+)
 FROM_MODULES: dict[str, tuple[str, ...]] = {
     "collections": ("OrderedDict", "defaultdict", "deque", "namedtuple"),
     "concurrent.futures": ("ThreadPoolExecutor",),
