@@ -233,6 +233,25 @@ def test_a_thread_that_raises_is_an_error() -> None:
     assert "ZeroDivisionError" in run({"main.py": text}).error
 
 
+def test_a_thread_that_raises_keeps_nothing() -> None:
+    measured = run(
+        program("""
+        import threading
+
+        def one(x):
+            loss = model(x).sum()
+            raise KeyError("x")
+
+        for x, y in loader:
+            worker = threading.Thread(target=one, args=(x,))
+            worker.start()
+            worker.join()
+        """)
+    )
+    assert measured.error == "KeyError: 'x'"
+    assert growth(measured.nodes) == 0
+
+
 def test_a_program_that_does_not_end_is_stopped() -> None:
     assert "too slow" in run({"main.py": "while True:\n    pass\n"}, seconds=1).error
 

@@ -311,7 +311,6 @@ _COLLECT: dict[str, Loop] = {  # one expression makes all that is kept
         "collect",
         collects={
             "sum": f"list(itertools.accumulate({_EACH}))[-1]",
-            "list": f"list(itertools.accumulate({_EACH}))",
         },
     ),
     "collected_by_reduce": Loop(
