@@ -18,7 +18,7 @@ Checker = Callable[[dict[str, str]], Iterable[Sequence[Any]]]  # of one program'
 
 FAMILY = re.compile(r"TML(1\d\d|20[13467])$")  # graphs that are kept, and passes that record one for nothing
 ALLOWED_WHERE_DEFERRED = "TML108"
-QUIET = ("advice", "doubt", "hint")  # confidences that are no findings unless asked for
+QUIET = ("advice", "possible", "doubt", "hint")  # confidences that are no findings unless asked for
 
 
 @dataclass(frozen=True)

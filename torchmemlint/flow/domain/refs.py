@@ -52,6 +52,7 @@ class Special(enum.Enum):
     FUNCTION = "function"  # of a partial: what it calls
     GRAPH = "graph"  # of a tensor that was changed in place: what was added to its graph
     RECEIVER = "receiver"  # of a guarded function, lazy iterator and the like: what they stand for
+    SENT = "sent"  # of a generator: what is sent into it
     OUTER = "outer"  # of a frame: the frame of the enclosing function
 
     __hash__ = object.__hash__  # by identity: they are keys of every dict of the heap

@@ -230,7 +230,8 @@ def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -
             return known
         return _unknown_method(site, receiver, name)
     if kind is Kind.GENERATOR:
-        return run_generator(frame, state, target, point) if name in ("__next__", "send") else PLAIN
+        sent = arguments.positional[0] if name == "send" and arguments.positional else PLAIN
+        return run_generator(frame, state, target, sent, point) if name in ("__next__", "send") else PLAIN
     if kind is Kind.OPTIMIZER:
         return optimizers.method(site, target, name)
     if kind is Kind.TENSOR:
@@ -311,10 +312,10 @@ def call_function(
     return result
 
 
-def run_generator(frame: Frame, state: State, made: Object, point: Point) -> Value:
+def run_generator(frame: Frame, state: State, made: Object, sent: Value, point: Point) -> Value:
     """Return what a generator yields, with its effects, where it is consumed."""
     code: Code = made.about
-    bound: Binding = {}
+    bound: Binding = {Input.of(code.function, Special.SENT): sent}
     names: list[str | Special] = [*(p.name for p in code.function.parameters), Special.OUTER]
     for name in names:
         bound[Input.of(code.function, name)] = state.heap.get(made, name) or UNKNOWN

@@ -31,6 +31,7 @@ from torchmemlint.flow.domain.values import (
     join,
     join_all,
     of,
+    symbol,
 )
 from torchmemlint.flow.engine import access, calls, conditions, instances
 from torchmemlint.flow.ir import ops
@@ -449,7 +450,7 @@ def _yield(frame: Frame, state: State, op: ops.Yield) -> None:
         value = value_of(frame, op.src)
     frame.yielded = join(frame.yielded, value)
     frame.yield_mode = state.mode
-    frame.temps[op.dst] = UNKNOWN
+    frame.temps[op.dst] = symbol(Input.of(frame.function, Special.SENT))
 
 
 SIMPLE: dict[type[ops.Op], Transfer] = {
