@@ -19,7 +19,7 @@ from torchmemlint.flow.domain.effects import (
 )
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State
 from torchmemlint.flow.domain.provenance import Provenance
-from torchmemlint.flow.domain.refs import Behind, Code, External, Graph, Key, Loop, Place, Ref, Source
+from torchmemlint.flow.domain.refs import Behind, Code, Context, External, Graph, Key, Loop, Place, Ref, Source
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, UNKNOWN, Value
 from torchmemlint.flow.ir.ops import Function, Op, Parameter, Unit
 from torchmemlint.flow.names.index import Index
@@ -56,6 +56,7 @@ class Summary:
     parents: dict[Source, set[Source]]
     symbols: list[Behind]  # those that callers must replace, shallow ones first
     exit_mode: Mode | ModeOf
+    escapes: bool  # are functions handed to what is not known that see or change what was made here?
     cut: bool
 
 
@@ -78,6 +79,7 @@ class Frame:
     continues: list[list[State]] = field(default_factory=list)
     exits: list[State] = field(default_factory=list)
     raised: list[list[State]] = field(default_factory=list)
+    context: Context = ()  # the calls that led here, where it is run as a part of its caller
     temps: list[Value] = field(default_factory=list)
     returned: Value = NOTHING
     yielded: Value = NOTHING
@@ -88,6 +90,10 @@ class Frame:
     entry: bool = False  # is nothing outside of it?
     cut: bool = False
     keys: set[Ref] = field(default_factory=set)  # symbols that something was stored under
+
+    def at(self, op: Op) -> Point:
+        """Return where an operation of this function happens."""
+        return Point(op, self.context)
 
     def log(self, effect: Effect) -> None:
         """Record an effect."""
@@ -176,6 +182,9 @@ class Machine(Protocol):
         self, frame: Frame, state: State, loop: Loop, body: Callable[[State], None], places: tuple[Place, ...] = ()
     ) -> None:
         """Run a body until its head is stable, and leave the state after the loop."""
+
+    def run_body(self, frame: Frame, state: State) -> None:
+        """Run the body of a frame's function, and join all ways out of it."""
 
     def postpone(self, frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
         """Leave a call to the caller, who knows more of the arguments; return a symbol for its result."""

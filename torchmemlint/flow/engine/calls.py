@@ -28,6 +28,7 @@ from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN,
 from torchmemlint.flow.engine import instances
 from torchmemlint.flow.engine.access import attribute
 from torchmemlint.flow.engine.binding import Binding, bind
+from torchmemlint.flow.engine.inlining import inline
 from torchmemlint.flow.engine.substitution import Substitution
 from torchmemlint.flow.ir.ops import Function
 from torchmemlint.flow.models import (
@@ -341,6 +342,8 @@ def apply(
         return NOTHING  # the least that a call within itself may give; the second round sees more
     machine.active.append(function)
     try:
+        if summary.escapes and not yields and machine.active.count(function) == 1:
+            return inline(frame, state, function, bound, point)
         if not yields and (machine.active.count(function) > 1 or machine.is_recursive(function)):
             return _repeated(frame, state, summary, bound, point)
         return Substitution(frame, state, bound, point).apply(summary, yields)

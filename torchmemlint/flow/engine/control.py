@@ -47,7 +47,7 @@ def _if(frame: Frame, state: State, op: ops.If) -> None:
         frame.temps[dst] = given if other.dead else join(given, frame.temps[dst])
     state.join(other)
     if then or orelse:
-        frame.log(Fork(Point(op), test, then, orelse))
+        frame.log(Fork(frame.at(op), test, then, orelse))
 
 
 def _given(frame: Frame, block: list[ops.Op]) -> Value | None:
@@ -56,7 +56,7 @@ def _given(frame: Frame, block: list[ops.Op]) -> Value | None:
 
 
 def _for(frame: Frame, state: State, op: ops.For) -> None:
-    source, point = frame.temps[op.source], Point(op)
+    source, point = frame.temps[op.source], frame.at(op)
     items = _constants(state, source)
     if items is not None:
         for item in items:
@@ -71,7 +71,7 @@ def _for(frame: Frame, state: State, op: ops.For) -> None:
         frame.temps[op.item] = access.iterate(frame, inside, source, point)
         run_block(frame, inside, op.body)
 
-    run_loop(frame, state, Loop.of(op, ()), body)
+    run_loop(frame, state, Loop.of(op, frame.context), body)
     run_block(frame, state, op.orelse)
 
 
@@ -103,7 +103,7 @@ def _while(frame: Frame, state: State, op: ops.While) -> None:
             frame.read(test.graph, Reading.NUMBER)
         run_block(frame, inside, op.body)
 
-    run_loop(frame, state, Loop.of(op, ()), body)
+    run_loop(frame, state, Loop.of(op, frame.context), body)
     if forever[0]:
         return
     run_block(frame, state, op.head)
@@ -132,7 +132,7 @@ def _try(frame: Frame, state: State, op: ops.Try) -> None:
         handled, frame.effects = frame.effects, outer
         state.join(path)
         if handled:
-            frame.log(Fork(Point(op), UNKNOWN, handled, []))
+            frame.log(Fork(frame.at(op), UNKNOWN, handled, []))
     if op.final:
         dead, state.dead = state.dead, False
         run_block(frame, state, op.final)
@@ -144,13 +144,13 @@ def _with(frame: Frame, state: State, op: ops.With) -> None:
     run_block(frame, state, op.body)
     dead, state.dead = state.dead, False
     for temp in reversed(op.contexts):
-        guards.leave(CallSite(frame, state, Point(op), Arguments()), frame.temps[temp])
+        guards.leave(CallSite(frame, state, frame.at(op), Arguments()), frame.temps[temp])
     state.dead = dead
     state.mode = saved
 
 
 def _enter(frame: Frame, state: State, op: ops.Enter) -> None:
-    site = CallSite(frame, state, Point(op), Arguments())
+    site = CallSite(frame, state, frame.at(op), Arguments())
     frame.temps[op.dst] = guards.enter(site, frame.temps[op.context])
 
 

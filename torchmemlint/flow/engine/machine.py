@@ -223,14 +223,18 @@ class Engine:
         self._run(frame, state)
         return frame, state
 
+    def run_body(self, frame: Frame, state: State) -> None:
+        """Run the body of a frame's function, and join all ways out of it."""
+        control.run_block(frame, state, frame.function.body)
+        for other in frame.exits:
+            state.join(other)
+
     def _run(self, frame: Frame, state: State) -> None:
         active, self.active = self.active, [*self.active, frame.function]
         try:
-            control.run_block(frame, state, frame.function.body)
+            self.run_body(frame, state)
         finally:
             self.active = active
-        for other in frame.exits:
-            state.join(other)
 
     def frame(self, function: Function) -> Frame:
         """Return a new frame of a function."""

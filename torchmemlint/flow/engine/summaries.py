@@ -55,8 +55,46 @@ def summarised(frame: Frame, end: State) -> Summary:
         parents,
         symbols,
         mode,
+        _escapes(effects, end),
         frame.cut,
     )
+
+
+_CALLBACKS = frozenset({Kind.PARTIAL, Kind.GUARDED})
+
+
+def _escapes(effects: list[Effect], end: State) -> bool:
+    """Are functions that close over what the function made handed to what is not known?
+
+    What those do then happens where the effects are performed: between the function's own operations, not after them.
+    """
+    for effect in effects:
+        if isinstance(effect, fx.Repeat):
+            found = _escapes(effect.effects, end)
+        elif isinstance(effect, fx.Fork):
+            found = _escapes(effect.then, end) or _escapes(effect.orelse, end)
+        elif isinstance(effect, fx.Register):
+            found = any(_sees(end, r) for r in effect.hook.refs)
+        elif isinstance(effect, fx.Invoke | fx.InvokeMethod):
+            found = any(_sees(end, r) for value in effect.arguments.all() for r in value.refs)
+        else:
+            continue
+        if found:
+            return True
+    return False
+
+
+def _sees(end: State, reference: Ref) -> bool:
+    """Is it a function, or an object that is called, that sees what the function made?"""
+    if type(reference) is Code:
+        return type(reference.frame) is Object
+    if type(reference) is Bound:
+        return type(reference.receiver) is Object
+    if type(reference) is not Object:
+        return False
+    if reference.kind in _CALLBACKS:
+        return any(_sees(end, r) for value in end.heap.edges(reference).values() for r in value.refs)
+    return reference.kind is Kind.INSTANCE and "__call__" in reference.about.cls.methods
 
 
 def _edges(end: State, wanted: _Wanted) -> list[tuple[Ref, Key, Value]]:

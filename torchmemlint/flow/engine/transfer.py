@@ -73,10 +73,8 @@ def lookup(frame: Frame, state: State, name: Name, point: Point) -> Value:
 
 
 def _frame_at(frame: Frame, state: State, hops: int, point: Point) -> Value:
-    if not hops:
-        return of(frame.own)
-    holder = of(Input.of(frame.function, Special.OUTER))
-    for _ in range(hops - 1):
+    holder = of(frame.own)
+    for _ in range(hops):
         holder = access.attribute(frame, state, holder, Special.OUTER, point)
     return holder
 
@@ -96,15 +94,15 @@ def _constant(frame: Frame, state: State, op: ops.Constant) -> None:
 
 
 def _load(frame: Frame, state: State, op: ops.Load) -> None:
-    frame.temps[op.dst] = lookup(frame, state, op.name, Point(op))
+    frame.temps[op.dst] = lookup(frame, state, op.name, frame.at(op))
 
 
 def _bind(frame: Frame, state: State, op: ops.Bind) -> None:
-    bind_name(frame, state, op.name, frame.temps[op.src], Point(op))
+    bind_name(frame, state, op.name, frame.temps[op.src], frame.at(op))
 
 
 def _unbind(frame: Frame, state: State, op: ops.Unbind) -> None:
-    bind_name(frame, state, op.name, NONE, Point(op))
+    bind_name(frame, state, op.name, NONE, frame.at(op))
 
 
 def _move(frame: Frame, state: State, op: ops.Move) -> None:
@@ -128,34 +126,34 @@ def key_of(frame: Frame, key: ops.Key) -> Key:
 
 
 def _get_attribute(frame: Frame, state: State, op: ops.GetAttribute) -> None:
-    frame.temps[op.dst] = access.attribute(frame, state, frame.temps[op.base], op.name, Point(op))
+    frame.temps[op.dst] = access.attribute(frame, state, frame.temps[op.base], op.name, frame.at(op))
 
 
 def _set_attribute(frame: Frame, state: State, op: ops.SetAttribute) -> None:
     base, value = frame.temps[op.base], frame.temps[op.src]
     if op.name == "requires_grad":
-        gradients.set_requires_grad(frame, state, base, value, Point(op))
+        gradients.set_requires_grad(frame, state, base, value, frame.at(op))
     elif op.name == "grad" and not any(type(r) is Object and r.kind is Kind.INSTANCE for r in base.refs):
-        tensors.set_gradient(frame, state, base, value, Point(op))
+        tensors.set_gradient(frame, state, base, value, frame.at(op))
     elif op.name == "training":
         for r in base.each():
-            frame.log(Use(Point(op), r, Evidence.TRAINING))
+            frame.log(Use(frame.at(op), r, Evidence.TRAINING))
     elif op.name == "data":
         return  # the graph stays what it was
     else:
-        instances.set_attribute(frame, state, base, op.name, value, Point(op))
+        instances.set_attribute(frame, state, base, op.name, value, frame.at(op))
 
 
 def _get_item(frame: Frame, state: State, op: ops.GetItem) -> None:
     base = frame.temps[op.base]
     if type(op.key) is SliceKey:
-        frame.temps[op.dst] = containers.part_of(frame, state, base, Point(op), not op.key.parts)
+        frame.temps[op.dst] = containers.part_of(frame, state, base, frame.at(op), not op.key.parts)
         return
-    frame.temps[op.dst] = access.item(frame, state, base, key_of(frame, op.key), Point(op))
+    frame.temps[op.dst] = access.item(frame, state, base, key_of(frame, op.key), frame.at(op))
 
 
 def _set_item(frame: Frame, state: State, op: ops.SetItem) -> None:
-    base, value, point = frame.temps[op.base], frame.temps[op.src], Point(op)
+    base, value, point = frame.temps[op.base], frame.temps[op.src], frame.at(op)
     holders = [r for r in base.refs if not (type(r) is Object and r.kind is Kind.TENSOR)]
     if holders:
         for r in holders:
@@ -203,9 +201,9 @@ def store(frame: Frame, state: State, place: ops.Place, value: Value, point: Poi
 def _remove(frame: Frame, state: State, op: ops.Remove) -> None:
     base = frame.temps[op.base]
     if op.attribute and isinstance(op.key, ConstantKey):
-        write(frame, state, base, str(op.key.value), NONE, Point(op))
+        write(frame, state, base, str(op.key.value), NONE, frame.at(op))
     else:
-        erase(frame, state, base, key_of(frame, op.key), Point(op))
+        erase(frame, state, base, key_of(frame, op.key), frame.at(op))
 
 
 # Computing.
@@ -224,7 +222,7 @@ _DUNDERS = {
 
 def _operate(frame: Frame, state: State, op: ops.Operate) -> None:
     values = [frame.temps[t] for t in op.operands]
-    point = Point(op)
+    point = frame.at(op)
     result = _operated(frame, state, op, values, point)
     frame.temps[op.dst] = result
     if op.place is not None and result is not values[0]:
@@ -343,11 +341,13 @@ def arguments_of(frame: Frame, given: tuple[ops.Argument, ...]) -> Arguments:
 
 
 def _call(frame: Frame, state: State, op: ops.Call) -> None:
-    frame.temps[op.dst] = calls.call(frame, state, frame.temps[op.callee], arguments_of(frame, op.arguments), Point(op))
+    frame.temps[op.dst] = calls.call(
+        frame, state, frame.temps[op.callee], arguments_of(frame, op.arguments), frame.at(op)
+    )
 
 
 def _call_method(frame: Frame, state: State, op: ops.CallMethod) -> None:
-    base, point = frame.temps[op.base], Point(op)
+    base, point = frame.temps[op.base], frame.at(op)
     value = calls.call_method(frame, state, base, op.name, arguments_of(frame, op.arguments), point)
     frame.temps[op.dst] = value
     if op.place is not None and tensors.works_in_place(base, op.name):
@@ -369,8 +369,8 @@ def _super(frame: Frame, state: State, op: ops.Super) -> None:
 
 
 def _make(frame: Frame, state: State, op: ops.Make) -> None:
-    point = Point(op)
-    made = Object.of(_MADE[op.kind], op, ())
+    point = frame.at(op)
+    made = Object.of(_MADE[op.kind], op, frame.context)
     renew(state, made)
     box = of(made)
     spread = any(entry.spread is not Spread.PLAIN for entry in op.entries)
@@ -403,11 +403,11 @@ def _make(frame: Frame, state: State, op: ops.Make) -> None:
 
 def _collect(frame: Frame, state: State, op: ops.Collect) -> None:
     key = ELEMENT if op.key is None else key_of(frame, op.key)
-    write(frame, state, frame.temps[op.box], key, frame.temps[op.src], Point(op))
+    write(frame, state, frame.temps[op.box], key, frame.temps[op.src], frame.at(op))
 
 
 def _unpack(frame: Frame, state: State, op: ops.Unpack) -> None:
-    value, point = frame.temps[op.src], Point(op)
+    value, point = frame.temps[op.src], frame.at(op)
     lazily = any(type(r) is Object and r.kind in (Kind.GENERATOR, Kind.LAZY, Kind.STREAM) for r in value.refs)
     if lazily:
         element = access.iterate(frame, state, value, point)
@@ -416,7 +416,7 @@ def _unpack(frame: Frame, state: State, op: ops.Unpack) -> None:
         return
     for number, target in enumerate(op.targets):
         if number == op.star:
-            rest = Object.of(Kind.LIST, op, ())
+            rest = Object.of(Kind.LIST, op, frame.context)
             state.heap.drop(rest)
             state.heap.put(rest, ELEMENT, access.item(frame, state, value, ELEMENT, point))
             frame.temps[target] = of(rest)
@@ -445,7 +445,7 @@ def _await(frame: Frame, state: State, op: ops.Await) -> None:
 
 def _yield(frame: Frame, state: State, op: ops.Yield) -> None:
     if op.many:
-        value = access.consume(frame, state, frame.temps[op.src], NOTHING, Point(op))
+        value = access.consume(frame, state, frame.temps[op.src], NOTHING, frame.at(op))
     else:
         value = value_of(frame, op.src)
     frame.yielded = join(frame.yielded, value)

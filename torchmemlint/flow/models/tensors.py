@@ -27,10 +27,6 @@ _DISCRETE = torch_api.DISCRETE
 _SPLITTERS = torch_api.SPLITTERS | frozenset({"topk", "sort", "max", "min", "mode", "median", "kthvalue", "cummax"})
 _NO_GRAPH = torch_api.METADATA | frozenset(
     {
-        "sign",
-        "floor",
-        "ceil",
-        "round",
         "size",
         "new_tensor",
         "new_zeros",
