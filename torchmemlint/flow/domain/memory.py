@@ -121,7 +121,7 @@ def write_variable(frame: Frame, state: State, name: str, value: Value, point: P
 def erase(frame: Frame, state: State, base: Value, key: Key | None, point: Point) -> None:
     """Let base give up all that it holds, or one element of it (`key` ELEMENT: which one is not known)."""
     for holder in base.each():
-        frame.gave_up(holder)
+        give_up(frame, state, holder, key)
         if holder.symbolic:
             frame.log(Erase(point, holder, key))
         if len(base.refs) > 1 or base.open:
@@ -143,6 +143,16 @@ def key_of(value: Value) -> Key:
         if only.symbolic:
             return only
     return Special.ELEMENT
+
+
+def give_up(frame: Frame, state: State, holder: Ref, key: Key | None) -> None:
+    """Note that a holder loses an element, or (`key` None) all of them, with the containers among them."""
+    frame.gave_up(holder)
+    if key is None and frame.loops:
+        for value in state.heap.edges(holder).values():
+            for r in value.refs:
+                if type(r) is Object and r.kind in _REPLACEABLE:
+                    frame.gave_up(r)
 
 
 def is_raw(source: Source) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from torchmemlint.flow.domain.effects import Arguments, Erase, How, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, elements, load, renew, visible
-from torchmemlint.flow.domain.memory import key_of
+from torchmemlint.flow.domain.memory import give_up, key_of
 from torchmemlint.flow.domain.refs import Key, Kind, Object, Phi, Ref, Slot, Source, Special
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join, of, with_graph
 
@@ -200,7 +200,7 @@ def _pushed_out(site: CallSite, target: Ref) -> None:
 
 def _give_up(site: CallSite, target: Ref, key: Key | None) -> None:
     """Let a container lose what stands under a key, one element, or (None) all."""
-    site.frame.gave_up(target)
+    give_up(site.frame, site.state, target, key)
     if target.symbolic:
         site.frame.log(Erase(site.point, target, key))
     heap = site.state.heap
