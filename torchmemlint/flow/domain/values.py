@@ -45,10 +45,10 @@ class Value(NamedTuple):
     @property
     def known(self) -> bool:
         """Is it one constant?"""
-        return self.constant is not NO_CONSTANT and self.constant is not SOME
+        return type(self.constant) is not Missing
 
 
-NOTHING = Value()  # no value: what a place holds that was never reached
+NOTHING = Value(constant=Missing("nothing"))  # no value: what a place holds that was never reached
 PLAIN = Value()  # a number, a text, a tensor without a graph
 UNKNOWN = Value(open=True)
 NONE = Value(constant=None)
@@ -94,11 +94,11 @@ def limited(refs: frozenset[Ref]) -> tuple[frozenset[Ref], bool]:
 
 def join(a: Value, b: Value) -> Value:
     """Return what holds either of two values."""
-    if a is b or a == b:
+    if a is b or b is NOTHING:
         return a
     if a is NOTHING:
         return b
-    if b is NOTHING:
+    if a == b and type(a.constant) is type(b.constant):
         return a
     refs, opened = limited(a.refs | b.refs)
     return Value(refs, a.graph | b.graph, _same_constant(a, b), a.open or b.open or opened)

@@ -83,6 +83,16 @@ def attribute(frame: Frame, state: State, base: Value, name: Key, point: Point) 
     return result
 
 
+def loaded(state: State, value: Value) -> Value:
+    """Return what a name of a module holds by now, where that is known."""
+    for r in value.refs:
+        if type(r) is Behind and type(r.base) is Globals:
+            held = state.heap.get(r.base, r.key)
+            if held is not None:
+                return held
+    return value
+
+
 def _special(state: State, base: Value, name: Special) -> Value:
     result = NOTHING
     for holder in base.each():
@@ -91,12 +101,16 @@ def _special(state: State, base: Value, name: Special) -> Value:
 
 
 def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: str, point: Point) -> Value:
+    if type(holder) is Globals and state.heap.get(holder, name) is None:
+        known = frame.machine.index.attribute(holder.module, name)
+        if known is not None and known.refs != frozenset((Behind.of(holder, name),)):
+            return loaded(state, known)
     if holder.symbolic:
         return _behind(frame, state, holder, base, name, point, item=False)
     if type(holder) is External:
         qualified = f"{holder.qualified}.{name}"
         known = frame.machine.resolve(qualified)
-        return known if known is not None else of(External.of(qualified))
+        return loaded(state, known) if known is not None else of(External.of(qualified))
     if type(holder) is Object:
         own = state.heap.get(holder, name)
         if holder.kind in BOXES:

@@ -63,7 +63,7 @@ def lookup(frame: Frame, state: State, name: Name, point: Point) -> Value:
     if name.text in unit.once or name.text in unit.imports:
         found = frame.machine.index.in_unit(unit, name.text)
         if found is not None:
-            return found
+            return access.loaded(state, found)
         where = unit.imports.get(name.text)
         if where is not None:
             return of(External.of(frame.machine.index.absolute(unit, where)))
@@ -112,7 +112,7 @@ def _move(frame: Frame, state: State, op: ops.Move) -> None:
 def _import(frame: Frame, state: State, op: ops.Import) -> None:
     qualified = frame.machine.index.absolute(frame.function.unit, op.qualified, op.relative)
     found = frame.machine.resolve(qualified)
-    frame.temps[op.dst] = found if found is not None else of(External.of(qualified))
+    frame.temps[op.dst] = access.loaded(state, found) if found is not None else of(External.of(qualified))
 
 
 # Places.

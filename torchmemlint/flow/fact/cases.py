@@ -41,7 +41,9 @@ def cases(files: Mapping[str, str]) -> list[Case]:
     index = Index()
     names = {}
     for file, text in files.items():
-        unit = lower(text, file.removesuffix(".py").replace("/", "."))
+        module = file.removesuffix(".py").replace("/", ".")
+        unit = lower(text, module.removesuffix(".__init__"))
+        unit.package = module.endswith("__init__")
         names[unit] = file
         index.add(unit)
     engine = Engine(index)

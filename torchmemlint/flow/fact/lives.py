@@ -39,9 +39,11 @@ def runs(engine: Engine, cls: Class, methods: list[Function], end: State) -> Ite
     before = logged(first, start, state, Value())
     yield before
     receiver = next(iter(made.refs))
-    entered = [m for m in methods if m.name != "__init__" and m.body]
+    entered = [*_templates(engine, cls), *(m for m in methods if m.name != "__init__" and m.body)]
     keeps = False
     for method in entered:
+        if method.cls is cls and method in engine.called and not is_hook(engine, method):
+            continue  # by a method of a base class, meanwhile
         run = _alone(engine, cls, method, receiver, state)
         keeps = keeps or _holds_graph(run.state, receiver)
         run.events[:0] = before.events
@@ -50,6 +52,17 @@ def runs(engine: Engine, cls: Class, methods: list[Function], end: State) -> Ite
         yield run
     if keeps:
         yield _life(engine, cls, entered, receiver, state)
+
+
+def _templates(engine: Engine, cls: Class) -> list[Function]:
+    """Return methods of base classes that call methods which a class defines: they say in which mode those run."""
+    own = set(cls.methods) - {"__init__"}
+    found: dict[str, Function] = {}
+    for base in engine.index.order(cls)[1:]:
+        for name, method in base.methods.items():
+            if name not in own and name not in found and method.body and method.mentions & own:
+                found[name] = method
+    return [m for name, m in found.items() if not name.startswith("__")]
 
 
 def _holds_graph(state: State, receiver: Ref) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from torchmemlint.flow.domain.refs import Behind, ClassRef, Code, Globals
+from torchmemlint.flow.domain.refs import Behind, ClassRef, Code, External, Globals
 from torchmemlint.flow.domain.values import Value, of, symbol
 from torchmemlint.flow.ir.ops import Class, Function, Raise, Unit
 from torchmemlint.knowledge.contracts import contracts
@@ -52,6 +52,17 @@ class Index:
         self.units[unit.name] = unit
         self._by_last.setdefault(unit.name.rpartition(".")[2], []).append(unit)
 
+    def attribute(self, module: str, name: str) -> Value | None:
+        """Return a name of a module, or a module in it; None where it has none."""
+        unit = self.units.get(module)
+        if unit is None:
+            return None
+        found = self.in_unit(unit, name)
+        if found is not None:
+            return found
+        inner = self.units.get(f"{module}.{name}")
+        return of(Globals.of(inner.name)) if inner is not None else None
+
     def module(self, qualified: str) -> Unit | None:
         """Return the file of a module, also where only the end of its name is known."""
         found = self.units.get(qualified)
@@ -70,15 +81,19 @@ class Index:
                 return qualified
             qualified = stripped
         package = unit.name.split(".")
-        base = package[: len(package) - relative]
+        base = package[: len(package) - relative + unit.package]
         return ".".join([*base, qualified]) if base else qualified
 
     def resolve(self, qualified: str, hops: int = 0) -> Value | None:
         """Return what stands under a qualified name; None where the project does not have it."""
         head, _, name = qualified.rpartition(".")
+        unit = self.module(head) if head else None
+        if unit is None or (name not in unit.module.bound and name not in unit.once):
+            whole = self.module(qualified)
+            if whole is not None:
+                return of(Globals.of(whole.name))
         if not head:
             return None
-        unit = self.module(head)
         if unit is None:
             return self._member(head, name, hops)
         return self.in_unit(unit, name, hops)
@@ -98,7 +113,8 @@ class Index:
             return of(reference(found))
         where = unit.imports.get(name)
         if where is not None and hops < _HOPS:
-            return self.resolve(self.absolute(unit, where), hops + 1)
+            known = self.resolve(self.absolute(unit, where), hops + 1)
+            return known if known is not None else of(External.of(self.absolute(unit, where)))
         if name in unit.module.bound:
             return symbol(Behind.of(Globals.of(unit.name), name))
         for star in unit.stars:
