@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 from torchmemlint.flow.domain.refs import PATH_LIMIT, Behind, Bound, Code, Key, Kind, Object, Ref, Source, Special
@@ -45,33 +46,58 @@ def by_caller(mode: Mode | ModeOf) -> bool:
     return mode is Mode.CALLER or isinstance(mode, ModeOf)
 
 
+class History:
+    """The holders that a heap has written, and the heap that it is a copy of: where two heaps may differ."""
+
+    __slots__ = ("changes", "depth", "origin", "since")
+
+    def __init__(self, origin: History | None = None) -> None:
+        self.changes: list[Ref] = []
+        self.origin = origin
+        self.since = 0 if origin is None else len(origin.changes)  # what the origin had written by then
+        self.depth: int = 0 if origin is None else origin.depth + 1
+
+    def differing(self, other: History) -> set[Ref] | None:
+        """Return the holders of which two heaps may hold different things; None where they have nothing in common."""
+        found: set[Ref] = set()
+        mine, theirs = self, other
+        until, until_theirs = len(mine.changes), len(theirs.changes)
+        while mine is not theirs:
+            if mine.depth >= theirs.depth:
+                found.update(mine.changes[:until])
+                until = mine.since
+                if mine.origin is None:
+                    return None
+                mine = mine.origin
+            else:
+                found.update(theirs.changes[:until_theirs])
+                until_theirs = theirs.since
+                if theirs.origin is None:
+                    return None
+                theirs = theirs.origin
+        found.update(mine.changes[min(until, until_theirs) : max(until, until_theirs)])
+        return found
+
+
 class Heap:
     """Edges by holder, shared between states until one of them writes."""
 
-    __slots__ = ("_changes", "_origin", "_owned", "_since", "table")
+    __slots__ = ("_history", "_owned", "table")
 
-    def __init__(self, table: dict[Ref, dict[Key, Value]] | None = None) -> None:
+    def __init__(self, table: dict[Ref, dict[Key, Value]] | None = None, history: History | None = None) -> None:
         self.table: dict[Ref, dict[Key, Value]] = {} if table is None else table
         self._owned: set[Ref] = set()
-        self._changes: list[Ref] = []  # holders that were written, in order; some more than once
-        self._origin: Heap | None = None  # what it is a copy of
-        self._since = 0  # how many changes that had seen by then
+        self._history = history or History()
 
     def copy(self) -> Heap:
         """Return an independent heap; neither owns what both hold."""
         self._owned = set()
-        new = Heap(self.table.copy())
-        new._origin, new._since = self, len(self._changes)
-        return new
+        return Heap(self.table.copy(), History(self._history))
 
     def differing(self, other: Heap) -> Iterable[Ref]:
-        """Return the holders of which two heaps may hold different things, as far as it is known how they came about."""
-        if other._origin is self:
-            return {*self._changes[other._since :], *other._changes}
-        if other._origin is not None and other._origin is self._origin:
-            first, last = sorted((self._since, other._since))
-            return {*self._changes, *other._changes, *other._origin._changes[first:last]}
-        return {*self.table, *other.table}
+        """Return the holders of which two heaps may hold different things."""
+        found = self._history.differing(other._history)
+        return found if found is not None else {*self.table, *other.table}
 
     def edges(self, holder: Ref) -> Mapping[Key, Value]:
         """Return what a holder holds; not to be changed."""
@@ -85,11 +111,14 @@ class Heap:
     def put(self, holder: Ref, key: Key, value: Value) -> None:
         """Replace an edge."""
         self._own(holder)[key] = value
+        for r in value.refs:
+            if type(r) is Object:
+                r.holders.add(holder)
 
     def add(self, holder: Ref, key: Key, value: Value) -> None:
         """Add to an edge."""
         old = self.get(holder, key)
-        self._own(holder)[key] = value if old is None else join(old, value)
+        self.put(holder, key, value if old is None else join(old, value))
 
     def remove(self, holder: Ref, key: Key) -> None:
         """Remove an edge, if it is there."""
@@ -99,20 +128,20 @@ class Heap:
     def drop(self, holder: Ref) -> Mapping[Key, Value]:
         """Remove a holder and return what it held."""
         self._owned.discard(holder)
-        self._changes.append(holder)
+        self._history.changes.append(holder)
         return self.table.pop(holder, _EMPTY)
 
     def share(self, holder: Ref, edges: dict[Key, Value]) -> None:
         """Take over another heap's edges of a holder, to be copied before either writes."""
         self._owned.discard(holder)
-        self._changes.append(holder)
+        self._history.changes.append(holder)
         self.table[holder] = edges
 
     def _own(self, holder: Ref) -> dict[Key, Value]:
         if holder not in self._owned:
             self.table[holder] = dict(self.table.get(holder, _EMPTY))
             self._owned.add(holder)
-            self._changes.append(holder)
+            self._history.changes.append(holder)
         return self.table[holder]
 
 
@@ -220,6 +249,7 @@ def elements(state: State, holder: Ref) -> Value:
     return result
 
 
+_SERIAL = attrgetter("serial")
 _INTERCHANGEABLE = frozenset({Kind.TUPLE, Kind.TENSOR, Kind.LAZY, Kind.STREAM})  # nothing is added to older ones
 
 
@@ -239,8 +269,8 @@ def renew(state: State, made: Object) -> None:
         if made in value.refs:
             state.variables[name] = _replaced(value, made, older)
             kept = True
-    for holder, edges in list(heap.table.items()):
-        for key, value in list(edges.items()):
+    for holder in sorted(made.holders, key=_SERIAL):
+        for key, value in list(heap.edges(holder).items()):
             if made in value.refs:
                 heap.put(holder, key, _replaced(value, made, older))
                 kept = True

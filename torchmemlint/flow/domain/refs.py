@@ -79,7 +79,7 @@ class Ref:
         return cast(R, found)
 
     def __repr__(self) -> str:
-        fields = ", ".join(repr(getattr(self, name)) for name in self.__slots__ if not name.startswith("_"))
+        fields = ", ".join(repr(getattr(self, name)) for name in self.__slots__ if name != "holders")
         return f"{type(self).__name__}({fields})"
 
 
@@ -169,7 +169,7 @@ class Object(Ref):
     `older` objects are all those that the site made before the newest one (recency).
     """
 
-    __slots__ = ("about", "context", "kind", "older", "site")
+    __slots__ = ("about", "context", "holders", "kind", "older", "site")
     depth = 0
 
     @classmethod
@@ -185,6 +185,7 @@ class Object(Ref):
 
     def __init__(self, kind: Kind, site: Site, context: Context, about: Any, older: bool) -> None:
         self.kind, self.site, self.context, self.about, self.older = kind, site, context, about, older
+        self.holders: set[Ref] = set()  # all that has ever held it, in any state
 
 
 # Code.

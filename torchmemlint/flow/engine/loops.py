@@ -97,11 +97,9 @@ def _same_objects(a: State, b: State) -> bool:
             continue
         if mine is not None and (mine.refs != value.refs or mine.open != value.open or _constant_differs(mine, value)):
             return False
-    for holder, edges in b.heap.table.items():
-        held = a.heap.table.get(holder)
-        if held is edges:
-            continue
-        if held is None:
+    for holder in a.heap.differing(b.heap):
+        edges, held = b.heap.table.get(holder), a.heap.table.get(holder)
+        if held is edges or held is None or edges is None:
             continue
         for key, value in edges.items():
             mine = held.get(key)

@@ -41,6 +41,7 @@ class Index:
     stored: set[str] = field(default_factory=set)  # attributes that are assigned to outside of constructors
     operators: set[str] = field(default_factory=set)  # those that some class defines
     _names: dict[tuple[Unit, str], Value | None] = field(default_factory=dict)
+    _setters: dict[Class, dict[str, Function]] = field(default_factory=dict)
     _subclasses: dict[Class, list[Class]] = field(default_factory=dict)
     _decorated: dict[Class, frozenset[str]] = field(default_factory=dict)
 
@@ -204,11 +205,10 @@ class Index:
 
     def setter(self, cls: Class, name: str) -> Function | None:
         """Return what runs where a property is assigned to."""
-        for c in self.order(cls):
-            found = c.setters.get(name)
-            if found is not None:
-                return found
-        return None
+        known = self._setters.get(cls)
+        if known is None:
+            known = self._setters[cls] = {n: f for c in reversed(self.order(cls)) for n, f in c.setters.items()}
+        return known.get(name)
 
     def above(self, cls: Class, start: Class, name: str) -> Function | None:
         """Return the method that `super()` in class `start` finds for an object of class `cls`."""
