@@ -34,7 +34,10 @@ def evaluates(function: Function) -> bool:
 
 
 def is_test(engine: Engine, function: Function) -> bool:
-    """Is it a test, for pytest or unittest?"""
+    """Is it a test, or in a file of tests, by the conventions of pytest and unittest?"""
     if function.cls is not None and any(name.endswith("TestCase") for name in engine.index.libraries(function.cls)):
+        return True
+    *folders, file = function.unit.name.split(".")
+    if file.startswith("test_") or file.endswith("_test") or file == "conftest" or "tests" in folders:
         return True
     return function.name.startswith("test_") and not function.parameters
