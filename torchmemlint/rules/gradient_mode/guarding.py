@@ -1,7 +1,12 @@
-"""Fixes that run code with gradients off: a decorator on the function, or a `with` around statements."""
+"""Fixes that run code with gradients off: a decorator on the function, or a `with` around statements.
+
+Where the code keeps something that later code may differentiate, such a fix is no safe one; where it would take in more
+than it is for, none is made, and a hint says why.
+"""
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tokenize
@@ -11,8 +16,12 @@ import libcst as cst
 from torchmemlint.findings import Applicability, Edit, Fix, Position, Span
 from torchmemlint.flow.facts import FileFacts, Scope
 from torchmemlint.flow.program import Function
+from torchmemlint.flow.values import Origin
+from torchmemlint.rules.gradient_mode import side_effects
+from torchmemlint.rules.gradient_mode.side_effects import Stored
 from torchmemlint.syntax.source_module import Site
 
+_HINT = Applicability.HINT
 _IMPORTS_PART = re.compile(r"import torch\.|from torch(?:\.[\w.]+)? import\b")
 
 
@@ -43,7 +52,9 @@ def _spelled(facts: FileFacts, row: int) -> tuple[str, tuple[Edit, ...]] | None:
     return None
 
 
-def decorate(facts: FileFacts, function: Function, applicability: Applicability) -> Fix | None:
+def decorate(
+    facts: FileFacts, function: Function, applicability: Applicability, *, wasted: Origin | None = None
+) -> Fix | None:
     """`@torch.no_grad()` on the function; not on coroutines, which the decorator would not cover."""
     start = Site(function.piece, function.node).span.start
     spelled = _spelled(facts, start.row)
@@ -55,11 +66,27 @@ def decorate(facts: FileFacts, function: Function, applicability: Applicability)
         return None
     name, importing = spelled
     added = Edit(_at(start.row, 1), f"{indent}@{name}()\n")
-    return Fix(f"Run `{function.name}` with gradients off", applicability, (*importing, added))
+    stored = None
+    if applicability is Applicability.SAFE:
+        whole = Site(function.piece, function.node).span
+        stored = side_effects.of_function(facts, function) or side_effects.differentiated(facts, whole, wasted)
+    message, applicability = _with_doubt(f"Run `{function.name}` with gradients off", applicability, stored)
+    return Fix(message, applicability, (*importing, added))
 
 
-def wrap(facts: FileFacts, statement: Span, applicability: Applicability) -> Fix | None:
-    """`with torch.no_grad():` around whole statements that stand on lines of their own."""
+def wrap(
+    facts: FileFacts,
+    function: Function | None,
+    statement: Span,
+    applicability: Applicability,
+    *,
+    wasted: Origin | None = None,
+) -> Fix | None:
+    """`with torch.no_grad():` around whole statements of a function, or of the file, that stand on lines of their own.
+
+    A hint where the lines hold something else that has to stay out of it. `wasted` is a forward pass of which it is
+    known that its gradients are not needed, though they are computed.
+    """
     spelled = _spelled(facts, statement.start.row)
     if spelled is None:
         return None
@@ -69,11 +96,55 @@ def wrap(facts: FileFacts, statement: Span, applicability: Applicability) -> Fix
     indent = lines[0][: statement.start.column - 1]
     if indent.strip() or not lines or not _indentable(lines):
         return None
+    reason = _keeps_out(facts, statement)
+    if reason is not None:
+        return Fix(f"Run the forward pass under `torch.no_grad()`, in a statement of its own: {reason}", _HINT)
+    stored = None
+    if applicability is Applicability.SAFE:
+        stored = side_effects.of_statements(facts, function, statement)
+        stored = stored or side_effects.differentiated(facts, statement, wasted)
     edits = [Edit(_at(first, 1), f"{indent}with {name}():\n")]
     step = "\t" if "\t" in indent else "    "
     edits[0] = Edit(_at(first, 1), f"{indent}with {name}():\n{step}")
     edits += [Edit(_at(row, 1), step) for row, line in enumerate(lines[1:], first + 1) if line.strip()]
-    return Fix("Run it with gradients off", applicability, (*importing, *edits))
+    message, applicability = _with_doubt("Run it with gradients off", applicability, stored)
+    return Fix(message, applicability, (*importing, *edits))
+
+
+def _with_doubt(message: str, applicability: Applicability, stored: Stored | None) -> tuple[str, Applicability]:
+    """A fix's message and how far it may be trusted, given what the code keeps beside its results."""
+    if stored is None:
+        return message, applicability
+    return f"{message} (`{stored}` would have no graph then)", Applicability.UNSAFE
+
+
+def _keeps_out(facts: FileFacts, statement: Span) -> str | None:
+    """Why whole rows must not be run with gradients off."""
+    rest = _line(facts, statement.end.row)[statement.end.column - 1 :].strip()
+    if rest and not rest.startswith("#"):
+        return "another statement shares its line"
+    parsed = side_effects.parsed(facts, statement)
+    if parsed is None:
+        return "its lines hold more than that statement"
+    for node in (node for one in parsed for node in ast.walk(one)):
+        match node:
+            case ast.Await() | ast.AsyncFor() | ast.AsyncWith() | ast.comprehension(is_async=1):
+                return "other tasks run while it waits, and would run without gradients"
+            case ast.Yield() | ast.YieldFrom():
+                return "the code that is yielded to would run without gradients"
+            case ast.NamedExpr(target=ast.Name(id=name)) if node not in _of_loops(parsed):
+                return f"it also assigns `{name}`"
+    for one in parsed:
+        for target in one.targets if isinstance(one, ast.Assign) else ():
+            if any(isinstance(node, ast.Call) for node in ast.walk(target)):
+                return "it also calls what its target is made of"
+    return None
+
+
+def _of_loops(statements: list[ast.stmt]) -> set[ast.AST]:
+    """What stands in blocks, whose names are looked at as those of any other statement."""
+    blocks = [one for one in statements if isinstance(one, ast.For | ast.While)]
+    return {node for block in blocks for node in ast.walk(block)}
 
 
 def _at(row: int, column: int) -> Span:

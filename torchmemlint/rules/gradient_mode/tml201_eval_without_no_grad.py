@@ -65,7 +65,9 @@ class EvalWithoutNoGrad(Rule):
 
     ## Fix safety
     Safe where the results stay inside the function: they have the same values, without a graph. Unsafe where they
-    are returned or handed on, since a caller could differentiate them. Where the function, or what it calls, takes
+    are returned or handed on, since a caller could differentiate them, and where the function, or what it calls, stores
+    something that may have a graph: in an attribute that other code reads, a global, a container that it was handed or
+    closes over, a cache, or by a forward hook. Where the function, or what it calls, takes
     gradients of its own, or hands the model to another package's code (which may: an attack, an explainer), only the
     statement is put under `torch.no_grad()`. Where the file imports only parts of torch (`from torch import nn`), torch
     itself is imported beside them.
@@ -329,13 +331,15 @@ def _fix(facts: FileFacts, call: ModuleCall, use: Use, effects: set[str]) -> Fix
     alone = inner_gradients.may_take(function, program) or inner_gradients.hands_out(function, program, call.callee)
     if alone or _gives_another_graph(facts, call):
         single = [one for one in facts.module_calls if contains(call.statement.node, one.site.node)] == [call]
-        return wrap(facts, call.statement.span, applicability) if single else None
+        return (
+            wrap(facts, call.scope.function, call.statement.span, applicability, wasted=call.origin) if single else None
+        )
     trains = bool(effects & _GRADIENT_EFFECTS)
     if function is not None and not trains:
-        return decorate(facts, function, applicability)
+        return decorate(facts, function, applicability, wasted=call.origin)
     loop = innermost_loop(call.scope)
     if loop is not None and not any(mark.site is loop for backward in facts.backwards for mark in backward.scope.loops):
-        return wrap(facts, loop.span, applicability)
+        return wrap(facts, call.scope.function, loop.span, applicability, wasted=call.origin)
     return None
 
 

@@ -66,8 +66,10 @@ class ForwardThenDetach(Rule):
     ## Fix safety
     Safe: the statement, whose result has no graph either way, is put under `torch.no_grad()`, together with those of
     other forward passes that feed nothing else. No fix is offered where the statement also computes something that
-    keeps its graph. Unsafe for a trainer's reference model, since an optimizer that callers hand to the trainer could
-    hold its parameters.
+    keeps its graph; a hint says why where another statement shares its line, where it also assigns a name
+    (`target(h := encoder(s))`), and where it waits (`await`, `yield`). Unsafe where what it calls keeps something that
+    later code may differentiate (an encoder its last output, a method its result), and for a trainer's reference model,
+    since an optimizer that callers hand to the trainer could hold its parameters.
 
     ## When it stays silent
     Any output is differentiated, returned, or handed to code out of view, or the function that returns it is called in
@@ -135,7 +137,7 @@ class ForwardThenDetach(Rule):
             call.site,
             f"{runs} for gradients that nobody uses: the trainer trains `model` only",
             evidence=[(call.stored, f"`{call.held}` is kept beside the model that is trained")],
-            fix=wrap(facts, alone.span, Applicability.UNSAFE) if alone is not None else None,
+            fix=wrap(facts, call.scope.function, alone.span, Applicability.UNSAFE) if alone is not None else None,
         )
 
 
@@ -358,11 +360,18 @@ def _fix(facts: FileFacts, passes: list[_Pass]) -> Fix | None:
     if spans[0] is None:
         return None
     whole = sorted({span for span in spans if span is not None}) if None not in spans else [spans[0]]
-    fixes = [wrap(facts, span, Applicability.SAFE) for span in _adjoining(facts, whole)]
+    function = passes[0][0].scope.function
+    fixes = [wrap(facts, function, span, Applicability.SAFE) for span in _adjoining(facts, whole)]
     found = [fix for fix in fixes if fix is not None]
     if len(found) < len(fixes):
         return None
-    return replace(found[0], edits=tuple(dict.fromkeys(edit for fix in found for edit in fix.edits)))
+    worst = next((fix for level in _DOUBTS for fix in found if fix.applicability is level), found[0])
+    if worst.applicability is Applicability.HINT:
+        return worst
+    return replace(worst, edits=tuple(dict.fromkeys(edit for fix in found for edit in fix.edits)))
+
+
+_DOUBTS = (Applicability.HINT, Applicability.UNSAFE)
 
 
 def _adjoining(facts: FileFacts, spans: list[Span]) -> list[Span]:
@@ -370,13 +379,18 @@ def _adjoining(facts: FileFacts, spans: list[Span]) -> list[Span]:
     joined: list[Span] = []
     for span in spans:
         above = joined[-1] if joined else None
-        if above is not None and above.start.column == span.start.column:
+        if above is not None and above.start.column == span.start.column and _ends_its_row(facts, above):
             between = facts.source.rows[above.end.row : span.start.row - 1]
             if not any(line.strip() and not line.lstrip().startswith("#") for line in between):
                 joined[-1] = Span(above.start, span.end)
                 continue
         joined.append(span)
     return joined
+
+
+def _ends_its_row(facts: FileFacts, span: Span) -> bool:
+    rest = facts.source.rows[span.end.row - 1][span.end.column - 1 :].strip()
+    return not rest or rest.startswith("#")
 
 
 def _statement(call: ModuleCall | WeakCall, detaches: list[Detach]) -> Span | None:

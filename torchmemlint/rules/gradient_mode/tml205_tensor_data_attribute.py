@@ -111,7 +111,7 @@ def _fix(facts: FileFacts, use: DataUse) -> Fix | None:
     if use.how is How.INITIALISED or use.guarded:
         return Fix("Leave `.data` out", Applicability.UNSAFE, (without,))
     around = _around(facts, use)
-    if around is None:
+    if around is None or not around.edits:
         return Fix("Change the tensor itself under `torch.no_grad()`", Applicability.HINT)
     return Fix("Change the tensor itself, with gradients off", Applicability.UNSAFE, (*around.edits, without))
 
@@ -129,4 +129,4 @@ def _around(facts: FileFacts, use: DataUse) -> Fix | None:
         return None
     if isinstance(statement.node, cst.Assign) and not contains(statement.node.targets[0], use.site.node):
         return None  # `y = x.data.clamp_(0) * z`: what the statement binds would have no graph either
-    return wrap(facts, span, Applicability.UNSAFE)
+    return wrap(facts, None, span, Applicability.UNSAFE)
