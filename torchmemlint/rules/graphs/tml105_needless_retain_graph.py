@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 from collections.abc import Iterator, Sequence
 
@@ -13,6 +14,7 @@ from torchmemlint.flow.interpreter import KEPT
 from torchmemlint.flow.values import Container, Origin, Tensor
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import history, is_test, report
+from torchmemlint.syntax.outline import Outline
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
 
@@ -48,7 +50,8 @@ class NeedlessRetainGraph(Rule):
     ## When it stays silent
     A second differentiation is possible: another backward over a shared part, gradient penalties, double backward,
     hypergradients, a graph built outside the loop, a loss that is returned, stored or handed to other code;
-    after `loss.backward(create_graph=True)`, a `step()` of anything but torch's optimizers.
+    after `loss.backward(create_graph=True)`, a `step()` of anything but torch's optimizers, another backward of the
+    same function, or something computed from the gradients (`p.grad`).
 
     ## References
     - [torch.Tensor.backward](https://pytorch.org/docs/stable/generated/torch.Tensor.backward.html)
@@ -70,6 +73,8 @@ class NeedlessRetainGraph(Rule):
             if not given or not is_last(facts, backward):
                 continue
             if backward.create is not None and (_feeds_a_step(facts, backward) or _feeds_hooks(backward)):
+                continue
+            if backward.create is not None and _gradients_are_used(facts, backward):
                 continue
             option = "retain_graph" if backward.create is None else "create_graph"  # which retains, too
             yield report(
@@ -108,6 +113,68 @@ def _feeds_hooks(backward: Backward) -> bool:
     statement = backward.statement.node
     thrown_away = isinstance(statement, cst.Expr) and statement.value is backward.site.node
     return thrown_away and _method(backward) == "grad"
+
+
+_AS_NUMBERS = frozenset("data detach item tolist numpy is_sparse shape dtype device requires_grad".split())
+
+
+def _gradients_are_used(facts: FileFacts, backward: Backward) -> bool:
+    """After `loss.backward(create_graph=True)`, is something computed from `p.grad`, or differentiated once more?"""
+    if _method(backward) == "grad":
+        return False  # what `autograd.grad` returns is in view
+    function = backward.scope.function
+    if any(other.scope.function is function and other.order > backward.order for other in facts.backwards):
+        return True
+    program = facts.program
+    if function is None:
+        outlines = [program.outline_of(piece) for piece in program.source.pieces if piece.kind == "code"]
+    else:
+        outlines = [function.outline]
+    called = {name for one in outlines for name in one.calls}
+    methods = function.cls.methods if function is not None and function.cls is not None else {}
+    beside = (program.find_function(name) or methods.get(name) for name in sorted(called))
+    outlines += [one.outline for one in beside if one is not None]
+    return any(_reads_gradients(one) for one in outlines)
+
+
+def _reads_gradients(outline: Outline) -> bool:
+    """Is `p.grad` read, other than as numbers or to change it in place?"""
+    if "grad" not in outline.names:
+        return False
+    above: dict[int, ast.AST] = {}
+    for node in outline.nodes:
+        above.update((id(part), node) for part in ast.iter_child_nodes(node))
+    for node in outline.nodes:
+        if not (isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.ctx, ast.Load)):
+            continue
+        match above.get(id(node)):
+            case ast.Call(func=func) if func is node:
+                continue  # `torch.autograd.grad(...)`
+            case ast.Compare() | ast.Expr() | ast.BoolOp():
+                continue
+            case ast.Attribute(attr=name) if name in _AS_NUMBERS or (name.endswith("_") and not name.startswith("_")):
+                continue
+        if not any(_is_number(one) for one in _chain(node, above)):
+            return True
+    return False
+
+
+def _chain(node: ast.AST, above: dict[int, ast.AST]) -> Iterator[ast.AST]:
+    """The expressions that a node is a part of."""
+    parent = above.get(id(node))
+    while isinstance(parent, ast.expr | ast.comprehension | ast.keyword):
+        yield parent
+        parent = above.get(id(parent))
+
+
+def _is_number(node: ast.AST) -> bool:
+    """`(...).item()`, `float(...)`, `print(...)`."""
+    match node:
+        case ast.Attribute(attr=name):
+            return name in _AS_NUMBERS
+        case ast.Call(func=ast.Name(id=name)):
+            return name in ("float", "print")
+    return False
 
 
 def _method(backward: Backward) -> str:
