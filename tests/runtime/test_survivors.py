@@ -85,3 +85,8 @@ def test_the_series_that_says_most() -> None:
     assert best([vague, one]) is one
     assert best([vague]) is vague
     assert best([None]) is None
+
+
+def test_a_loop_in_which_nothing_is_made() -> None:
+    ledger = ledger_of(loop_outer=[0] * TURNS)
+    assert list(eligible_series(ledger)) == ["loop outer"]

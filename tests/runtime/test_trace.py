@@ -91,6 +91,22 @@ def test_no_growth_is_exit_code_0(
     assert "No growth from step to step in 12 steps." in told
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "for i in range(20): print(i)\n",
+        "for i in range(20):\n    for j in range(20):\n        pass\nfor k in range(30): pass\n",
+    ],
+)
+def test_a_program_without_tensors(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "count.py").write_text(program)
+    monkeypatch.chdir(tmp_path)
+    assert main(["trace", "--isolated", "--backend", "cpu", "count.py"]) == 0
+    assert "No growth from step to step" in capsys.readouterr().out
+
+
 def test_what_does_not_run_is_exit_code_2(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

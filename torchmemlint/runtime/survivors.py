@@ -165,7 +165,8 @@ def _main_loop(loops: dict[str, list[int]]) -> list[str]:
     if not loops:
         return []
     widest = max(loops, key=lambda series: loops[series][-1] - loops[series][0])
-    return [min((one for one in loops if _overlap(loops[one], loops[widest])), key=lambda one: len(loops[one]))]
+    beside = [one for one in loops if one != widest and _overlap(loops[one], loops[widest])]
+    return [min([widest, *beside], key=lambda one: len(loops[one]))]  # where nothing happens, none overlaps itself
 
 
 def best(found: Iterable[Accrual | None]) -> Accrual | None:
