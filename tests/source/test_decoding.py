@@ -1,5 +1,7 @@
 import codecs
+import contextlib
 import os
+from encodings.aliases import aliases
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,11 @@ def test_newline_style(text: str, newline: str) -> None:
         (b"# coding: ascii\nx = '\xe9'", "not valid ascii", Position(2, 6)),
         (b"# coding: klingon\n", "unknown encoding: klingon", Position(1, 1)),
         (b"# coding: rot13\nx", "not a text encoding", Position(1, 1)),
+        (b"# coding: undefined\n", "undefined encoding", Position(1, 1)),
+        (b"# coding: punycode\nx = 1\n", "punycode", Position(1, 1)),
+        (b"# coding: base64\nx", "not a text encoding", Position(1, 1)),
+        (b"# coding: idna\n# xn--zzzzzzzz.xn--\n", "idna", Position(1, 1)),
+        (b"# coding: utf-7\nx = a + b\n", "not valid utf-7", Position(2, 7)),
         (codecs.BOM_UTF8 + b"# coding: latin-1\n", "encoding problem", Position(1, 1)),
         (b"x = 1\n\0\0", "null byte", Position(2, 1)),
     ],
@@ -84,6 +91,13 @@ def test_what_cannot_be_decoded_is_refused_with_its_place(data: bytes, message: 
     assert message in caught.value.message
     assert caught.value.position == position
     assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize("codec", sorted(set(aliases.values()) | set(aliases)))
+def test_any_codec_reads_or_is_refused(codec: str) -> None:
+    for rest in (b"x = a + '\\x41' # y\n", b"total += loss" * 20, b"\x80\xff\x00+-"):
+        with contextlib.suppress(UnreadableFile):
+            decode(f"# coding: {codec}\n".encode() + rest).encode()
 
 
 def test_character_outside_the_encoding_is_refused() -> None:

@@ -70,6 +70,8 @@ class SourceText:
         except UnicodeEncodeError as error:
             character = error.object[error.start]
             raise UnreadableFile(f"the file's encoding {self.encoding} has no character {character!r}") from error
+        except UnicodeError as error:  # `idna` reads more than it writes
+            raise UnreadableFile(f"the file's encoding {self.encoding} cannot write it: {error}") from error
         return _BOM + data if self.bom else data
 
 
@@ -97,8 +99,10 @@ def decode(data: bytes) -> SourceText:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         raise UnreadableFile(_undecodable(error, encoding), _position(data, error.start)) from error
-    except LookupError as error:  # a codec that does not make text, such as `hex`
-        raise UnreadableFile(f"Cannot be decoded: {error}", Position(1, 1)) from error
+    except (LookupError, ValueError, OverflowError) as error:
+        # A codec that does not make text, such as `hex`, or not of this: `idna`, `punycode`, `undefined`.
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UnreadableFile(f"Cannot be decoded: {reason}", Position(1, 1)) from error
     null = text.find("\0")
     if null >= 0:
         raise UnreadableFile("Contains a null byte: not Python source", position_of(text, null))
