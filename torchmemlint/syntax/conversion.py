@@ -24,6 +24,7 @@ import libcst as cst
 
 from torchmemlint.syntax.literals import Field, literals
 from torchmemlint.syntax.standard import parse
+from torchmemlint.syntax.text import without_form_feeds
 
 T = TypeVar("T", bound=cst.CSTNode)
 
@@ -753,7 +754,7 @@ def _parsed(it: _Conversion, node: ast.stmt) -> cst.BaseStatement:
     """A statement as libcst parses it."""
     first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))])
     last = node.end_lineno or node.lineno
-    text = "".join(it.lines[first - it.first_row : last - it.first_row + 1])
+    text = without_form_feeds("".join(it.lines[first - it.first_row : last - it.first_row + 1]))
     if not text[0].isspace():
         return cast(cst.BaseStatement, cst.parse_module(text).body[0])
     outer = cst.parse_module(f"if _:\n{text}").body[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import lru_cache
 
 import libcst as cst
@@ -61,3 +62,22 @@ def shortened(text: str, limit: int = 60) -> str:
     if len(text) <= limit:
         return text
     return text[: limit * 2 // 3].rstrip() + "…" + text[-(limit // 4) :].lstrip()
+
+
+_FED = re.compile(r"^[ \t\f]*\f", re.MULTILINE)
+
+
+def without_form_feeds(text: str) -> str:
+    """The text without form feeds in front of its rows, and without the blanks before them, which indent nothing.
+
+    Python counts blanks anew behind a form feed; libcst takes it for a part of the indentation.
+    """
+    return _FED.sub("", text) if "\f" in text else text
+
+
+def form_feeds(text: str) -> dict[int, int]:
+    """How many characters that takes away, by row (from 1) of a text whose rows end with line feeds."""
+    if "\f" not in text:
+        return {}
+    found = ((row, _FED.match(line)) for row, line in enumerate(text.split("\n"), 1))
+    return {row: match.end() for row, match in found if match is not None}

@@ -18,7 +18,7 @@ from torchmemlint.config.limits import MAX_NESTING
 from torchmemlint.syntax.patterns import too_deep
 from torchmemlint.syntax.positions import CodeRanges, code_ranges
 from torchmemlint.syntax.standard import parse
-from torchmemlint.syntax.text import code_of
+from torchmemlint.syntax.text import code_of, form_feeds, without_form_feeds
 from torchmemlint.syntax.walking import inside, side_by_side
 
 
@@ -57,7 +57,7 @@ class Tree:
     def _placed(self) -> CodeRanges:
         if self.parsed is None:
             self.parsed = _parsed(self.text)
-        places = code_ranges(self.parsed)
+        places = _moved(code_ranges(self.parsed), form_feeds(self.text))
         if self.parsed is self.module:
             return places
         pairs = side_by_side(self.module, self.parsed)
@@ -85,6 +85,17 @@ class Tree:
         if self._held is None:
             self._held = frozenset(map(id, inside(self.module)))
         return id(node) in self._held
+
+
+def _moved(places: CodeRanges, further: dict[int, int]) -> CodeRanges:
+    """The places with those of some rows so many characters further right."""
+    if not further:
+        return places
+
+    def moved(place: tuple[int, int]) -> tuple[int, int]:
+        return place[0], place[1] + further.get(place[0], 0)
+
+    return {key: (moved(start), moved(end), node) for key, (start, end, node) in places.items()}
 
 
 @cache  # `isinstance` is slow on these classes where the answer is no
@@ -222,7 +233,7 @@ _EMPTY = cst.Module([])
 def _parsed(text: str) -> cst.Module:
     """What libcst parses of a text; empty where it cannot read what Python can."""
     try:
-        return _parse(text)
+        return _parse(without_form_feeds(text))
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - nothing is said about such a piece
