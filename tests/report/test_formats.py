@@ -46,6 +46,15 @@ def test_nothing_found() -> None:
     assert render(report(), "json") == "[]\n"
 
 
+def test_nothing_passes_where_a_file_could_not_be_checked() -> None:
+    failed = report(errors=("train.py: internal error: KeyError: 'x'",))
+    for output_format in ("full", "concise", "grouped", "markdown"):
+        assert "passed" not in render(failed, output_format)
+    assert render(failed, "concise") == "Not everything could be checked.\n"
+    found = report(accumulation(), errors=failed.errors)
+    assert render(found, "concise").endswith("\nFound 1 problem (1 error) in 1 file.\n[*] 1 fixable with --fix.\n")
+
+
 def test_quiet_leaves_the_summary_out() -> None:
     assert render(report(accumulation(), show_summary=False), "concise") == (
         "src/train.py:9:9: TML101 [*] `loss` is added to `total` with its graph,"

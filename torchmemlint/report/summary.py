@@ -28,6 +28,10 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
         verb = "Fixed" if report.fixes_applied_to_disk else "Would fix"
         files = sum(bool(one.applied) for one in report.fixed)
         yield f"{verb} {_count(fixed, 'problem')} in {_count(files, 'file')}."
+    if not report.findings and report.errors:
+        yield "Not everything could be checked."
+        yield from _left_out(report)
+        return
     if not report.findings:
         if not fixed or report.fixes_applied_to_disk:
             passed = "No new problems." if any(one.count for one in report.left_out) else "All checks passed!"
