@@ -340,15 +340,15 @@ def walk(
 
 
 def _entrance(it: Interpreter, node: cst.CSTNode, function: Function, given: Arguments | None) -> Entrance | None:
-    """The call that leads out of the analysed file."""
-    if function.program is it.main:
-        return None
+    """The call that leads out of the analysed file, or to another function of that."""
+    near = function.program is it.main
     if it.program is not it.main or not it.recording or not isinstance(node, cst.Call | cst.Subscript):
-        return it.frame.entrance
+        around = it.frame.entrance
+        return around if around is not None and around.near is near else None
     items = given.items if given is not None else ()
     arguments = tuple((it.site(item.node), item.value, _graphs_in(it, item.value)) for item in items)
     callee = node.func if isinstance(node, cst.Call) else node.value
-    return Entrance(it.site(node), it.scope, text_of(callee), arguments)
+    return Entrance(it.site(node), it.scope, text_of(callee), arguments, near)
 
 
 def _graphs_in(it: Interpreter, value: Value, depth: int = 0) -> frozenset[Origin]:

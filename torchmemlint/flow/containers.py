@@ -179,7 +179,9 @@ def put(
     entrance = it.frame.entrance
     if (it.recording or entrance is not None) and loop is not None:
         at, scope = (it.site(site_node), it.scope) if entrance is None else (entrance.site, entrance.scope)
-        it.facts.tests[at] = it.frame.tests
+        near = entrance is not None and entrance.near
+        if not near:  # else the call has those around it
+            it.facts.tests[at] = it.frame.tests
         for tensor, element in graph_parts(it, value, place):
             if entrance is not None:
                 if _is_emptied(it, text):
@@ -188,7 +190,8 @@ def put(
                 if argument is None:
                     continue  # made in the other file, where it is reported
                 element, tensor = argument[0], replace(tensor, certain=tensor.certain and argument[1])
-            it.facts.collections.append(
+            collections = it.facts.near_collections if near else it.facts.collections
+            collections.append(
                 Collection(
                     at,
                     scope,

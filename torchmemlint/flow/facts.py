@@ -84,7 +84,7 @@ class Fold:
     augmented: bool  # written as `target += added`
     origin: Origin  # in the past of whatever is made of the folded value
     folding: bool  # the statement itself adds or joins (and does not call a step that does)
-    inside: Site | None = None  # the statement, where it stands in a function of another file that `site` leads to
+    inside: Site | None = None  # the statement, where it stands in a function that `site` leads to
 
 
 @immutable(frozen=True)
@@ -102,7 +102,7 @@ class Collection:
     store: Container | None
     kept: Origin  # in the past of whatever is taken out again
     slot_overwritten: bool = False  # keyed by a constant: holds one value, not one per iteration
-    inside: Site | None = None  # the statement, where it stands in a function of another file that `site` leads to
+    inside: Site | None = None  # the statement, where it stands in a function that `site` leads to
 
 
 @immutable(frozen=True)
@@ -563,6 +563,8 @@ class FileFacts:
     target_torch: str | None = None  # the oldest release of torch that the code supports; None: the newest
     folds: list[Fold] = field(default_factory=list)
     collections: list[Collection] = field(default_factory=list)
+    near_folds: list[Fold] = field(default_factory=list)  # in functions of this file, for the calls that lead there
+    near_collections: list[Collection] = field(default_factory=list)  # likewise
     odd_entries: list[OddEntry] = field(default_factory=list)
     returns_graphs: set[Function] = field(default_factory=set)  # a tensor with its graph is one of what they return
     attribute_stores: list[AttributeStore] = field(default_factory=list)
@@ -729,6 +731,8 @@ def _identity(item: Any) -> tuple[object, ...]:
 _LISTS = (
     "folds",
     "collections",
+    "near_folds",
+    "near_collections",
     "attribute_stores",
     "module_calls",
     "guarded_calls",

@@ -75,12 +75,17 @@ KEPT = -3  # index of the origin of a value put where it outlives the iteration 
 
 @immutable()
 class Entrance:
-    """A call of the analysed file that leads into another one: facts about what happens there are noted here."""
+    """A call of the analysed file that leads into another one: facts about what happens there are noted here.
+
+    One that is `near` leads to a function of the same file, which has an analysis of its own: some facts are noted for
+    the call as well, beside those of that analysis.
+    """
 
     site: Site
     scope: Scope
     callee: str  # source text of what is called
     arguments: tuple[tuple[Site, Value, frozenset[Origin]], ...]  # with the origins of all that is in each
+    near: bool = False
 
     def argument(self, value: Tensor) -> tuple[Site, bool] | None:
         """The argument that a value in the callee is, or is computed from, and whether it is a tensor itself."""
@@ -121,6 +126,11 @@ class Frame:
     tests: tuple[tuple[cst.BaseExpression, bool], ...] = ()  # `if` conditions around, False in their else branches
     attempt: Attempt | None = None  # the `try` body and the `except` clause being walked: see flow.failures
     handler: Handler | None = None
+
+    @property
+    def leads_abroad(self) -> bool:
+        """Did a call of the analysed file lead to a function of another one, which this is or was called by?"""
+        return self.entrance is not None and not self.entrance.near
 
     def is_abroad(self, main: Program) -> bool:
         """Was it come to from the file that is analysed, and stands in another?"""
@@ -448,7 +458,7 @@ class Interpreter:
         """An attribute is assigned by the running function."""
         self.assigned[slot] += 1
         entrance = self.frame.entrance
-        function = self.frame.function if entrance is None else entrance.scope.function
+        function = self.frame.function if entrance is None or entrance.near else entrance.scope.function
         if function is not None and function.name != "__init__":
             known = self.writes.setdefault(function, set())
             if slot not in known:
@@ -591,7 +601,7 @@ class Interpreter:
         elif kind is not Container:
             return
         uses = self.uses
-        if self.frame.entrance is not None and Use.ARRAY in use:
+        if self.frame.leads_abroad and Use.ARRAY in use:
             use = (use & ~Use.ARRAY) | Use.READ  # which of several ways a library goes is not known
         if use in LEAVING:
             for part in self.elements(value) if isinstance(value, Container) else (value,):

@@ -79,7 +79,7 @@ def execute_body(it: Interpreter, body: cst.BaseSuite | Sequence[cst.CSTNode]) -
 
 def _small(it: Interpreter, statement: cst.BaseSmallStatement) -> None:
     it.steps += 1
-    if it.frame.entrance is not None:
+    if it.frame.leads_abroad:
         it.steps_abroad += 1
     elif it.frame.is_abroad(it.main):
         it.steps_beyond += 1
@@ -400,8 +400,11 @@ def _fold(
         place, whole = argument
         added, value_node = value, place.node if whole and isinstance(place.node, cst.BaseExpression) else None
     at = it.site(node) if entrance is None else entrance.site
-    it.facts.tests[at] = it.frame.tests
-    it.facts.folds.append(
+    near = entrance is not None and entrance.near
+    if not near:  # else the call has those around it
+        it.facts.tests[at] = it.frame.tests
+    folds = it.facts.near_folds if near else it.facts.folds
+    folds.append(
         Fold(
             at,
             it.scope if entrance is None else entrance.scope,

@@ -87,11 +87,16 @@ class GraphAccumulation(Rule):
         """Yield folds of graphs that nobody differentiates."""
         if is_test(facts):
             return
-        for fold in facts.folds:
+        told: set[Site] = set()  # what stands in a function of this file is told there, or for the calls of it
+        for fold in (*facts.folds, *facts.near_folds):
+            if fold.inside in told:
+                continue
             if fold.carry.via is Via.MODULE or not fold.folding or fold.scope.mode is Mode.OFF:
                 continue
             if fold.value.carries_graph or _returned_with(facts, fold):
-                yield from self._fold(facts, fold)
+                found = list(self._fold(facts, fold))
+                told.update([fold.site] if found else [])
+                yield from found
 
     def _fold(self, facts: FileFacts, fold: Fold) -> Iterator[Finding]:
         use = facts.uses.get(fold.origin, Use.NOTHING)

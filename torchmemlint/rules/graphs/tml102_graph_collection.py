@@ -93,7 +93,10 @@ class GraphCollection(Rule):
             return
         hooks = {hook.function for hook in facts.hooks}
         reported: set[Site] = set()  # a list of lists collects an element twice
-        for collection in facts.collections:
+        told: set[Site] = set()  # what stands in a function of this file is told there, or for the calls of it
+        for collection in (*facts.collections, *facts.near_collections):
+            if collection.inside in told:
+                continue
             if in_lambda_hook(collection) or collection.scope.function in hooks or collection.slot_overwritten:
                 continue
             if is_cache(collection) or is_bounded(facts, collection) or is_kept_by_step(collection):
@@ -103,6 +106,7 @@ class GraphCollection(Rule):
             finding = self._collection(facts, collection) if collection.element not in reported else None
             if finding is not None:
                 reported.add(collection.element)
+                told.add(collection.site)
                 yield finding
         for entry in facts.odd_entries:
             if entry.scope.function in facts.returns_graphs:
