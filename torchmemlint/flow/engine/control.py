@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Fork, Point, Reading
+from torchmemlint.flow.domain.effects import Arguments, Fork, Reading
 from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
 from torchmemlint.flow.domain.heap import State, reached
 from torchmemlint.flow.domain.refs import Kind, Loop, Object

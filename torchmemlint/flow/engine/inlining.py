@@ -1,7 +1,7 @@
 """Running a function as a part of its caller, where its summary would not do.
 
-A function that hands out functions which see what it has made (hooks, callbacks) is run in place: only there it is known
-when those are called, between its own operations.
+A function that hands out functions which see what it has made (hooks, callbacks) is run in place: only there it is
+known when those are called, between its own operations.
 """
 
 from __future__ import annotations

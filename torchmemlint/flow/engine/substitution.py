@@ -323,7 +323,7 @@ class Substitution:
 
     def keep(self, effect: fx.Keep) -> None:
         """Let grow what the callee lets grow in places of its own; others' places grow by its writes."""
-        holder, key = effect.place
+        holder, _ = effect.place
         if holder is not None and holder.symbolic:
             return
         loop = Loop.of(effect.loop.site, extended(effect.loop.context, self.call))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from torchmemlint.flow.domain import memory
 from torchmemlint.flow.domain.effects import Arguments, Evidence, Point, Reading, Use
 from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
 from torchmemlint.flow.domain.heap import ELEMENT, Mode, State, graph_of, reached, renew
-from torchmemlint.flow.domain import memory
 from torchmemlint.flow.domain.memory import changed_in_place, computed, erase, write, write_variable
 from torchmemlint.flow.domain.refs import (
     Behind,

@@ -65,6 +65,7 @@ def _flattened(effects: list[Effect], loops: frozenset[Loop], into: list[Event])
 
 
 def logged(entry: Function, frame: Frame, state: State, returned: Value) -> Run:
+    """Return the log of a run that has ended."""
     point = Point(entry.body[0]) if entry.body else None
     effects = frame.all_effects(point) if point is not None else []
     sources = reached(state, returned, HOLDERS)

@@ -277,6 +277,11 @@ def _accumulated(site: CallSite) -> Value:
     return containers.lazy(site, "through", site.arguments.positional[:1])
 
 
+_ITERATORS = (  # over the same items as what they are given
+    "reversed itertools.islice itertools.cycle itertools.takewhile itertools.dropwhile itertools.pairwise "
+    "tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.trange tqdm.asyncio.tqdm rich.progress.track"
+).split()
+
 FUNCTIONS: dict[str, Model] = {
     **dict.fromkeys(("float", "int", "print", "str", "repr", "format", "bool", "round", "complex", "abs_"), _numbers),
     **dict.fromkeys(
@@ -305,14 +310,7 @@ FUNCTIONS: dict[str, Model] = {
     "itertools.chain": _lazy("chain"),
     "itertools.chain.from_iterable": _through,
     "iter": _iter,
-    **dict.fromkeys(
-        (
-            "reversed", "itertools.islice", "itertools.cycle", "itertools.takewhile", "itertools.dropwhile",
-            "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange", "tqdm.asyncio.tqdm", "rich.progress.track",
-            "itertools.pairwise",
-        ),
-        _through,
-    ),
+    **dict.fromkeys(_ITERATORS, _through),
     "itertools.accumulate": _accumulated,
     "functools.partial": _partial,
     "functools.reduce": _reduce,

@@ -9,7 +9,7 @@ from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import ELEMENT, Mode, reached
 from torchmemlint.flow.domain.memory import computed, differentiate, sources_of
 from torchmemlint.flow.domain.refs import Code, Kind, Object
-from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join_all, of, without_graph
+from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, Value, join_all, of, without_graph
 from torchmemlint.flow.models import builtins, contracted, guards, modules, optimizers, torch_functions
 from torchmemlint.knowledge.contracts import contracts
 
