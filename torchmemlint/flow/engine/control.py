@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Arguments, Fork, Reading
 from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
-from torchmemlint.flow.domain.heap import State, reached
-from torchmemlint.flow.domain.refs import Kind, Loop, Object
-from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value, join
+from torchmemlint.flow.domain.heap import State
+from torchmemlint.flow.domain.refs import Loop
+from torchmemlint.flow.domain.values import UNKNOWN, Value, join
 from torchmemlint.flow.engine import access, conditions
 from torchmemlint.flow.engine.loops import run_loop
-from torchmemlint.flow.engine.transfer import SIMPLE, bind_name, narrow, value_of
+from torchmemlint.flow.engine.transfer import SIMPLE, narrow, value_of
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.models import containers, guards
 
@@ -192,4 +192,3 @@ TABLE: dict[type[ops.Op], Transfer] = {
     ops.Continue: _continue,
     ops.Raise: _raise,
 }
-__all__ = ["NOTHING", "TABLE", "Kind", "Object", "bind_name", "reached", "run_block"]

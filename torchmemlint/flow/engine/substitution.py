@@ -7,38 +7,30 @@ from typing import Any
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Arguments, Effect, Point
-from torchmemlint.flow.domain.frame import CallSite, Frame, Limits, Summary
+from torchmemlint.flow.domain.frame import CallSite, Frame, Summary
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State, reached, renew
 from torchmemlint.flow.domain.memory import computed, differentiate, erase, key_of
 from torchmemlint.flow.domain.refs import (
     Behind,
-    Bound,
-    ClassRef,
-    Code,
     Derived,
     External,
-    Globals,
     Graph,
-    Input,
     Key,
     Kind,
-    Leaf,
     Loop,
-    Method,
     Object,
-    Parameters,
     Phi,
     Ref,
     Result,
     Slot,
     Source,
     Special,
-    SuperRef,
     extended,
     root,
 )
-from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value, limited, of, symbol, tensor
+from torchmemlint.flow.domain.values import NOTHING, Value, limited, tensor
 from torchmemlint.flow.engine import instances
+from torchmemlint.flow.engine.references import MAKERS
 from torchmemlint.flow.ir.ops import For
 from torchmemlint.flow.models import gradients, guards, modules, optimizers, tensors
 
@@ -76,7 +68,7 @@ class Substitution:
         """Return a reference of the callee as a value of the caller."""
         found = self.map.get(reference)
         if found is None:
-            found = self.map[reference] = _MAKERS[type(reference)](self, reference)
+            found = self.map[reference] = MAKERS[type(reference)](self, reference)
             if type(reference) is Phi or type(reference) is Slot:
                 self._derive(reference, self.parents.get(reference, ()))
         return found
@@ -434,114 +426,3 @@ _PERFORMERS: dict[type[Effect], Callable[[Substitution, Any], None]] = {
     fx.Repeat: Substitution.repeat,
     fx.Fork: Substitution.fork,
 }
-
-
-# References of the callee that were not given: what they are for the caller.
-
-
-def _same(substitution: Substitution, reference: Ref) -> Value:
-    return of(reference)
-
-
-def _input(substitution: Substitution, reference: Ref) -> Value:
-    return UNKNOWN
-
-
-def _globals(substitution: Substitution, reference: Ref) -> Value:
-    return symbol(reference)
-
-
-def _behind(s: Substitution, reference: Behind) -> Value:
-    if isinstance(reference.key, Ref):
-        return s.frame.machine.item(s.frame, s.state, s.of(reference.base), s.key(reference.key), s.point)
-    return s.frame.machine.attribute(s.frame, s.state, s.of(reference.base), reference.key, s.point)
-
-
-def _result(substitution: Substitution, reference: Ref) -> Value:
-    return UNKNOWN
-
-
-def _object(s: Substitution, made: Object) -> Value:
-    return of(Object.of(made.kind, made.site, extended(made.context, s.call), made.about, made.older))
-
-
-def _code(s: Substitution, code: Code) -> Value:
-    if type(code.frame) is Globals:
-        return of(code)
-    frames = s.of(code.frame).refs
-    return Value(frozenset(Code.of(code.function, frame) for frame in frames) or frozenset((code,)))
-
-
-def _class(s: Substitution, reference: ClassRef) -> Value:
-    if type(reference.frame) is Globals:
-        return of(reference)
-    frames = s.of(reference.frame).refs
-    return Value(frozenset(ClassRef.of(reference.cls, frame) for frame in frames) or frozenset((reference,)))
-
-
-def _bound(s: Substitution, bound: Bound) -> Value:
-    codes = s.of(bound.code).refs
-    return Value(frozenset(Bound.of(code, r) for code in codes for r in s.of(bound.receiver).refs))
-
-
-def _method(s: Substitution, method: Method) -> Value:
-    return Value(frozenset(Method.of(r, method.name) for r in s.of(method.receiver).refs))
-
-
-def _super(s: Substitution, reference: SuperRef) -> Value:
-    return Value(frozenset(SuperRef.of(reference.cls, r) for r in s.of(reference.receiver).refs))
-
-
-def _parameters(s: Substitution, parameters: Parameters) -> Value:
-    return Value(frozenset(Parameters.of(r) for r in s.of(parameters.module).refs))
-
-
-def _graph(s: Substitution, graph: Graph) -> Value:
-    return tensor((Graph.of(graph.site, extended(graph.context, s.call)),))
-
-
-def _derived(s: Substitution, node: Derived) -> Value:
-    return NOTHING
-
-
-def _leaf(s: Substitution, leaf: Leaf) -> Value:
-    return tensor((Leaf.of(leaf.site, extended(leaf.context, s.call)),))
-
-
-def _loop(s: Substitution, loop: Loop) -> Value:
-    return of(Loop.of(loop.site, extended(loop.context, s.call)))
-
-
-def _phi(s: Substitution, phi: Phi) -> Value:
-    loop = Loop.of(phi.loop.site, extended(phi.loop.context, s.call))
-    holder, key = phi.place
-    if holder is None:
-        return tensor((Phi.of(loop, None, key),))
-    return tensor(Phi.of(loop, mine, s.key(key)) for mine in s.of(holder).refs)
-
-
-def _slot(s: Substitution, slot: Slot) -> Value:
-    return tensor(Slot.of(mine, s.key(slot.key)) for mine in s.of(slot.holder).refs)
-
-
-_MAKERS: dict[type[Ref], Callable[[Substitution, Any], Value]] = {
-    Input: _input,
-    Globals: _globals,
-    Behind: _behind,
-    Result: _result,
-    Object: _object,
-    Code: _code,
-    ClassRef: _class,
-    Bound: _bound,
-    Method: _method,
-    SuperRef: _super,
-    External: _same,
-    Parameters: _parameters,
-    Graph: _graph,
-    Derived: _derived,
-    Leaf: _leaf,
-    Loop: _loop,
-    Phi: _phi,
-    Slot: _slot,
-}
-__all__ = ["Limits", "Substitution"]

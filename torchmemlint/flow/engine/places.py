@@ -1,0 +1,204 @@
+"""Transfer functions of names and places: loading, binding, attributes, items."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.domain import memory
+from torchmemlint.flow.domain.effects import Arguments, Evidence, Point, Use
+from torchmemlint.flow.domain.frame import Frame, Transfer
+from torchmemlint.flow.domain.heap import ELEMENT, Mode, State, graph_of, reached
+from torchmemlint.flow.domain.memory import changed_in_place, computed, erase, write, write_variable
+from torchmemlint.flow.domain.refs import (
+    External,
+    Globals,
+    Key,
+    Kind,
+    Object,
+    Ref,
+    Special,
+)
+from torchmemlint.flow.domain.values import (
+    NONE,
+    PLAIN,
+    UNKNOWN,
+    Value,
+    constant,
+    of,
+)
+from torchmemlint.flow.engine import access, calls, instances
+from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir.ops import ConstantKey, Name, Scope, SliceKey
+from torchmemlint.flow.models import containers, gradients, tensors
+
+# Names.
+
+
+def lookup(frame: Frame, state: State, name: Name, point: Point) -> Value:
+    """Return what a name is bound to."""
+    if name.scope is Scope.LOCAL:
+        return state.variables.get(name.text, UNKNOWN)
+    if name.scope is Scope.CELL:
+        return access.attribute(frame, state, _frame_at(frame, state, name.hops, point), name.text, point)
+    if name.scope is Scope.BUILTIN:
+        unit = frame.function.unit
+        found = frame.machine.index.in_unit(unit, name.text) if unit.stars else None
+        return found if found is not None else of(External.of(name.text))
+    unit = frame.function.unit
+    if name.text in unit.once or name.text in unit.imports:
+        found = frame.machine.index.in_unit(unit, name.text)
+        if found is not None:
+            return access.loaded(state, found)
+        where = unit.imports.get(name.text)
+        if where is not None:
+            return of(External.of(frame.machine.index.absolute(unit, where)))
+    own = Globals.of(unit.name)
+    written = state.heap.get(own, name.text)
+    return written if written is not None else access.attribute(frame, state, of(own), name.text, point)
+
+
+def _frame_at(frame: Frame, state: State, hops: int, point: Point) -> Value:
+    holder = of(frame.own)
+    for _ in range(hops):
+        holder = access.attribute(frame, state, holder, Special.OUTER, point)
+    return holder
+
+
+def bind_name(frame: Frame, state: State, name: Name, value: Value, point: Point) -> None:
+    """Bind a name to a value."""
+    if name.scope is Scope.LOCAL:
+        write_variable(frame, state, name.text, value, point)
+    elif name.scope is Scope.CELL:
+        write(frame, state, _frame_at(frame, state, name.hops, point), name.text, value, point)
+    else:
+        write(frame, state, of(Globals.of(frame.function.unit.name)), name.text, value, point)
+
+
+def _constant(frame: Frame, state: State, op: ops.Constant) -> None:
+    frame.temps[op.dst] = constant(op.value)
+
+
+def _load(frame: Frame, state: State, op: ops.Load) -> None:
+    frame.temps[op.dst] = lookup(frame, state, op.name, frame.at(op))
+
+
+def _bind(frame: Frame, state: State, op: ops.Bind) -> None:
+    bind_name(frame, state, op.name, frame.temps[op.src], frame.at(op))
+
+
+def _unbind(frame: Frame, state: State, op: ops.Unbind) -> None:
+    bind_name(frame, state, op.name, NONE, frame.at(op))
+
+
+def _move(frame: Frame, state: State, op: ops.Move) -> None:
+    frame.temps[op.dst] = frame.temps[op.src]
+
+
+def _import(frame: Frame, state: State, op: ops.Import) -> None:
+    qualified = frame.machine.index.absolute(frame.function.unit, op.qualified, op.relative)
+    found = frame.machine.resolve(qualified)
+    frame.temps[op.dst] = access.loaded(state, found) if found is not None else of(External.of(qualified))
+
+
+# Places.
+
+
+def key_of(frame: Frame, key: ops.Key) -> Key:
+    """Return the key that an index stands for; the element where it is computed or a slice."""
+    if isinstance(key, ConstantKey):
+        return memory.key_of(constant(key.value))
+    return ELEMENT if isinstance(key, SliceKey) else memory.key_of(frame.temps[key.temp])
+
+
+def _get_attribute(frame: Frame, state: State, op: ops.GetAttribute) -> None:
+    frame.temps[op.dst] = access.attribute(frame, state, frame.temps[op.base], op.name, frame.at(op))
+
+
+def _set_attribute(frame: Frame, state: State, op: ops.SetAttribute) -> None:
+    base, value = frame.temps[op.base], frame.temps[op.src]
+    if op.name == "requires_grad":
+        gradients.set_requires_grad(frame, state, base, value, frame.at(op))
+    elif op.name == "grad" and not any(type(r) is Object and r.kind is Kind.INSTANCE for r in base.refs):
+        tensors.set_gradient(frame, state, base, value, frame.at(op))
+    elif op.name == "training":
+        for r in base.each():
+            frame.log(Use(frame.at(op), r, Evidence.TRAINING))
+    elif op.name == "data":
+        return  # the graph stays what it was
+    else:
+        instances.set_attribute(frame, state, base, op.name, value, frame.at(op))
+
+
+def _get_item(frame: Frame, state: State, op: ops.GetItem) -> None:
+    base = frame.temps[op.base]
+    if type(op.key) is SliceKey:
+        frame.temps[op.dst] = containers.part_of(frame, state, base, frame.at(op), not op.key.parts)
+        return
+    frame.temps[op.dst] = access.item(frame, state, base, key_of(frame, op.key), frame.at(op))
+
+
+def _set_item(frame: Frame, state: State, op: ops.SetItem) -> None:
+    base, value, point = frame.temps[op.base], frame.temps[op.src], frame.at(op)
+    holders = [r for r in base.refs if not (type(r) is Object and r.kind is Kind.TENSOR)]
+    if holders:
+        for r in holders:
+            if type(r) is Object and r.kind is Kind.INSTANCE:
+                method = instances.member(frame, state, r, "__setitem__")
+                if method is not None:
+                    calls.call(frame, state, method, Arguments([PLAIN, value]), point)
+                    return
+        if type(op.key) is SliceKey:
+            if not op.key.parts:  # `box[:] = ...`
+                erase(frame, state, base, None, point)
+            if any(type(r) is Object for r in holders) or any(type(r) is Object for r in value.refs):
+                access.consume(frame, state, value, base, point)
+                return
+        else:
+            key = key_of(frame, op.key)
+            if type(key) is int and key < 0:  # the element that was added last, or near it
+                for r in holders:
+                    frame.gave_up(r)
+                key = ELEMENT
+            for r in holders:
+                if type(r) is Object and r.kind is Kind.LIST and (key is ELEMENT or isinstance(key, Ref)):
+                    state.heap.put(r, Special.MIXED, PLAIN)
+            write(frame, state, base, key, value, point)
+            return
+    if state.mode is Mode.OFF:
+        return
+    sources = computed(frame, state, reached(state, value), point)
+    if sources:
+        changed_in_place(frame, state, base, sources, point)
+        if op.place is not None and not base.refs:
+            store(frame, state, op.place, Value(graph=graph_of(state, base) | sources, open=base.open), point)
+
+
+def store(frame: Frame, state: State, place: ops.Place, value: Value, point: Point) -> None:
+    """Write a value back to the place that an operation in place took it from."""
+    if isinstance(place, Name):
+        bind_name(frame, state, place, value, point)
+    elif isinstance(place, ops.AttributePlace):
+        instances.set_attribute(frame, state, frame.temps[place.base], place.name, value, point)
+    else:
+        write(frame, state, frame.temps[place.base], key_of(frame, place.key), value, point)
+
+
+def _remove(frame: Frame, state: State, op: ops.Remove) -> None:
+    base = frame.temps[op.base]
+    if op.attribute and isinstance(op.key, ConstantKey):
+        write(frame, state, base, str(op.key.value), NONE, frame.at(op))
+    else:
+        erase(frame, state, base, key_of(frame, op.key), frame.at(op))
+
+
+PLACES: dict[type[ops.Op], Transfer] = {
+    ops.Constant: _constant,
+    ops.Load: _load,
+    ops.Bind: _bind,
+    ops.Unbind: _unbind,
+    ops.Move: _move,
+    ops.Import: _import,
+    ops.GetAttribute: _get_attribute,
+    ops.SetAttribute: _set_attribute,
+    ops.GetItem: _get_item,
+    ops.SetItem: _set_item,
+    ops.Remove: _remove,
+}

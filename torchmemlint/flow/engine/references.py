@@ -1,0 +1,157 @@
+"""References of a callee that its caller did not give: what they are for the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from torchmemlint.flow.domain.effects import Point
+from torchmemlint.flow.domain.frame import Frame
+from torchmemlint.flow.domain.heap import State
+from torchmemlint.flow.domain.refs import (
+    Behind,
+    Bound,
+    ClassRef,
+    Code,
+    Derived,
+    External,
+    Globals,
+    Graph,
+    Input,
+    Key,
+    Leaf,
+    Loop,
+    Method,
+    Object,
+    Parameters,
+    Phi,
+    Ref,
+    Result,
+    Site,
+    Slot,
+    SuperRef,
+    extended,
+)
+from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value, of, symbol, tensor
+
+
+class Caller(Protocol):
+    """The application of a summary, as far as references are concerned."""
+
+    frame: Frame
+    state: State
+    point: Point
+    call: Site
+
+    def of(self, reference: Ref) -> Value:
+        """Return a reference of the callee as a value of the caller."""
+
+    def key(self, key: Key) -> Key:
+        """Return a key of the callee as a key of the caller."""
+
+
+def _same(substitution: Caller, reference: Ref) -> Value:
+    return of(reference)
+
+
+def _input(substitution: Caller, reference: Ref) -> Value:
+    return UNKNOWN
+
+
+def _globals(substitution: Caller, reference: Ref) -> Value:
+    return symbol(reference)
+
+
+def _behind(s: Caller, reference: Behind) -> Value:
+    if isinstance(reference.key, Ref):
+        return s.frame.machine.item(s.frame, s.state, s.of(reference.base), s.key(reference.key), s.point)
+    return s.frame.machine.attribute(s.frame, s.state, s.of(reference.base), reference.key, s.point)
+
+
+def _result(substitution: Caller, reference: Ref) -> Value:
+    return UNKNOWN
+
+
+def _object(s: Caller, made: Object) -> Value:
+    return of(Object.of(made.kind, made.site, extended(made.context, s.call), made.about, made.older))
+
+
+def _code(s: Caller, code: Code) -> Value:
+    if type(code.frame) is Globals:
+        return of(code)
+    frames = s.of(code.frame).refs
+    return Value(frozenset(Code.of(code.function, frame) for frame in frames) or frozenset((code,)))
+
+
+def _class(s: Caller, reference: ClassRef) -> Value:
+    if type(reference.frame) is Globals:
+        return of(reference)
+    frames = s.of(reference.frame).refs
+    return Value(frozenset(ClassRef.of(reference.cls, frame) for frame in frames) or frozenset((reference,)))
+
+
+def _bound(s: Caller, bound: Bound) -> Value:
+    codes = s.of(bound.code).refs
+    return Value(frozenset(Bound.of(code, r) for code in codes for r in s.of(bound.receiver).refs))
+
+
+def _method(s: Caller, method: Method) -> Value:
+    return Value(frozenset(Method.of(r, method.name) for r in s.of(method.receiver).refs))
+
+
+def _super(s: Caller, reference: SuperRef) -> Value:
+    return Value(frozenset(SuperRef.of(reference.cls, r) for r in s.of(reference.receiver).refs))
+
+
+def _parameters(s: Caller, parameters: Parameters) -> Value:
+    return Value(frozenset(Parameters.of(r) for r in s.of(parameters.module).refs))
+
+
+def _graph(s: Caller, graph: Graph) -> Value:
+    return tensor((Graph.of(graph.site, extended(graph.context, s.call)),))
+
+
+def _derived(s: Caller, node: Derived) -> Value:
+    return NOTHING
+
+
+def _leaf(s: Caller, leaf: Leaf) -> Value:
+    return tensor((Leaf.of(leaf.site, extended(leaf.context, s.call)),))
+
+
+def _loop(s: Caller, loop: Loop) -> Value:
+    return of(Loop.of(loop.site, extended(loop.context, s.call)))
+
+
+def _phi(s: Caller, phi: Phi) -> Value:
+    loop = Loop.of(phi.loop.site, extended(phi.loop.context, s.call))
+    holder, key = phi.place
+    if holder is None:
+        return tensor((Phi.of(loop, None, key),))
+    return tensor(Phi.of(loop, mine, s.key(key)) for mine in s.of(holder).refs)
+
+
+def _slot(s: Caller, slot: Slot) -> Value:
+    return tensor(Slot.of(mine, s.key(slot.key)) for mine in s.of(slot.holder).refs)
+
+
+MAKERS: dict[type[Ref], Callable[[Any, Any], Value]] = {
+    Input: _input,
+    Globals: _globals,
+    Behind: _behind,
+    Result: _result,
+    Object: _object,
+    Code: _code,
+    ClassRef: _class,
+    Bound: _bound,
+    Method: _method,
+    SuperRef: _super,
+    External: _same,
+    Parameters: _parameters,
+    Graph: _graph,
+    Derived: _derived,
+    Leaf: _leaf,
+    Loop: _loop,
+    Phi: _phi,
+    Slot: _slot,
+}
