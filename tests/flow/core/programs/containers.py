@@ -1,0 +1,383 @@
+"""What is put into lists, dictionaries and other containers."""
+
+CONTAINERS = {
+    "a list that is appended to": """
+        def train(loader):
+            losses = []
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                losses.append(loss)  # expect: TML102  # instead: losses.append(loss.item())
+            print(sum(losses) / len(losses))
+        """,
+    "a list that is extended": """
+        def train(loader):
+            losses = []
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                losses.extend([loss, loss * 2])  # expect: TML102
+                # instead: losses.extend([loss.item(), loss.item() * 2])
+            print(max(losses))
+        """,
+    "a list with an augmented assignment": """
+        def train(loader):
+            losses = []
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                losses += [loss]  # expect: TML102  # instead: losses += [float(loss)]
+            print(losses[-1])
+        """,
+    "a list that is inserted into": """
+        def train(loader):
+            losses = []
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                losses.insert(0, loss)  # expect: TML102  # instead: losses.insert(0, loss.tolist())
+            print(losses[0])
+        """,
+    "a method of a list in a variable": """
+        def train(loader):
+            losses = []
+            keep = losses.append
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                keep(loss)  # expect: TML102  # instead: keep(loss.item())
+            print(len(losses))
+        """,
+    "rows in a list": """
+        def train(loader):
+            rows = []
+            for step, (x, y) in enumerate(loader):
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                row = {"step": step, "loss": loss}  # instead: row = {"step": step, "loss": loss.item()}
+                rows.append(row)  # expect: TML102
+            print(len(rows))
+        """,
+    "tuples in a list": """
+        def train(loader):
+            rows = []
+            for step, (x, y) in enumerate(loader):
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                rows.append((step, loss))  # expect: TML102  # instead: rows.append((step, loss.item()))
+            print(len(rows))
+        """,
+    "a dictionary by step": """
+        def train(loader):
+            losses = {}
+            for step, (x, y) in enumerate(loader):
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                losses[step] = loss  # expect: TML102  # instead: losses[step] = loss.item()
+            print(losses)
+        """,
+    "a dictionary of one key": """
+        def train(loader):
+            logs = {}
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                logs["loss"] = loss
+                print(logs["loss"].item())
+        """,
+    "a list in a dictionary": """
+        def train(loader):
+            history = {"loss": [], "step": []}
+            for step, (x, y) in enumerate(loader):
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                history["step"].append(step)
+                history["loss"].append(loss)  # expect: TML102  # instead: history["loss"].append(loss.item())
+            print(history["step"])
+        """,
+    "a defaultdict of lists": """
+        from collections import defaultdict
+
+        def train(loader):
+            history = defaultdict(list)
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                history["loss"].append(loss)  # expect: TML102  # instead: history["loss"].append(loss.item())
+            print(len(history))
+        """,
+    "a defaultdict of numbers": """
+        from collections import defaultdict
+
+        def train(loader):
+            totals = defaultdict(float)
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                totals["loss"] += loss  # expect: TML101  # instead: totals["loss"] += loss.item()
+            print(dict(totals))
+        """,
+    "setdefault": """
+        def train(loader):
+            history = {}
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                history.setdefault("loss", []).append(loss)  # expect: TML102
+                # instead: history.setdefault("loss", []).append(loss.item())
+            print(len(history))
+        """,
+    "an update of a dictionary": """
+        def train(loader):
+            losses = {}
+            for step, (x, y) in enumerate(loader):
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                losses.update({step: loss})  # expect: TML102  # instead: losses.update({step: loss.item()})
+            print(len(losses))
+        """,
+    "a deque": """
+        from collections import deque
+
+        def train(loader):
+            losses = deque()
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                losses.append(loss)  # expect: TML102  # instead: losses.append(loss.item())
+            print(len(losses))
+        """,
+    "a deque of a fixed length": """
+        from collections import deque
+
+        def train(loader):
+            losses = deque(maxlen=10)
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                losses.append(loss)
+            print(len(losses))
+        """,
+    "a list that is cleared": """
+        def train(loader):
+            parts = []
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                parts.append(loss)
+                print(sum(parts).item())
+                parts.clear()
+        """,
+    "a list that is set anew": """
+        def train(loader):
+            for x, y in loader:
+                parts = []
+                for scale in (1, 2, 3):
+                    parts.append(scale * F.mse_loss(model(x), y))
+                sum(parts).backward()
+        """,
+    "a list whose elements are popped": """
+        def train(loader):
+            waiting = []
+            for x, y in loader:
+                waiting.append(F.mse_loss(model(x), y))
+                loss = waiting.pop()
+                loss.backward()
+        """,
+    "a list that is differentiated after the loop": """
+        def train(loader):
+            losses = []
+            for x, y in loader:
+                losses.append(F.mse_loss(model(x), y))
+            torch.stack(losses).mean().backward()
+        """,
+    "a set": """
+        def train(loader):
+            kept = set()
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                kept.add(loss)  # expect: TML102  # instead: kept.add(loss.item())
+            print(len(kept))
+        """,
+    "a list in a list": """
+        def train(loader):
+            groups = [[], []]
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                groups[0].append(loss)  # expect: TML102  # instead: groups[0].append(loss.item())
+            print(len(groups))
+        """,
+    "a list in a tuple that is unpacked": """
+        def train(loader):
+            kept, counts = [], []
+            both = kept, counts
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                first, second = both
+                second.append(len(x))
+                first.append(loss)  # expect: TML102  # instead: first.append(loss.item())
+            print(len(kept))
+        """,
+    "a list under two names": """
+        def train(loader):
+            losses = []
+            also = losses
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                also.append(loss)  # expect: TML102  # instead: also.append(loss.item())
+            print(len(losses))
+        """,
+    "a namedtuple": """
+        from collections import namedtuple
+
+        Row = namedtuple("Row", "step loss")
+
+        def train(loader):
+            rows = []
+            for step, (x, y) in enumerate(loader):
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                rows.append(Row(step, loss))  # expect: TML102  # instead: rows.append(Row(step, loss.item()))
+            print(len(rows))
+        """,
+    "a NamedTuple class": """
+        from typing import NamedTuple
+
+        class Row(NamedTuple):
+            step: int
+            loss: torch.Tensor
+
+        def train(loader):
+            rows = []
+            for step, (x, y) in enumerate(loader):
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                row = Row(step=step, loss=loss)  # instead: row = Row(step=step, loss=loss.detach())
+                rows.append(row)  # expect: TML102
+            print(len(rows))
+        """,
+    "a part of a namedtuple": """
+        from collections import namedtuple
+
+        Row = namedtuple("Row", ["step", "loss", "value"])
+
+        def train(loader):
+            kept = []
+            for step, (x, y) in enumerate(loader):
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                row = Row(step, loss, loss.item())
+                kept.append(row.loss)  # expect: TML102  # instead: kept.append(row.value)
+            print(len(kept))
+        """,
+    "dataclasses in a list": """
+        from dataclasses import dataclass
+
+        @dataclass
+        class Row:
+            step: int
+            loss: object
+
+        def train(loader):
+            rows = []
+            for step, (x, y) in enumerate(loader):
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                rows.append(Row(step, loss))  # expect: TML102  # instead: rows.append(Row(step, loss.item()))
+            print(len(rows))
+        """,
+    "a list comprehension": """
+        def learn(x, y):
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            return loss  # instead: return loss.item()
+
+        def train(loader):
+            losses = [learn(x, y) for x, y in loader]  # expect: TML102
+            print(len(losses))
+        """,
+    "a dictionary comprehension": """
+        def learn(x, y):
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            return loss  # instead: return loss.item()
+
+        def train(loader):
+            losses = {step: learn(x, y) for step, (x, y) in enumerate(loader)}  # expect: TML102
+            print(len(losses))
+        """,
+    "list of map": """
+        def learn(batch):
+            x, y = batch
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            return loss  # instead: return loss.item()
+
+        def train(loader):
+            losses = list(map(learn, loader))  # expect: TML102
+            print(len(losses))
+        """,
+    "list of a generator": """
+        def losses(loader):
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                yield loss  # instead: yield loss.item()
+
+        def train(loader):
+            kept = list(losses(loader))  # expect: TML102
+            print(len(kept))
+        """,
+    "a generator that is consumed one by one": """
+        def losses(loader):
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                yield loss
+
+        def train(loader):
+            for loss in losses(loader):
+                print(loss.item())
+        """,
+    "a generator that is delegated to": """
+        def losses(loader):
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                yield loss  # instead: yield loss.item()
+
+        def twice(loader):
+            yield from losses(loader)
+            yield from losses(loader)
+
+        def train(loader):
+            kept = []
+            for loss in twice(loader):
+                kept.append(loss)  # expect: TML102
+            print(len(kept))
+        """,
+    "a copy of a list": """
+        def train(loader):
+            kept = []
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                kept = kept + [loss]  # expect: TML101  # instead: kept = kept + [loss.item()]
+            print(len(kept))
+        """,
+    "a queue of a fixed length by hand": """
+        def train(loader):
+            kept = []
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                kept.append(loss)
+                if len(kept) > 5:
+                    kept.pop(0)
+            print(len(kept))
+        """,
+}

@@ -1,0 +1,48 @@
+"""What one iteration hands to the next."""
+
+STATES = {
+    "a hidden state": """
+        rnn = nn.GRU(4, 4)
+
+        def train(loader):
+            hidden = torch.zeros(1, 8, 4)
+            for x, y in loader:
+                out, hidden = rnn(x[None], hidden)  # expect: TML104
+                # instead: out, hidden = rnn(x[None], hidden.detach())
+                loss = F.mse_loss(out[0], y)
+                loss.backward(retain_graph=True)
+        """,
+    "a hidden state of two tensors": """
+        rnn = nn.LSTM(4, 4)
+
+        def train(loader):
+            state = None
+            for x, y in loader:
+                out, state = rnn(x[None], state)  # expect: TML104
+                loss = F.mse_loss(out[0], y)
+                loss.backward(retain_graph=True)
+                state  # instead: state = tuple(s.detach() for s in state)
+        """,
+    "a hidden state within one sequence": """
+        cell = nn.GRUCell(4, 4)
+
+        def train(loader):
+            for x, y in loader:
+                hidden = torch.zeros(8, 4)
+                for step in range(5):
+                    hidden = cell(x, hidden)
+                loss = F.mse_loss(hidden, y)
+                loss.backward()
+        """,
+    "a previous output that is compared with": """
+        def train(loader):
+            previous = None
+            for x, y in loader:
+                out = model(x)
+                loss = F.mse_loss(out, y)
+                if previous is not None:
+                    loss = loss + F.mse_loss(out, previous)
+                loss.backward()
+                previous = out.detach()
+        """,
+}

@@ -1,0 +1,25 @@
+"""Each program shows what it is marked with, and its harmless twin nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from .findings import found
+from .programs import Program
+from .programs.tables import programs
+
+
+@pytest.mark.parametrize("program", programs(), ids=lambda program: program.name)
+def test_findings(program: Program) -> None:
+    assert found(program.files) == program.expected
+
+
+def test_names_and_marks() -> None:
+    names = [program.name for program in programs()]
+    assert len(names) == len(set(names))
+    assert all(not program.expected for program in programs() if program.name.endswith(", harmless"))
+
+
+def test_programs_are_short() -> None:
+    for program in programs():
+        assert all(text.count("\n") < 40 for text in program.files.values()), program.name
