@@ -1,0 +1,115 @@
+"""The rooms of the analysis core import only what stands below them, and without circles."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import torchmemlint.flow
+
+FLOW = Path(torchmemlint.flow.__file__).parent
+BELOW = {
+    "ir": set(),
+    "domain": {"ir", "names"},  # names only for what a run knows of its project
+    "names": {"ir", "domain"},
+    "models": {"ir", "domain"},
+    "engine": {"ir", "domain", "names", "models"},
+    "fact": {"ir", "domain", "names", "engine"},
+}
+LONG = {"engine/substitution.py", "ir/ops.py"}  # to become shorter, and no others longer
+LONGEST = 500
+
+
+def module(path: Path) -> str:
+    """The name of a file's module."""
+    return ".".join(("torchmemlint", "flow", *path.relative_to(FLOW).with_suffix("").parts)).removesuffix(".__init__")
+
+
+FILES = {module(path): path for room in BELOW for path in sorted((FLOW / room).glob("*.py"))}
+ROOMS = {name: path.parent.name for name, path in FILES.items()}
+
+
+def imported(tree: ast.AST, package: str) -> Iterator[str]:
+    """What a file imports when it runs: modules, or names that stand in them."""
+    for node in ast.iter_child_nodes(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=base, names=names, level=level):
+                above = package.split(".")[: package.count(".") + 2 - level] if level else []
+                whole = ".".join([*above, *([base] if base else [])])
+                yield from (f"{whole}.{alias.name}" for alias in names)
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                pass
+            case _:
+                yield from imported(node, package)
+
+
+def imports_of(path: Path) -> set[str]:
+    return {*imported(ast.parse(path.read_text(encoding="utf-8")), f"torchmemlint.flow.{path.parent.name}")}
+
+
+IMPORTS = {name: imports_of(path) for name, path in FILES.items()}
+
+
+def imports_of_core(name: str) -> set[str]:
+    """The modules of the core that one imports."""
+    return {i if i in FILES else i.rpartition(".")[0] for i in IMPORTS[name]} & FILES.keys()
+
+
+@pytest.mark.parametrize("room", BELOW)
+def test_a_room_imports_only_what_stands_below(room: str) -> None:
+    for name in (name for name in FILES if ROOMS[name] == room):
+        for other in IMPORTS[name]:
+            parts = other.split(".")
+            if parts[:2] == ["torchmemlint", "flow"]:
+                assert parts[2] in BELOW[room] | {room}, f"{name} imports {other}"
+            elif parts[0] == "torchmemlint":
+                assert parts[1] == "knowledge", f"{name} imports {other}"
+
+
+def test_names_need_only_references_and_values() -> None:
+    of_names = {other for name in FILES if ROOMS[name] == "names" for other in imports_of_core(name)}
+    assert {other for other in of_names if ROOMS[other] == "domain"} <= {
+        "torchmemlint.flow.domain.refs",
+        "torchmemlint.flow.domain.values",
+    }
+
+
+def test_nothing_but_lowering_knows_syntax_trees() -> None:
+    for name, others in IMPORTS.items():
+        if ROOMS[name] != "ir":
+            assert not {other.partition(".")[0] for other in others} & {"ast", "libcst"}, name
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    left = {name: imports_of_core(name) for name in FILES}
+    while left:
+        done = {name for name, others in left.items() if not others & left.keys()}
+        assert done, f"these modules are in circles, or import some that are: {sorted(left)}"
+        left = {name: others for name, others in left.items() if name not in done}
+
+
+def test_each_module_can_be_imported_alone() -> None:
+    program = """
+import importlib, sys
+kept = sys.argv[1].split(",")
+for name in sys.argv[2:]:
+    importlib.import_module(name)
+    for other in list(sys.modules):
+        if other.startswith("torchmemlint.flow") and other not in kept:
+            del sys.modules[other]
+"""
+    leaves = ",".join(name for name in FILES if not imports_of_core(name))  # others cannot matter to them
+    done = subprocess.run([sys.executable, "-c", program, leaves, *FILES], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_module_is_long() -> None:
+    lines = {f"{ROOMS[name]}/{path.name}": path.read_text(encoding="utf-8").count("\n") for name, path in FILES.items()}
+    assert {name for name, count in lines.items() if count > LONGEST} <= LONG
