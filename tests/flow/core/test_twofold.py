@@ -8,28 +8,22 @@ import pytest
 
 from .findings import found
 from .programs import Program
-from .programs.tables import programs
+from .programs.tables import larger
 from .splitting import split, splittable
 
-SINGLE = [p for p in programs() if len(p.files) == 1 and splittable(p.files["main.py"])]
-SEVERAL = [p for p in programs() if len(p.files) > 1]
+SINGLE = [p for p in larger() if len(p.files) == 1 and splittable(p.files["main.py"])]
+SEVERAL = [p for p in larger() if len(p.files) > 1]
 
 
 def _lines(findings: set[tuple[str, int, str]]) -> set[tuple[int, str]]:
     return {(line, code) for _, line, code in findings}
 
 
-@pytest.mark.parametrize("parts", [2, 3])
 @pytest.mark.parametrize("program", SINGLE, ids=lambda program: program.name)
-def test_split(program: Program, parts: int) -> None:
-    files = split(program.files["main.py"], parts)
-    assert _lines(found(files)) == _lines(set(program.expected))
-
-
-@pytest.mark.parametrize("program", SINGLE, ids=lambda program: program.name)
-def test_split_in_the_other_order(program: Program) -> None:
-    files = split(program.files["main.py"], 2)
-    assert _lines(found(dict(reversed(files.items())))) == _lines(set(program.expected))
+def test_split(program: Program) -> None:
+    two, three = (split(program.files["main.py"], parts) for parts in (2, 3))
+    for files in (two, dict(reversed(two.items())), three):
+        assert _lines(found(files)) == _lines(set(program.expected))
 
 
 @pytest.mark.parametrize("program", SEVERAL, ids=lambda program: program.name)

@@ -14,9 +14,18 @@ from .projects import PROJECTS
 from .states import STATES
 from .sums import SUMS
 
-TABLES = (SUMS, STATES, CONTAINERS, OPERATIONS, CONTROL, FUNCTIONS, OBJECTS, MODES, HOOKS, PROJECTS)
+LARGER = (SUMS, STATES, CONTAINERS, CONTROL, FUNCTIONS, OBJECTS, MODES, HOOKS, PROJECTS)
 
 
 def programs() -> list[Program]:
     """Every program, with the twins."""
-    return [program for table in TABLES for name, text in table.items() for program in read(name, text)]
+    return larger() + _all_of(OPERATIONS)
+
+
+def larger() -> list[Program]:
+    """Programs that differ by more than one expression."""
+    return [program for table in LARGER for program in _all_of(table)]
+
+
+def _all_of(table: dict[str, str]) -> list[Program]:
+    return [program for name, text in table.items() for program in read(name, text)]
