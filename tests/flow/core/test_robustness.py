@@ -95,5 +95,5 @@ def test_odd_programs(text: str) -> None:
 
 
 def test_the_same_again() -> None:
-    for program in programs():
+    for program in programs()[::5]:
         assert cases(program.files) == cases(program.files), program.name

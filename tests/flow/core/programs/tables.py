@@ -7,14 +7,17 @@ from .containers import CONTAINERS
 from .control import CONTROL
 from .functions import FUNCTIONS
 from .hooks import HOOKS
+from .libraries import LIBRARIES
+from .lives import LIVES
 from .modes import MODES
 from .objects import OBJECTS
 from .operations import OPERATIONS
 from .projects import PROJECTS
 from .states import STATES
 from .sums import SUMS
+from .torch_things import TORCH_THINGS
 
-LARGER = (SUMS, STATES, CONTAINERS, CONTROL, FUNCTIONS, OBJECTS, MODES, HOOKS, PROJECTS)
+LARGER = (SUMS, STATES, CONTAINERS, CONTROL, FUNCTIONS, OBJECTS, MODES, HOOKS, LIBRARIES, LIVES, TORCH_THINGS, PROJECTS)
 
 
 def programs() -> list[Program]:

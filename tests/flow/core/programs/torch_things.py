@@ -1,0 +1,290 @@
+"""What torch's own tools do."""
+
+TORCH_THINGS = {
+    "mixed precision": """
+        scaler = torch.amp.GradScaler(enabled=False)
+
+        def train(loader):
+            total = 0.0
+            for x, y in loader:
+                with torch.autocast("cpu", enabled=False):
+                    loss = F.mse_loss(model(x), y)
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()
+                total += loss  # expect: TML101  # instead: total += loss.item()
+            print(total)
+        """,
+    "checkpointing": """
+        from torch.utils.checkpoint import checkpoint
+
+        def train(loader):
+            losses = []
+            for x, y in loader:
+                loss = F.mse_loss(checkpoint(model, x, use_reentrant=False), y)
+                loss.backward()
+                losses.append(loss)  # expect: TML102  # instead: losses.append(loss.item())
+            print(len(losses))
+        """,
+    "a function of autograd": """
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(context, x):
+                return 2 * x
+
+            @staticmethod
+            def backward(context, gradient):
+                return 2 * gradient
+
+        def train(loader):
+            losses = []
+            for x, y in loader:
+                loss = Double.apply(F.mse_loss(model(x), y))
+                loss.backward()
+                losses.append(loss)  # expect: TML102  # instead: losses.append(loss.item())
+            print(len(losses))
+        """,
+    "a penalty on gradients": """
+        def train(loader):
+            for x, y in loader:
+                x = x.requires_grad_()
+                out = model(x)
+                gradient, = torch.autograd.grad(out.sum(), x, create_graph=True)
+                loss = F.mse_loss(out, y) + gradient.norm()
+                loss.backward()
+                print(loss.item())
+        """,
+    "gradients that keep a graph in a list": """
+        deep = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
+
+        def train(loader):
+            norms = []
+            for x, y in loader:
+                x = x.requires_grad_()
+                gradient, = torch.autograd.grad(deep(x).sum(), x, create_graph=True)
+                gradient.norm().backward()
+                norms.append(gradient)  # expect: TML102  # instead: norms.append(gradient.detach())
+            print(len(norms))
+        """,
+    "a sequential network": """
+        net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+
+        def train(loader):
+            total = 0.0
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                loss.backward()
+                total += loss  # expect: TML101  # instead: total += loss.item()
+            print(total)
+        """,
+    "a loss module": """
+        criterion = nn.MSELoss()
+
+        def train(loader):
+            total = 0.0
+            for x, y in loader:
+                loss = criterion(model(x), y)
+                loss.backward()
+                total += loss  # expect: TML101  # instead: total += loss.item()
+            print(total)
+        """,
+    "an average of weights": """
+        average = [p.detach().clone() for p in model.parameters()]
+
+        def train(loader):
+            for x, y in loader:
+                F.mse_loss(model(x), y).backward()
+                optimizer.step()
+                with torch.no_grad():
+                    for mine, p in zip(average, model.parameters()):
+                        mine.mul_(0.9).add_(p, alpha=0.1)
+        """,
+    "weights that are kept": """
+        def train(loader):
+            history = []
+            for x, y in loader:
+                F.mse_loss(model(x), y).backward()
+                optimizer.step()
+                history.append({name: p.detach().clone() for name, p in model.named_parameters()})
+                history.append(model.state_dict())
+            print(len(history))
+        """,
+    "a replay buffer": """
+        class Buffer:
+            def __init__(self):
+                self.items = []
+
+            def push(self, *item):
+                self.items.append(item)  # expect: TML102
+
+        def train(loader):
+            buffer = Buffer()
+            for x, y in loader:
+                value = model(x)
+                F.mse_loss(value, y).backward()
+                buffer.push(x, value)  # instead: buffer.push(x, value.detach())
+        """,
+    "a module of its own loss": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 1)
+
+            def forward(self, x, y):
+                out = self.layer(x)
+                return {"loss": F.mse_loss(out, y), "out": out}
+
+        net = Net()
+
+        def train(loader):
+            losses = []
+            for x, y in loader:
+                result = net(x, y)
+                result["loss"].backward()
+                losses.append(result["out"])  # expect: TML102  # instead: losses.append(result["out"].detach())
+            print(len(losses))
+        """,
+    "a list that is detached when it is read": """
+        def train(loader):
+            outputs = []
+            for x, y in loader:
+                out = model(x)
+                F.mse_loss(out, y).backward()
+                outputs.append(out)  # expect: TML102  # instead: outputs.append(out.detach())
+            print(torch.cat(outputs).detach().mean())
+        """,
+    "data parallel": """
+        net = nn.DataParallel(nn.Linear(4, 1))
+
+        def train(loader):
+            total = 0.0
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                loss.backward()
+                total += loss  # expect: TML101  # instead: total += loss.item()
+            print(total)
+        """,
+    "in place on the loss": """
+        def train(loader):
+            losses = []
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                losses.append(loss.detach_())
+            print(len(losses))
+        """,
+    "weights of an embedding": """
+        table = nn.Embedding(10, 1)
+
+        def train(loader):
+            total = 0.0
+            for x, y in loader:
+                loss = F.mse_loss(table(x.abs().long() % 10).mean(1), y)
+                loss.backward()
+                total += loss  # expect: TML101  # instead: total += loss.item()
+            print(total)
+        """,
+    "a tensor that requires gradients": """
+        weight = torch.zeros(4, 1, requires_grad=True)
+
+        def train(loader):
+            losses = []
+            for x, y in loader:
+                loss = F.mse_loss(x @ weight, y)
+                loss.backward()
+                losses.append(loss)  # expect: TML102  # instead: losses.append(loss.item())
+            print(len(losses))
+        """,
+    "a buffer of a module": """
+        class Mean(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 1)
+                self.register_buffer("mean", torch.zeros(1))
+
+            def forward(self, x):
+                out = self.layer(x)
+                self.mean = 0.9 * self.mean + 0.1 * out.mean()  # expect: TML101
+                # instead: self.mean = 0.9 * self.mean + 0.1 * out.mean().detach()
+                return out
+
+        net = Mean()
+
+        def train(loader):
+            for x, y in loader:
+                F.mse_loss(net(x), y).backward()
+        """,
+    "a frozen backbone": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.backbone, self.head = nn.Linear(4, 4), nn.Linear(4, 1)
+
+            def forward(self, x):
+                with torch.no_grad():
+                    features = self.backbone(x)
+                return self.head(features)
+
+        net = Net()
+
+        def train(loader):
+            for x, y in loader:
+                F.mse_loss(net(x), y).backward()
+        """,
+    "policies and values": """
+        policy, value = nn.Linear(4, 2), nn.Linear(4, 1)
+
+        def train(loader):
+            for x, y in loader:
+                scores = F.log_softmax(policy(x), 1)
+                estimate = value(x)
+                advantage = (y - estimate).detach()
+                loss = -(scores[:, :1] * advantage).mean() + F.mse_loss(estimate, y)
+                loss.backward()
+        """,
+    "a teacher in eval mode": """
+        teacher = nn.Linear(4, 1).eval()
+
+        def train(loader):
+            for x, y in loader:
+                goal = teacher(x)  # expect: TML201  # instead: goal = torch.no_grad()(teacher)(x)
+                loss = F.mse_loss(model(x), goal.detach())
+                loss.backward()
+        """,
+    "straight through": """
+        def train(loader):
+            for x, y in loader:
+                soft = model(x).sigmoid()
+                hard = (soft > 0.5).float()
+                loss = F.mse_loss(hard + soft - soft.detach(), y)
+                loss.backward()
+        """,
+    "contrastive pairs": """
+        def train(loader):
+            for x, y in loader:
+                first, second = model(x), model(x + 0.1)
+                loss = F.mse_loss(first, second.detach()) + F.mse_loss(second, first.detach())
+                loss.backward()
+        """,
+    "a beam": """
+        def train(loader):
+            model.eval()
+            with torch.no_grad():
+                for x, y in loader:
+                    beams = [x]
+                    for _ in range(3):
+                        beams = [beam + model(beam) for beam in beams]
+                    print(len(beams))
+        """,
+    "a generation without no_grad": """
+        decoder = nn.Linear(4, 4)
+
+        def train(loader):
+            decoder.eval()
+            for x, y in loader:
+                for _ in range(3):
+                    scores = decoder(x)  # expect: TML201  # instead: scores = torch.no_grad()(decoder)(x)
+                    x = F.one_hot(scores.argmax(1), 4).float()
+                print(x.sum().item())
+        """,
+}
