@@ -380,4 +380,34 @@ CONTAINERS = {
                     kept.pop(0)
             print(len(kept))
         """,
+    "a tuple that grows": """
+        def train(loader):
+            kept = ()
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                kept = (*kept, loss)  # expect: TML101  # instead: kept = (*kept, loss.item())
+            print(len(kept))
+        """,
+    "sum of a generator": """
+        def losses(loader):
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                yield loss  # instead: yield loss.item()
+
+        def train(loader):
+            total = sum(losses(loader))  # expect: TML101
+            print(total)
+        """,
+    "a slice that is kept": """
+        def train(loader):
+            kept = []
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                kept.append(loss)
+                kept = kept[-5:]
+            print(len(kept))
+        """,
 }

@@ -286,4 +286,15 @@ CONTROL = {
                 own.step()
                 print(loss.item())
         """,
+    "a list that is emptied after some steps": """
+        def train(loader):
+            losses = []
+            for step, (x, y) in enumerate(loader):
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                losses.append(loss)
+                if len(losses) == 3:
+                    print(sum(losses).item())
+                    losses = []
+        """,
 }

@@ -494,4 +494,43 @@ FUNCTIONS = {
             def forward(self, x):
                 return self.layer(x).relu()
         """,
+    "positional arguments as a tuple": """
+        kept = []
+
+        def log(*values):
+            kept.append(values)  # expect: TML102
+
+        def train(loader):
+            for step, (x, y) in enumerate(loader):
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                log(step, loss)  # instead: log(step, loss.item())
+        """,
+    "named arguments as a dictionary": """
+        kept = []
+
+        def log(**values):
+            kept.append(values)  # expect: TML102
+
+        def train(loader):
+            for step, (x, y) in enumerate(loader):
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                log(step=step, loss=loss)  # instead: log(step=step, loss=loss.item())
+        """,
+    "arguments that are passed on": """
+        kept = []
+
+        def log(name, value):
+            kept.append(value)  # expect: TML102
+
+        def logged(*args, **kwargs):
+            log(*args, **kwargs)
+
+        def train(loader):
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                logged("loss", value=loss)  # instead: logged("loss", value=loss.item())
+        """,
 }

@@ -388,4 +388,17 @@ MODES = {
                 print(probe(x).softmax(1).max().item())  # expect: TML201
                 # instead: print(torch.no_grad()(probe)(x).max().item())
         """,
+    "a target network that is a copy and detached": """
+        import copy
+
+        target = copy.deepcopy(model)
+
+        def train(loader):
+            for x, y in loader:
+                goal = target(x).detach()  # expect: TML203  # instead: goal = torch.no_grad()(target)(x)
+                loss = F.mse_loss(model(x), goal)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """,
 }

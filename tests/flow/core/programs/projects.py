@@ -231,26 +231,6 @@ PROJECTS = {
             layers = [nn.Linear(4, 4) for _ in range(depth)]
             return nn.Sequential(*layers, nn.Linear(4, 1))
         """,
-    "two files that import each other": """
-        def number(loss):
-            return loss  # instead: return loss.item()
-
-        def train(loader):
-            import steps
-
-            kept = []
-            for x, y in loader:
-                steps.learn(model, x, y, kept)
-
-        # file: steps.py
-        import main
-        from torch.nn.functional import mse_loss
-
-        def learn(network, x, y, kept):
-            loss = mse_loss(network(x), y)
-            loss.backward()
-            kept.append(main.number(loss))  # expect: TML102
-        """,
     "a callback in another file": """
         from engine import run
 
@@ -287,5 +267,26 @@ PROJECTS = {
                 loss = mse_loss(network(x), y)
                 loss.backward()
                 yield loss  # instead: yield loss.item()
+        """,
+    "state of a module": """
+        import state
+        import steps
+
+        def train(loader):
+            for x, y in loader:
+                steps.learn(model, x, y)
+            print(state.total)
+
+        # file: state.py
+        total = 0.0
+
+        # file: steps.py
+        import state
+        from torch.nn.functional import mse_loss
+
+        def learn(network, x, y):
+            loss = mse_loss(network(x), y)
+            loss.backward()
+            state.total += loss  # expect: TML101  # instead: state.total += loss.item()
         """,
 }

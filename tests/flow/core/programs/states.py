@@ -45,4 +45,23 @@ STATES = {
                 loss.backward()
                 previous = out.detach()
         """,
+    "a hidden state in an attribute": """
+        class Agent(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cell = nn.GRUCell(4, 4)
+                self.hidden = torch.zeros(8, 4)
+
+            def forward(self, x):
+                self.hidden = self.cell(x, self.hidden)  # expect: TML104
+                # instead: self.hidden = self.cell(x, self.hidden.detach())
+                return self.hidden
+
+        agent = Agent()
+
+        def train(loader):
+            for x, y in loader:
+                loss = F.mse_loss(agent(x), y)
+                loss.backward(retain_graph=True)
+        """,
 }
