@@ -12,12 +12,16 @@ from .lives import LIVES
 from .modes import MODES
 from .objects import OBJECTS
 from .operations import OPERATIONS
+from .practice import PRACTICE
 from .projects import PROJECTS
 from .states import STATES
 from .sums import SUMS
 from .torch_things import TORCH_THINGS
 
-LARGER = (SUMS, STATES, CONTAINERS, CONTROL, FUNCTIONS, OBJECTS, MODES, HOOKS, LIBRARIES, LIVES, TORCH_THINGS, PROJECTS)
+LARGER = (
+    *(SUMS, STATES, CONTAINERS, CONTROL, FUNCTIONS, OBJECTS, LIVES),
+    *(MODES, HOOKS, LIBRARIES, TORCH_THINGS, PRACTICE, PROJECTS),
+)
 
 
 def programs() -> list[Program]:
