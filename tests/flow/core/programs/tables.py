@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import Program, read
 from .containers import CONTAINERS
 from .control import CONTROL
+from .frameworks import FRAMEWORKS
 from .functions import FUNCTIONS
 from .hooks import HOOKS
 from .libraries import LIBRARIES
@@ -20,7 +21,7 @@ from .torch_things import TORCH_THINGS
 
 LARGER = (
     *(SUMS, STATES, CONTAINERS, CONTROL, FUNCTIONS, OBJECTS, LIVES),
-    *(MODES, HOOKS, LIBRARIES, TORCH_THINGS, PRACTICE, PROJECTS),
+    *(MODES, HOOKS, LIBRARIES, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS),
 )
 
 
