@@ -100,7 +100,7 @@ def test_joins_as_a_comparison_of_all_edges_would() -> None:
         for _ in range(40):
             state = chance.choice(many)
             holder, key = chance.choice(HOLDING), chance.choice(KEYS)
-            match chance.randrange(8):
+            match chance.randrange(10):
                 case 0 | 1:
                     many.append(state.copy())
                 case 2:
@@ -111,7 +111,9 @@ def test_joins_as_a_comparison_of_all_edges_would() -> None:
                     state.heap.remove(holder, key)
                 case 5 if holder is not OUTSIDE:
                     state.heap.drop(holder)
-                case 6 | 7:
+                case 6:
+                    state.become(chance.choice(many).copy())
+                case 7 | 8 | 9:
                     other = chance.choice(many)
                     expected = {
                         place: join(held(state.heap, *place), held(other.heap, *place))

@@ -8,6 +8,7 @@ from .control import CONTROL
 from .frameworks import FRAMEWORKS
 from .functions import FUNCTIONS
 from .hooks import HOOKS
+from .keeping_more import KEEPING_MORE
 from .libraries import LIBRARIES
 from .lives import LIVES
 from .modes import MODES
@@ -20,7 +21,7 @@ from .sums import SUMS
 from .torch_things import TORCH_THINGS
 
 LARGER = (
-    *(SUMS, STATES, CONTAINERS, CONTROL, FUNCTIONS, OBJECTS, LIVES),
+    *(SUMS, STATES, CONTAINERS, KEEPING_MORE, CONTROL, FUNCTIONS, OBJECTS, LIVES),
     *(MODES, HOOKS, LIBRARIES, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS),
 )
 
