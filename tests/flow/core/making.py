@@ -54,7 +54,7 @@ def values(most: int = 7) -> SearchStrategy[Value]:
         Value,
         st.frozensets(st.sampled_from(references()), max_size=most),
         st.frozensets(st.sampled_from(sources()), max_size=3),
-        st.sampled_from([NO_CONSTANT, SOME, None, False, 1, "text"]),
+        st.sampled_from([NO_CONSTANT, SOME, None, False, 0, 1, 1.0, "text"]),
         st.booleans(),
     )
 

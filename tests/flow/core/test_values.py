@@ -34,7 +34,7 @@ def test_join_with_itself(a: Value) -> None:
     assert join(a, a) == a
 
 
-@given(small_values(), small_values())
+@given(values(), values())
 def test_join_in_either_order(a: Value, b: Value) -> None:
     assert join(a, b) == join(b, a)
 
@@ -94,6 +94,12 @@ def test_the_limit_keeps_objects(refs: frozenset[Object]) -> None:
     assert kept >= {r for r in refs if r in objects()}
 
 
+def test_the_limit_keeps_the_same_every_time() -> None:
+    many = references()
+    assert len(many) > LIMIT
+    assert limited(frozenset(many)) == limited(frozenset(reversed(many)))
+
+
 def test_join_of_nothing_at_all() -> None:
     assert join_all([]) is NOTHING
 
@@ -110,6 +116,9 @@ def test_constants() -> None:
     assert join(constant(3), NONE).constant is NO_CONSTANT
     assert join(constant(3), PLAIN).constant is NO_CONSTANT
     assert join(constant(3), UNKNOWN).constant is NO_CONSTANT
+    assert join(constant(True), constant(1)).constant is NO_CONSTANT
+    assert join_all([PLAIN, constant(3)]).constant is NO_CONSTANT
+    assert join_all([constant(3), PLAIN]).constant is NO_CONSTANT
 
 
 def test_kinds_of_values() -> None:
