@@ -6,7 +6,8 @@
     python tools/truth.py --seed 1 --count 500 --checker package.module:function   # another analysis
 
 The function gets the files of a program (name to text), and returns tuples: file, line, code, confidence. A report
-whose confidence is `advice`, `doubt` or `hint` counts only with `--quiet-too`. Needs torch: the programs are run.
+whose confidence is `advice`, `possible`, `doubt` or `hint` counts only with `--quiet-too`. Needs torch: the programs
+are run.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--grid", type=int, default=0, metavar="N", help="instead: N plain programs for every value")
     parser.add_argument("--rewrite", type=int, default=0, metavar="COUNT", help="rewrite so many of the programs, too")
     parser.add_argument("--checker", metavar="MODULE:FUNCTION", help="what is scored (default: the linter)")
-    parser.add_argument("--quiet-too", action="store_true", help="count advice and doubts as findings")
+    parser.add_argument("--quiet-too", action="store_true", help="count advice and what is only possible as findings")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures and every verdict here")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="write the programs and their labels here")
     parser.add_argument("--store", type=Path, metavar="FILE", help="only write the labels here, as the tests read them")
