@@ -295,7 +295,8 @@ def call_function(
     """Call a function of the project by its summary."""
     function = code.function
     spread = [v for v in (arguments.star, arguments.stars) if v is not None]
-    if not frame.entry and any(r.symbolic for value in spread for r in value.refs):  # a caller knows what is spread
+    symbolic = any(r.symbolic for value in spread for r in value.refs)
+    if symbolic and len(spread) > 1 and not frame.entry:  # only a caller knows which parameter is given which way
         callee = of(code) if receiver is None else of(Bound.of(code, receiver))
         return unknown(frame, state, callee, arguments, point)
     bound = bind(frame, state, code, receiver, arguments, point)
