@@ -167,6 +167,9 @@ class Machine(Protocol):
     def item(self, frame: Frame, state: State, base: Value, key: Key, point: Point) -> Value:
         """Return `base[key]`."""
 
+    def advance(self, frame: Frame, state: State, source: Value, point: Point) -> Value:
+        """Return the item of one round of the innermost loop."""
+
     def iterate(self, frame: Frame, state: State, source: Value, point: Point) -> Value:
         """Return one item of an iterable, made now."""
 

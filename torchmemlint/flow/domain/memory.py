@@ -50,8 +50,9 @@ def write(frame: Frame, state: State, base: Value, key: Key, value: Value, point
         if frame.loops:
             frame.wrote((holder, key), Written(point, sources, value.graph, strong))
         kept = with_graph(value, sources) if key is ELEMENT and sources is not value.graph else value
-        if sources and not weak and _is_slot(frame, holder):
-            kept = _through_slot(frame, holder, key, kept, sources, point)
+        graphs = frozenset(s for s in sources if type(s) is not Leaf)  # a leaf is only itself
+        if graphs and not weak and _is_slot(frame, holder):
+            kept = with_graph(_through_slot(frame, holder, key, kept, graphs, point), sources - graphs)
         if key is ELEMENT and state.heap.get(holder, Special.BOUNDED) is not None:
             frame.gave_up(holder)
         if strong:

@@ -17,7 +17,6 @@ from torchmemlint.flow.domain.refs import (
     Graph,
     Key,
     Kind,
-    Leaf,
     Loop,
     Method,
     Object,
@@ -224,12 +223,17 @@ def iterate(frame: Frame, state: State, source: Value, point: Point) -> Value:
     """Return one item of an iterable, made now: generators run here, lazy iterators call their functions here."""
     if not source.refs:
         return Value(graph=source.graph, open=True)
-    if frame.loops and all(_is_short(state, r) for r in source.refs):
-        frame.bounded.add(frame.loops[-1])
     result = NOTHING
     for holder in source.each():
         result = join(result, _next_of(frame, state, holder, source, point))
     return result
+
+
+def advance(frame: Frame, state: State, source: Value, point: Point) -> Value:
+    """Return the item of one round of the innermost loop; a few things that are written out bound that loop."""
+    if source.refs and frame.loops and all(_is_short(state, r) for r in source.refs):
+        frame.bounded.add(frame.loops[-1])
+    return iterate(frame, state, source, point)
 
 
 def _is_short(state: State, reference: Ref) -> bool:
@@ -243,7 +247,10 @@ def _is_short(state: State, reference: Ref) -> bool:
     if reference.kind is Kind.LAZY:
         parts = [state.heap.get(reference, ("part", i)) for i in range(3)]
         given = [part for part in parts if part is not None]
-        return any(part.refs and all(_is_short(state, r) for r in part.refs) for part in given)
+        short = [bool(part.refs) and all(_is_short(state, r) for r in part.refs) for part in given]
+        if reference.about in ("cycle", "chain"):
+            return reference.about == "chain" and all(short)
+        return any(short)
     return (
         reference.kind in (Kind.TUPLE, Kind.LIST)
         and state.heap.get(reference, ELEMENT) is None
@@ -307,7 +314,7 @@ def consume(frame: Frame, state: State, source: Value, box: Value, point: Point)
     seen = [NOTHING]
 
     def body(inner: State) -> None:
-        element = iterate(frame, inner, source, point)
+        element = advance(frame, inner, source, point)
         seen[0] = join(seen[0], element)
         if box.refs:
             write(frame, inner, box, ELEMENT, element, point, True)
@@ -316,4 +323,4 @@ def consume(frame: Frame, state: State, source: Value, box: Value, point: Point)
     return seen[0]
 
 
-__all__ = ["Leaf", "attribute", "consume", "item", "iterate", "marks"]
+__all__ = ["advance", "attribute", "consume", "item", "iterate", "marks"]

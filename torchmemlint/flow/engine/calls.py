@@ -11,6 +11,7 @@ from torchmemlint.flow.domain.refs import (
     ClassRef,
     Code,
     External,
+    Globals,
     Input,
     Kind,
     Leaf,
@@ -178,6 +179,8 @@ def call_method(frame: Frame, state: State, receiver: Value, name: str, argument
 
 def _method(site: CallSite, target: Ref, receiver: Value, name: str) -> Value:
     frame, state, arguments, point = site.frame, site.state, site.arguments, site.point
+    if type(target) is Globals:  # a function of a file
+        return call(frame, state, attribute(frame, state, of(target), name, point), arguments, point)
     if target.symbolic or (type(target) is Object and target.kind is Kind.OPAQUE):
         return _symbolic_method(site, target, receiver, name)
     match target:

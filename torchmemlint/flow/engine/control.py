@@ -68,7 +68,7 @@ def _for(frame: Frame, state: State, op: ops.For) -> None:
         return
 
     def body(inside: State) -> None:
-        frame.temps[op.item] = access.iterate(frame, inside, source, point)
+        frame.temps[op.item] = access.advance(frame, inside, source, point)
         run_block(frame, inside, op.body)
 
     run_loop(frame, state, Loop.of(op, frame.context), body)

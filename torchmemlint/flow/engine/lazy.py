@@ -20,7 +20,7 @@ def following(frame: Frame, state: State, holder: Object, point: Point) -> Value
         return UNKNOWN
     iterate = frame.machine.iterate
     match holder.about:
-        case "through":
+        case "through" | "cycle":
             return iterate(frame, state, parts[0], point)
         case "values":
             return containers.all_values(state, parts[0])

@@ -79,6 +79,10 @@ class Engine:
         """Return one item of an iterable."""
         return access.iterate(frame, state, source, point)
 
+    def advance(self, frame: Frame, state: State, source: Value, point: Point) -> Value:
+        """Return the item of one round of the innermost loop."""
+        return access.advance(frame, state, source, point)
+
     def consume(self, frame: Frame, state: State, source: Value, box: Value, point: Point) -> Value:
         """Put every item of an iterable into a box."""
         return access.consume(frame, state, source, box, point)

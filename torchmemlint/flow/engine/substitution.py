@@ -229,7 +229,7 @@ class Substitution:
         base, machine = self.of(effect.holder), self.frame.machine
         frame, state, point, key = self.frame, self.state, self.at(effect), self.key(effect.key)
         if effect.key is Special.ELEMENT and isinstance(effect.point.site, For):
-            value = machine.iterate(frame, state, base, point)
+            value = machine.advance(frame, state, base, point)
         elif effect.item:
             value = machine.item(frame, state, base, key, point)
         else:

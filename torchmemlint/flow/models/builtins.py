@@ -278,7 +278,7 @@ def _accumulated(site: CallSite) -> Value:
 
 
 _ITERATORS = (  # over the same items as what they are given
-    "reversed itertools.islice itertools.cycle itertools.takewhile itertools.dropwhile itertools.pairwise "
+    "reversed itertools.islice itertools.takewhile itertools.dropwhile itertools.pairwise "
     "tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.trange tqdm.asyncio.tqdm rich.progress.track"
 ).split()
 
@@ -307,6 +307,7 @@ FUNCTIONS: dict[str, Model] = {
     "map": _lazy("map"),
     "itertools.starmap": _lazy("starmap"),
     "filter": _lazy("filter"),
+    "itertools.cycle": _lazy("cycle"),
     "itertools.chain": _lazy("chain"),
     "itertools.chain.from_iterable": _through,
     "iter": _iter,

@@ -8,7 +8,7 @@ from torchmemlint.flow.domain.heap import State, graph_of, reached
 from torchmemlint.flow.domain.memory import changed_in_place, computed, differentiate, sources_of
 from torchmemlint.flow.domain.refs import Kind, Leaf, Object, Parameters, Slot, Source
 from torchmemlint.flow.domain.values import PLAIN, Value, with_graph
-from torchmemlint.flow.models import gradients
+from torchmemlint.flow.models import containers, gradients
 from torchmemlint.knowledge import torch_api
 
 # Only tensors have these, among what training code handles.
@@ -24,7 +24,9 @@ MODULE_OR_TENSOR = frozenset("to cuda cpu half float double bfloat16 type share_
 NO_GRAPH_ATTRIBUTES = torch_api.METADATA_ATTRIBUTES | frozenset({"grad_fn", "data"})
 _READERS = torch_api.READERS
 _DISCRETE = torch_api.DISCRETE
-_SPLITTERS = torch_api.SPLITTERS | frozenset({"topk", "sort", "max", "min", "mode", "median", "kthvalue", "cummax"})
+# They return values, which have the graph, and indices, which have none; those of the second set with a `dim` only.
+_RANKING = frozenset("topk sort mode kthvalue cummax cummin".split())
+_RANKING_ALONG = frozenset("max min median nanmedian".split())
 _NO_GRAPH = torch_api.METADATA | frozenset(
     {
         "size",
@@ -77,9 +79,29 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     if name == "copy_":
         return Value(graph=computed(frame, state, given, site.point))
     result = Value(graph=computed(frame, state, sources | given, site.point), open=base.open)
+    if ranks(site, name, 0):
+        return with_indices(site, result)
     if name in ("cpu", "cuda", "to", "float", "half", "double", "bfloat16", "type") and base.refs:
         return Value(base.refs, result.graph, open=base.open)  # a module, too, is what it was
     return result
+
+
+def ranks(site: CallSite, name: str, position: int) -> bool:
+    """Does a function of this name return values and their indices? `dim` may be its argument at this position."""
+    if name in _RANKING:
+        return True
+    return name in _RANKING_ALONG and type(site.constant(position, "dim", "")) is int
+
+
+def with_indices(site: CallSite, values: Value) -> Value:
+    """Return the pair of values and their indices, as `torch.return_types` have it."""
+    site.frame.read(values.graph, Reading.DISCRETE)
+    pair = containers.made(site, Kind.TUPLE, "values and indices")
+    for holder in pair.each():
+        for position, name, value in ((0, "values", values), (1, "indices", PLAIN)):
+            site.state.heap.put(holder, position, value)
+            site.state.heap.put(holder, name, value)
+    return pair
 
 
 def backward(site: CallSite, sources: frozenset[Source]) -> None:

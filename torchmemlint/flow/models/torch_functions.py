@@ -10,7 +10,7 @@ from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.memory import computed, differentiate, sources_of
 from torchmemlint.flow.domain.refs import Kind, Leaf, Source
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, join, with_graph
-from torchmemlint.flow.models import containers
+from torchmemlint.flow.models import containers, tensors
 from torchmemlint.knowledge import torch_api
 
 Model = Callable[[CallSite], Value]
@@ -38,7 +38,7 @@ def call(site: CallSite, qualified: str) -> Value | None:
     result = Value(graph=computed(site.frame, site.state, given, site.point))
     if name.endswith("_") and site.arguments.positional:
         return join(site.arguments.positional[0], result)
-    return result
+    return tensors.with_indices(site, result) if tensors.ranks(site, name, 1) else result
 
 
 def is_loss(name: str) -> bool:
