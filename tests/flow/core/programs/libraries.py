@@ -268,4 +268,15 @@ LIBRARIES = {
                 totals[Name.LOSS] += loss  # expect: TML101  # instead: totals[Name.LOSS] += loss.item()
             print(totals)
         """,
+    "cycle": """
+        from itertools import cycle
+
+        def train(loader):
+            others, total = cycle([1.0, 2.0]), 0.0
+            for x, y in loader:
+                loss = next(others) * F.mse_loss(model(x), y)
+                loss.backward()
+                total += loss  # expect: TML101  # instead: total += loss.item()
+            print(total)
+        """,
 }

@@ -289,4 +289,24 @@ PROJECTS = {
             loss.backward()
             state.total += loss  # expect: TML101  # instead: state.total += loss.item()
         """,
+    "two files that import each other": """
+        def number(loss):
+            return loss  # instead: return loss.item()
+
+        def train(loader):
+            import steps
+
+            kept = []
+            for x, y in loader:
+                steps.learn(model, x, y, kept)
+
+        # file: steps.py
+        import main
+        from torch.nn.functional import mse_loss
+
+        def learn(network, x, y, kept):
+            loss = mse_loss(network(x), y)
+            loss.backward()
+            kept.append(main.number(loss))  # expect: TML102
+        """,
 }

@@ -287,4 +287,37 @@ TORCH_THINGS = {
                     x = F.one_hot(scores.argmax(1), 4).float()
                 print(x.sum().item())
         """,
+    "a parameter of a module": """
+        class Scale(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale = nn.Parameter(torch.ones(1))
+
+            def forward(self, x):
+                return self.scale * x.mean(1, keepdim=True)
+
+        scale = Scale()
+
+        def train(loader):
+            losses = []
+            for x, y in loader:
+                loss = F.mse_loss(scale(x), y)
+                loss.backward()
+                losses.append(loss)  # expect: TML102  # instead: losses.append(loss.item())
+            print(len(losses))
+        """,
+    "values and their indices": """
+        def train(loader):
+            total, kept = 0.0, []
+            for x, y in loader:
+                out = model(x)
+                F.mse_loss(out, y).backward()
+                values, indices = out.max(1)
+                total += indices.sum()
+                kept.append(out.topk(1)[1])
+                kept.append(torch.sort(out, 0).indices)
+                kept.append(torch.max(out, dim=-1)[1])
+                kept.append(torch.max(out, dim=-1)[0])  # expect: TML102  # instead: kept.append(values.detach())
+            print(total, len(kept))
+        """,
 }
