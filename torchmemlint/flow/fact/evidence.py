@@ -100,10 +100,12 @@ class Evidence:
             assert isinstance(effect, fx.Forward)
             self.modes[effect.graph] = effect.mode
             self.callees.setdefault(effect.graph, set()).update(effect.module.refs)
-        for event in run.of(fx.Differentiate):
-            effect = event.effect
-            assert isinstance(effect, fx.Differentiate)
-            self._differentiate(effect.sources, event.loops)
+        for creates in (False, True):  # one that creates a graph is no last one: others say how long it is needed
+            for event in run.of(fx.Differentiate):
+                effect = event.effect
+                assert isinstance(effect, fx.Differentiate)
+                if effect.creates is creates:
+                    self._differentiate(effect.sources, event.loops, creates)
         for event in run.of(fx.Read):
             effect = event.effect
             assert isinstance(effect, fx.Read)
@@ -112,13 +114,13 @@ class Evidence:
             if effect.reading is fx.Reading.ARRAY:
                 self.arrays |= found
 
-    def _differentiate(self, sources: frozenset[Source], loops: frozenset[Loop]) -> None:
+    def _differentiate(self, sources: frozenset[Source], loops: frozenset[Loop], creates: bool) -> None:
         """Note what a backward pass goes through, and of which sources it shows that they have a graph."""
         provenance = self.run.provenance
         through = provenance.ancestors(sources)
-        for source in through:
-            self.differentiated.add(source)
+        for source in through - self.differentiated if creates else through:
             self.differentiated_in.setdefault(source, set()).update(loops)
+        self.differentiated |= through
         near = {s for s in provenance.ancestors(sources, parts=False) if self._is_called(s)}
         first = {s for s in near if not any(self._is_called(p) for p in self._above(s))}
         alike = {frozenset(self.callees.get(root(s), ())) for s in first if type(root(s)) is Result}

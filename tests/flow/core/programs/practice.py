@@ -517,4 +517,20 @@ PRACTICE = {
                 running = 0.05 * sum(policy.rewards) + 0.95 * running
                 finish_episode()
         """,
+    "MAML": """
+        def inner(params, x, y):
+            loss = F.mse_loss(F.linear(x, params[0], params[1]), y)
+            grads = torch.autograd.grad(loss, params, create_graph=True)
+            return [p - 0.1 * g for p, g in zip(params, grads)]
+
+        def train(loader):
+            for x, y in loader:
+                fast = list(model.parameters())
+                for _ in range(2):
+                    fast = inner(fast, x, y)
+                outer = F.mse_loss(F.linear(x, fast[0], fast[1]), y)
+                optimizer.zero_grad()
+                outer.backward()
+                optimizer.step()
+        """,
 }
