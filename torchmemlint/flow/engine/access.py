@@ -210,7 +210,7 @@ def _item_of(frame: Frame, state: State, holder: Ref, base: Value, key: Key, poi
             return tensor(reached(state, Value(frozenset((holder,)), base.graph)))
         if holder.kind is Kind.PARTIAL:
             kept = containers.kept_arguments(state, holder)
-            return join_all(kept.all()) if type(key) is not int else kept.value(key)
+            return kept.value(key) if type(key) is int and key >= 0 else join_all(kept.all())
         if holder.kind is Kind.OPAQUE:
             own = state.heap.get(holder, key)
             return own if own is not None else instances.elsewhere(holder, key, base.graph)

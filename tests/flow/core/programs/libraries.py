@@ -279,4 +279,16 @@ LIBRARIES = {
                 total += loss  # expect: TML101  # instead: total += loss.item()
             print(total)
         """,
+    "the last argument of a partial": """
+        from functools import partial
+
+        def train(loader):
+            kept = []
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                kept.append(partial(print, 1, loss).args[-1])  # expect: TML102
+                # instead: kept.append(partial(print, 1, loss.item()).args[-1])
+            print(len(kept))
+        """,
 }
