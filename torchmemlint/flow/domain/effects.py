@@ -85,7 +85,6 @@ class How(enum.Enum):
 
     SUM = "sum"  # what it held is part of what it holds next
     COLLECTION = "collection"  # elements are added
-    STATE = "state"  # the next iteration computes with it
     HOOK = "hook"  # put there by a hook
     CACHE = "cache"  # the results that a decorator keeps
     SLOT = "slot"  # stands in an attribute or global until it is replaced

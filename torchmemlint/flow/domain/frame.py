@@ -20,7 +20,7 @@ from torchmemlint.flow.domain.effects import (
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State
 from torchmemlint.flow.domain.provenance import Provenance
 from torchmemlint.flow.domain.refs import Behind, Code, Context, External, Graph, Key, Loop, Place, Ref, Source
-from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, UNKNOWN, Value
+from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value
 from torchmemlint.flow.ir.ops import Function, Op, Parameter, Unit
 from torchmemlint.flow.names.index import Index
 
@@ -55,7 +55,6 @@ class Summary:
     edges: list[tuple[Ref, Key, Value]]  # what the objects that it made hold, as far as callers can see them
     parents: dict[Source, set[Source]]
     symbols: list[Behind]  # those that callers must replace, shallow ones first
-    exit_mode: Mode | ModeOf
     escapes: bool  # are functions handed to what is not known that see or change what was made here?
     cut: bool
 
@@ -111,8 +110,11 @@ class Frame:
         if sources:
             self.reads.setdefault(reading, set()).update(sources)
 
-    def all_effects(self, point: Point) -> list[Effect]:
+    def all_effects(self) -> list[Effect]:
         """Return what was recorded, with what was read as one effect for each way of reading."""
+        if not self.function.body:
+            return []
+        point = Point(self.function.body[0])
         reads = [Read(point, frozenset(sources), reading) for reading, sources in self.reads.items()]
         return [*self.effects, *reads]
 
@@ -249,28 +251,9 @@ class CallSite:
         return self.machine.consume(self.frame, self.state, source, box, self.point)
 
 
-def temp(frame: Frame, number: int) -> Value:
-    """Return a temporary; something unknown where a path left it unwritten."""
-    return frame.temps[number] if number >= 0 else NOTHING
-
-
 def fresh_temps(function: Function) -> list[Value]:
     """Return the temporaries of a run that has not begun."""
     return [UNKNOWN] * function.temps
 
 
 Transfer = Callable[[Frame, State, Any], None]
-Block = list[Op]
-__all__ = [
-    "NO_SOURCES",
-    "Block",
-    "CallSite",
-    "Frame",
-    "Limits",
-    "Machine",
-    "Summary",
-    "Transfer",
-    "Written",
-    "fresh_temps",
-    "temp",
-]

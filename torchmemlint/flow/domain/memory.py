@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Derive, Differentiate, Erase, Forward, How, Point, Reading, Slotted, Write
 from torchmemlint.flow.domain.frame import Frame, Written
-from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, by_caller, graph_of, load, reached
+from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, by_caller, load, reached
 from torchmemlint.flow.domain.refs import (
     Behind,
-    Code,
     Derived,
     External,
     Graph,
@@ -227,18 +226,3 @@ def sources_of(state: State, values: list[Value]) -> frozenset[Source]:
     for value in values:
         sources |= reached(state, value) if value.refs else value.graph
     return sources
-
-
-__all__ = [
-    "Code",
-    "changed_in_place",
-    "computed",
-    "differentiate",
-    "erase",
-    "graph_of",
-    "is_raw",
-    "is_spent",
-    "sources_of",
-    "write",
-    "write_variable",
-]

@@ -51,7 +51,6 @@ class Special(enum.Enum):
     BOUNDED = "bounded"  # of a container: old elements are pushed out
     FUNCTION = "function"  # of a partial: what it calls
     GRAPH = "graph"  # of a tensor that was changed in place: what was added to its graph
-    RECEIVER = "receiver"  # of a guarded function, lazy iterator and the like: what they stand for
     SENT = "sent"  # of a generator: what is sent into it
     OUTER = "outer"  # of a frame: the frame of the enclosing function
 

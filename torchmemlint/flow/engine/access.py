@@ -321,6 +321,3 @@ def consume(frame: Frame, state: State, source: Value, box: Value, point: Point)
 
     run_loop(frame, state, Loop.of(point.site, point.context), body)
     return seen[0]
-
-
-__all__ = ["advance", "attribute", "consume", "item", "iterate", "marks"]

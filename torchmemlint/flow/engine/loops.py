@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from torchmemlint.flow.domain.effects import How, Keep, Repeat
 from torchmemlint.flow.domain.frame import Frame, Written
-from torchmemlint.flow.domain.heap import BOXES, ELEMENT, HOLDERS, State, load, reached
+from torchmemlint.flow.domain.heap import ELEMENT, State, load, reached
 from torchmemlint.flow.domain.memory import is_spent
 from torchmemlint.flow.domain.refs import (
     Derived,
@@ -202,6 +202,3 @@ def _how(place: Place, note: Written, phi: Phi, stored: set[Source]) -> How | No
 
 def _last(notes: list[Written]) -> list[Written]:
     return list({note.point: note for note in notes}.values())
-
-
-__all__ = ["BOXES", "HOLDERS", "run_loop"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from torchmemlint.flow.domain import memory
 from torchmemlint.flow.domain.effects import Arguments, Point
 from torchmemlint.flow.domain.frame import Frame, Limits, Summary, fresh_temps
-from torchmemlint.flow.domain.heap import Heap, Mode, State, unwritten
+from torchmemlint.flow.domain.heap import Heap, Mode, State
 from torchmemlint.flow.domain.refs import (
     Code,
     Globals,
@@ -275,6 +275,3 @@ class Engine:
                     if end is not None:
                         found.append(end)
         return found
-
-
-__all__ = ["Engine", "Limits", "unwritten"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Arguments, Effect, Point
+from torchmemlint.flow.domain.effects import Arguments, Effect
 from torchmemlint.flow.domain.frame import Frame, Summary
-from torchmemlint.flow.domain.heap import Mode, State
+from torchmemlint.flow.domain.heap import State
 from torchmemlint.flow.domain.refs import (
     Behind,
     Bound,
@@ -29,13 +29,11 @@ from torchmemlint.flow.domain.refs import (
 from torchmemlint.flow.domain.values import Value
 
 EDGE_LIMIT = 300  # of the objects that one call makes
-_PASSING = frozenset({Kind.MODE})
 
 
 def summarised(frame: Frame, end: State) -> Summary:
     """Return the summary of a run."""
-    point = Point(frame.function.body[0]) if frame.function.body else None
-    effects = frame.all_effects(point) if point is not None else []
+    effects = frame.all_effects()
     wanted = _Wanted(frame)
     wanted.value(frame.returned)
     wanted.value(frame.yielded)
@@ -44,7 +42,6 @@ def summarised(frame: Frame, end: State) -> Summary:
     parents = {s: frame.provenance.parents[s] for s in wanted.derived}
     symbols = [r for r in wanted.refs if type(r) is Behind and type(root(r)) is not Result]
     symbols.sort(key=lambda r: r.depth)
-    mode = end.mode if not end.dead else Mode.CALLER
     return Summary(
         frame.function,
         frame.returned,
@@ -54,7 +51,6 @@ def summarised(frame: Frame, end: State) -> Summary:
         edges,
         parents,
         symbols,
-        mode,
         _escapes(effects, end),
         frame.cut,
     )
@@ -226,6 +222,3 @@ class _Wanted:
                 self.value(effect.test)
                 self.effects(effect.then)
                 self.effects(effect.orelse)
-
-
-__all__ = ["summarised"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Arguments, Point, Reading
 from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
-from torchmemlint.flow.domain.heap import ELEMENT, State, graph_of, reached, renew
+from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, graph_of, reached, renew
 from torchmemlint.flow.domain.memory import changed_in_place, computed, write
 from torchmemlint.flow.domain.refs import (
     ClassRef,
@@ -70,7 +70,7 @@ def _operated(frame: Frame, state: State, op: ops.Operate, values: list[Value], 
     if overloaded is not None:
         return overloaded
     if len(values) == 2 and op.operator in ("+", "|"):
-        boxes = [any(type(r) is Object and r.kind in containers.BOXES for r in value.refs) for value in values]
+        boxes = [any(type(r) is Object and r.kind in BOXES for r in value.refs) for value in values]
         if all(boxes) or (any(boxes) and (op.place is not None or all(v.refs for v in values))):
             if op.operator == "|":
                 return containers.merged(CallSite(frame, state, point, Arguments()), values, op.place is not None)

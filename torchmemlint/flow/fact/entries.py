@@ -23,7 +23,7 @@ def runs(engine: Engine) -> Iterator[Run]:
     for unit in units:
         engine.begin()
         frame, state = engine.run_module(unit)
-        yield logged(unit.module, frame, state, Value())
+        yield logged(frame, state, Value())
         state.dead = False
         state.spent = frozenset()
         ends[unit] = state
@@ -78,4 +78,4 @@ def _enter(engine: Engine, function: Function, end: State) -> Run:
             returned = engine.consume(frame, state, returned, Value(), point)
     except Limits:
         frame.cut = True
-    return logged(function, frame, state, returned)
+    return logged(frame, state, returned)

@@ -36,7 +36,7 @@ def runs(engine: Engine, cls: Class, methods: list[Function], end: State) -> Ite
         made = engine.call(start, state, of(ClassRef.of(cls, frame_ref)), arguments, Point(first.body[0], (cls,)))
     except Limits:
         return
-    before = logged(first, start, state, Value())
+    before = logged(start, state, Value())
     yield before
     receiver = next(iter(made.refs))
     entered = [*_templates(engine, cls), *(m for m in methods if m.name != "__init__" and m.body)]
@@ -80,7 +80,7 @@ def _alone(engine: Engine, cls: Class, method: Function, receiver: Ref, before: 
         returned = _perform(engine, frame, state, cls, method, receiver)
     except Limits:
         frame.cut = True
-    run = logged(method, frame, state, returned)
+    run = logged(frame, state, returned)
     run.method_of, run.receiver = cls, receiver
     return run
 
@@ -106,7 +106,7 @@ def _life(engine: Engine, cls: Class, methods: list[Function], receiver: Ref, be
     except Limits:
         frame.cut = True
         frame.loops.clear()
-    run = logged(methods[0], frame, state, join_all(returned))
+    run = logged(frame, state, join_all(returned))
     run.method_of, run.receiver, run.life = cls, receiver, True
     return run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Effect, Point
+from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import HOLDERS, State, reachable, reached
 from torchmemlint.flow.domain.provenance import Provenance
@@ -64,9 +64,14 @@ def _flattened(effects: list[Effect], loops: frozenset[Loop], into: list[Event])
     return into
 
 
-def logged(entry: Function, frame: Frame, state: State, returned: Value) -> Run:
+def logged(frame: Frame, state: State, returned: Value) -> Run:
     """Return the log of a run that has ended."""
-    point = Point(entry.body[0]) if entry.body else None
-    effects = frame.all_effects(point) if point is not None else []
     sources = reached(state, returned, HOLDERS)
-    return Run(entry, _flattened(effects, frozenset(), []), frame.provenance, sources, state, cut=frame.cut)
+    return Run(
+        frame.function,
+        _flattened(frame.all_effects(), frozenset(), []),
+        frame.provenance,
+        sources,
+        state,
+        cut=frame.cut,
+    )

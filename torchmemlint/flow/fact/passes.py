@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Point, Reading
 from torchmemlint.flow.domain.heap import Mode
-from torchmemlint.flow.domain.refs import Behind, Loop, Object, Ref, Result, Source, root
+from torchmemlint.flow.domain.refs import Behind, Loop, Ref, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.doubts import Doubt
@@ -173,6 +173,3 @@ class Passes:
 def chain(point: Point) -> list[object]:
     """Return the operations that led to a pass, innermost first."""
     return [point.site, *(site for site in point.context if hasattr(site, "owner"))]
-
-
-__all__ = ["Object", "Pass", "Passes", "Reason", "chain"]

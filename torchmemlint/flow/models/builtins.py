@@ -40,10 +40,6 @@ def _list(site: CallSite) -> Value:
     return box
 
 
-def _tuple(site: CallSite) -> Value:
-    return _list(site)
-
-
 def _deque(site: CallSite) -> Value:
     box = _list(site)
     limit = site.arguments.get(1, "maxlen")
@@ -213,10 +209,6 @@ def _locals(site: CallSite) -> Value:
     return box
 
 
-def _vars(site: CallSite) -> Value:
-    return site.value(0)
-
-
 def _same(site: CallSite) -> Value:
     """Return what is given: copies keep graphs, `weakref.proxy` stands for its object."""
     return site.value(0)
@@ -252,11 +244,6 @@ def _copied_modules(site: CallSite, value: Value) -> Value:
     return Value(frozenset(refs), value.graph, open=value.open)
 
 
-def _call_now(site: CallSite) -> Value:
-    """`executor.submit(f, x)`: it is called, elsewhere."""
-    return site.machine.call(site.frame, site.state, site.value(0), site.arguments, site.point)
-
-
 def _reduce(site: CallSite) -> Value:
     """`functools.reduce(f, xs, start)`: f is called on what it gave before and the next item."""
     name = "<reduce>"
@@ -273,23 +260,18 @@ def _reduce(site: CallSite) -> Value:
     return site.state.variables.pop(name)
 
 
-def _accumulated(site: CallSite) -> Value:
-    return containers.lazy(site, "through", site.arguments.positional[:1])
-
-
 _ITERATORS = (  # over the same items as what they are given
-    "reversed itertools.islice itertools.takewhile itertools.dropwhile itertools.pairwise "
+    "reversed itertools.islice itertools.accumulate itertools.takewhile itertools.dropwhile itertools.pairwise "
     "tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.trange tqdm.asyncio.tqdm rich.progress.track"
 ).split()
 
 FUNCTIONS: dict[str, Model] = {
-    **dict.fromkeys(("float", "int", "print", "str", "repr", "format", "bool", "round", "complex", "abs_"), _numbers),
+    **dict.fromkeys(("float", "int", "print", "str", "repr", "format", "bool", "round", "complex"), _numbers),
     **dict.fromkeys(
         ("len", "isinstance", "type", "id", "hasattr", "callable", "hash", "issubclass", "range", "open", "input"),
         _inspected,
     ),
-    **dict.fromkeys(("list", "set", "frozenset"), _list),
-    "tuple": _tuple,
+    **dict.fromkeys(("list", "tuple", "set", "frozenset"), _list),
     "collections.deque": _deque,
     **dict.fromkeys(("queue.Queue", "queue.SimpleQueue", "queue.LifoQueue", "asyncio.Queue"), _queue),
     "threading.Thread": threads.thread,
@@ -312,7 +294,6 @@ FUNCTIONS: dict[str, Model] = {
     "itertools.chain.from_iterable": _through,
     "iter": _iter,
     **dict.fromkeys(_ITERATORS, _through),
-    "itertools.accumulate": _accumulated,
     "functools.partial": _partial,
     "functools.reduce": _reduce,
     "collections.namedtuple": _namedtuple,
@@ -320,9 +301,8 @@ FUNCTIONS: dict[str, Model] = {
     "attr.ib": _field,
     "getattr": _getattr,
     "setattr": _setattr,
-    "vars": _vars,
     "locals": _locals,
-    **dict.fromkeys(("weakref.proxy", "copy.copy", "operator.itemgetter_"), _same),
+    **dict.fromkeys(("vars", "weakref.proxy", "copy.copy"), _same),
     "copy.deepcopy": _deepcopy,
     "contextlib.ExitStack": lambda site: of(Object.of(Kind.STACK, site.point.site, site.point.context)),
 }  # fmt: skip

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from torchmemlint.flow.domain.effects import Arguments, Erase, How, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame
-from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, elements, load, renew, visible
+from torchmemlint.flow.domain.heap import ELEMENT, State, elements, load, renew, visible
 from torchmemlint.flow.domain.memory import give_up, key_of
 from torchmemlint.flow.domain.refs import Key, Kind, Object, Phi, Ref, Slot, Source, Special
-from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join, of, with_graph
+from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, join, of, with_graph
 
 METHODS = frozenset(
     "append extend setdefault get items values keys pop popleft popitem clear appendleft extendleft insert remove sort "
@@ -278,6 +278,3 @@ def kept_arguments(state: State, partial: Object) -> Arguments:
         elif type(key) is str:
             result.named[key] = value
     return result
-
-
-__all__ = ["BOXES", "METHODS", "NO_SOURCES", "ON_SYMBOLS"]

@@ -39,8 +39,6 @@ def _evaluates(state: State, module: Ref) -> bool:
             module = module.base
         elif type(module) is Object and module.kind is Kind.MODULE and "." in str(module.about):
             module = Object.of(module.kind, module.site, module.context, str(module.about).rpartition(".")[0])
-            if not str(module.about):
-                return False
         else:
             return False
 

@@ -6,7 +6,7 @@ from torchmemlint.flow.domain.effects import Arguments, SetMode
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import Mode, ModeOf
 from torchmemlint.flow.domain.refs import Kind, Method, Object, Ref, Result, Special
-from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, join, of
+from torchmemlint.flow.domain.values import NOTHING, PLAIN, Value, join, of
 from torchmemlint.flow.ir.ops import CallMethod, Decorator, Function
 from torchmemlint.knowledge.contracts import contracts
 
@@ -133,6 +133,3 @@ def leave(site: CallSite, context: Value) -> None:
             left = site.machine.attribute(site.frame, site.state, of(target), "__exit__", site.point)
             if any(not r.symbolic and not isinstance(r, Method) for r in left.refs):
                 site.machine.call(site.frame, site.state, left, Arguments([PLAIN, PLAIN, PLAIN]), site.point)
-
-
-__all__ = ["UNKNOWN", "construct", "decorate", "enter", "leave", "method", "mode_named", "mode_of"]

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from torchmemlint.flow.domain.effects import Arguments, Reading
 from torchmemlint.flow.domain.frame import CallSite
-from torchmemlint.flow.domain.heap import ELEMENT, Mode, reached
+from torchmemlint.flow.domain.heap import ELEMENT, Mode
 from torchmemlint.flow.domain.memory import computed, differentiate, sources_of
 from torchmemlint.flow.domain.refs import Code, Kind, Object
-from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, Value, join_all, of, without_graph
+from torchmemlint.flow.domain.values import NO_SOURCES, PLAIN, Value, of
 from torchmemlint.flow.models import builtins, contracted, guards, modules, optimizers, torch_functions
 from torchmemlint.knowledge.contracts import contracts
 
@@ -96,6 +96,3 @@ def _record(site: CallSite, cls: Object) -> Value:
     if site.arguments.star is not None:
         heap.put(row, ELEMENT, site.iterate(site.arguments.star))
     return of(row)
-
-
-__all__ = ["NOTHING", "NO_SOURCES", "call", "call_object", "join_all", "reached", "without_graph"]
