@@ -57,6 +57,10 @@ class Arguments:
         rest = [value for value in (self.star, self.stars) if value is not None]
         return [*self.positional, *self.named.values(), *rest]
 
+    def rest(self) -> Arguments:
+        """Return all but the first."""
+        return Arguments(self.positional[1:], self.named, self.star, self.stars)
+
     def get(self, index: int, name: str = "") -> Value | None:
         """Return one argument by position or name; None if it is not given."""
         if index < len(self.positional):

@@ -298,6 +298,8 @@ def _behind_code(reference: Ref) -> Ref:
 
 def reached(state: State, value: Value, kinds: frozenset[Kind] = BOXES, depth: int = 4) -> frozenset[Source]:
     """Return the sources of a value and of all that it holds, through objects of these kinds."""
+    if not value.refs:
+        return value.graph
     sources = value.graph
     frontier: list[Ref] = []
     for r in value.refs:

@@ -38,7 +38,7 @@ def write(frame: Frame, state: State, base: Value, key: Key, value: Value, point
         if isinstance(holder, _NO_HOLDERS):
             continue
         strong = single and not (type(holder) is Object and holder.older)
-        sources = reached(state, value, HOLDERS) if value.refs else value.graph
+        sources = reached(state, value, HOLDERS)
         if type(holder) is Object and holder.kind is Kind.TENSOR:
             changed_in_place(frame, state, of(holder), sources, point)
             continue
@@ -113,7 +113,7 @@ def write_variable(frame: Frame, state: State, name: str, value: Value, point: P
     if frame.loops:
         if value.refs:
             _replaced(frame, state.variables.get(name), value)
-        sources = reached(state, value) if value.refs else value.graph
+        sources = reached(state, value)
         frame.wrote((None, name), Written(point, sources, value.graph, True))
     state.variables[name] = value
 
@@ -224,5 +224,5 @@ def sources_of(state: State, values: list[Value]) -> frozenset[Source]:
     """Return the sources of tensors, also of those in containers."""
     sources = NO_SOURCES
     for value in values:
-        sources |= reached(state, value) if value.refs else value.graph
+        sources |= reached(state, value)
     return sources

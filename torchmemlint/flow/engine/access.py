@@ -25,7 +25,6 @@ from torchmemlint.flow.domain.refs import (
     Ref,
     Result,
     Slot,
-    Source,
     Special,
     SuperRef,
     root,
@@ -47,19 +46,7 @@ from torchmemlint.flow.engine import instances, lazy
 from torchmemlint.flow.engine.loops import run_loop
 from torchmemlint.flow.models import containers, gradients, modules, tensors
 
-_MARKS = (Phi, Slot)
 _CARRIERS = (Graph, Result, Derived, Phi, Slot)
-
-
-def marks(value: Value) -> frozenset[Source]:
-    """Return the places that a container went through: what is read from it went through them, too."""
-    if not value.graph:
-        return value.graph
-    return frozenset(s for s in value.graph if isinstance(s, _MARKS))
-
-
-def _marked(value: Value, through: frozenset[Source]) -> Value:
-    return with_graph(value, through) if through and (value.graph or value.refs) else value
 
 
 def attribute(frame: Frame, state: State, base: Value, name: Key, point: Point) -> Value:
@@ -114,10 +101,10 @@ def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: st
         own = state.heap.get(holder, name)
         if holder.kind in BOXES:
             if own is not None:
-                return _marked(own, marks(base))
+                return containers.marked(own, containers.through(base))
             if name in containers.METHODS:
                 return of(Method.of(holder, name))
-            return _marked(elements(state, holder), marks(base))
+            return containers.marked(elements(state, holder), containers.through(base))
         if own is not None:
             return own
         if holder.kind is Kind.INSTANCE:
@@ -191,7 +178,7 @@ def _item_of(frame: Frame, state: State, holder: Ref, base: Value, key: Key, poi
         if holder.kind in (Kind.LAZY, Kind.GENERATOR):
             return _next_of(frame, state, holder, base, point)
         if holder.kind in BOXES:
-            return containers.item(frame, state, holder, key, marks(base), point)
+            return containers.item(frame, state, holder, key, containers.through(base), point)
         if holder.kind is Kind.INSTANCE:
             method = instances.member(frame, state, holder, "__getitem__")
             if method is not None:
@@ -271,7 +258,7 @@ def _next_of(frame: Frame, state: State, holder: Ref, source: Value, point: Poin
     if holder.kind is Kind.GENERATOR:
         return frame.machine.call_method(frame, state, of(holder), "__next__", Arguments(), point)
     if holder.kind is Kind.LAZY:
-        return _marked(lazy.following(frame, state, holder, point), marks(source))
+        return containers.marked(lazy.following(frame, state, holder, point), containers.through(source))
     if holder.kind is Kind.STREAM:
         value = elements(state, holder)
         for s in reached(state, value):
@@ -281,7 +268,7 @@ def _next_of(frame: Frame, state: State, holder: Ref, source: Value, point: Poin
     if holder.kind is Kind.DICT:
         return lazy.key_of(frame, state, holder)
     if holder.kind in (Kind.LIST, Kind.TUPLE):
-        return _marked(elements(state, holder), marks(source))
+        return containers.marked(elements(state, holder), containers.through(source))
     if holder.kind is Kind.INSTANCE:
         return _instance_next(frame, state, holder, point)
     if holder.kind is Kind.MODULE:
@@ -306,7 +293,7 @@ def _instance_next(frame: Frame, state: State, holder: Object, point: Point) -> 
         return frame.machine.call(frame, state, method, Arguments([PLAIN]), point)
     if instances.is_module(frame, holder):
         return modules.part(frame, state, holder, ELEMENT)
-    return _marked(elements(state, holder), frozenset()) if state.heap.edges(holder) else UNKNOWN
+    return elements(state, holder) if state.heap.edges(holder) else UNKNOWN
 
 
 def consume(frame: Frame, state: State, source: Value, box: Value, point: Point) -> Value:

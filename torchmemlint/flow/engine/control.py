@@ -38,21 +38,16 @@ def _if(frame: Frame, state: State, op: ops.If) -> None:
     narrow(state, op.narrowings, True)
     run_block(frame, state, op.then)
     then, frame.effects = frame.effects, []
-    given = _given(frame, op.then)
+    chosen = op.then[-1] if op.then else None
+    given = frame.temps[chosen.dst] if isinstance(chosen, ops.Move) else None  # of a conditional expression
     narrow(other, op.narrowings, False)
     run_block(frame, other, op.orelse)
     orelse, frame.effects = frame.effects, outer
-    if given is not None and not state.dead:
-        dst = op.then[-1].dst  # type: ignore[attr-defined]
-        frame.temps[dst] = given if other.dead else join(given, frame.temps[dst])
+    if isinstance(chosen, ops.Move) and given is not None and not state.dead:
+        frame.temps[chosen.dst] = given if other.dead else join(given, frame.temps[chosen.dst])
     state.join(other)
     if then or orelse:
         frame.log(Fork(frame.at(op), test, then, orelse))
-
-
-def _given(frame: Frame, block: list[ops.Op]) -> Value | None:
-    """Return what the first branch of a conditional expression gives; None for statements."""
-    return frame.temps[block[-1].dst] if block and isinstance(block[-1], ops.Move) else None
 
 
 def _for(frame: Frame, state: State, op: ops.For) -> None:

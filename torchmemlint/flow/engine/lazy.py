@@ -7,7 +7,7 @@ from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import State
 from torchmemlint.flow.domain.memory import renew_keys
 from torchmemlint.flow.domain.refs import PATH_LIMIT, Behind, Kind, Object, Ref
-from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, of
+from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, join, of
 from torchmemlint.flow.models import containers, threads
 
 
@@ -51,7 +51,7 @@ def following(frame: Frame, state: State, holder: Object, point: Point) -> Value
             result = UNKNOWN
             for part in parts:
                 found = iterate(frame, state, part, point)
-                result = found if result is UNKNOWN else containers.either(result, found)
+                result = found if result is UNKNOWN else join(result, found)
             return result
         case _:  # zip
             return _row(state, holder, [iterate(frame, state, part, point) for part in parts])

@@ -25,7 +25,7 @@ from torchmemlint.flow.domain.refs import (
     Special,
     root,
 )
-from torchmemlint.flow.domain.values import NO_CONSTANT, NOTHING, Value
+from torchmemlint.flow.domain.values import NO_CONSTANT, NO_SOURCES, NOTHING, Value
 
 ROUNDS = 4
 
@@ -136,11 +136,8 @@ def _mark(frame: Frame, state: State, loop: Loop, place: Place) -> bool:
 
 def _held(state: State, place: Place) -> frozenset[Source]:
     holder, key = place
-    if holder is None:
-        held = state.variables.get(str(key), NOTHING)
-        return reached(state, held) if held.refs else held.graph
-    held = state.heap.get(holder, key) or NOTHING
-    return reached(state, held) if held.refs else held.graph
+    held = state.variables.get(str(key)) if holder is None else state.heap.get(holder, key)
+    return NO_SOURCES if held is None else reached(state, held)
 
 
 def _keeps(frame: Frame, back: State, loop: Loop) -> None:
@@ -160,13 +157,9 @@ def _keeps(frame: Frame, back: State, loop: Loop) -> None:
         if not events:
             continue
         reset = holder is not None and holder in frame.erased[loop]
-        for note in _last(notes):
-            stored = ancestors(note.sources, around)
-            fresh = events & stored
-            if not fresh:
-                reset = reset or (note.strong and phi not in stored)
-        for note in _last(notes):
-            stored = ancestors(note.sources, around)
+        stores = [(note, ancestors(note.sources, around)) for note in _last(notes)]
+        reset = reset or any(n.strong and phi not in stored and not events & stored for n, stored in stores)
+        for note, stored in stores:
             fresh = events & stored
             how = _how(place, note, phi, stored)
             if fresh and how is not None:

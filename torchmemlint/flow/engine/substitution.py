@@ -9,7 +9,7 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Arguments, Effect, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame, Summary
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State, reached, renew
-from torchmemlint.flow.domain.memory import computed, differentiate, erase, key_of
+from torchmemlint.flow.domain.memory import changed_in_place, computed, differentiate, erase, key_of
 from torchmemlint.flow.domain.refs import (
     Behind,
     Derived,
@@ -32,7 +32,7 @@ from torchmemlint.flow.domain.values import NOTHING, Value, limited, tensor
 from torchmemlint.flow.engine import instances
 from torchmemlint.flow.engine.references import MAKERS
 from torchmemlint.flow.ir.ops import For
-from torchmemlint.flow.models import gradients, guards, modules, optimizers, tensors
+from torchmemlint.flow.models import gradients, guards, modules, optimizers
 
 
 class Substitution:
@@ -184,7 +184,7 @@ class Substitution:
         self._refreshed(effect.value)
         base, value = self.of(effect.holder), self.value(effect.value)
         if effect.key is Special.GRAPH:
-            tensors.grow_in_place(self.frame, self.state, base, value.graph, self.at(effect))
+            changed_in_place(self.frame, self.state, base, value.graph, self.at(effect))
         elif base.refs and isinstance(effect.key, str) and not effect.weak:
             instances.set_attribute(self.frame, self.state, base, effect.key, value, self.at(effect))
         elif base.refs:

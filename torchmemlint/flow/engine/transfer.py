@@ -117,7 +117,7 @@ def _read_all(frame: Frame, state: State, temps: tuple[int, ...]) -> None:
     for t in temps:
         value = frame.temps[t]
         if value.graph or value.refs:
-            frame.read(reached(state, value) if value.refs else value.graph, Reading.NUMBER)
+            frame.read(reached(state, value), Reading.NUMBER)
 
 
 def _compare(frame: Frame, state: State, op: ops.Compare) -> None:

@@ -41,20 +41,18 @@ def _list(site: CallSite) -> Value:
 
 
 def _deque(site: CallSite) -> Value:
-    box = _list(site)
     limit = site.arguments.get(1, "maxlen")
-    if limit is not None and limit.constant is not None:
-        for holder in box.each():
-            site.state.heap.put(holder, Special.BOUNDED, PLAIN)
-    return box
+    return _bounded(site, _list(site), limit is not None and limit.constant is not None)
 
 
 def _queue(site: CallSite) -> Value:
-    box = containers.made(site, Kind.LIST, "queue")
     limit = site.arguments.get(0, "maxsize")
-    if limit is not None and limit.constant != 0:
-        for holder in box.each():
-            site.state.heap.put(holder, Special.BOUNDED, PLAIN)
+    return _bounded(site, containers.made(site, Kind.LIST, "queue"), limit is not None and limit.constant != 0)
+
+
+def _bounded(site: CallSite, box: Value, bounded: bool) -> Value:
+    for holder in box.each() if bounded else ():
+        site.state.heap.put(holder, Special.BOUNDED, PLAIN)
     return box
 
 
@@ -86,20 +84,28 @@ def _fromkeys(site: CallSite) -> Value:
     return box
 
 
-def _sum(site: CallSite) -> Value:
-    """`sum(x)`: the elements are added up, as a loop would."""
-    name, items = "<sum>", site.value(0)
-    site.state.variables[name] = site.arguments.get(1, "start") or PLAIN
+def _folded(site: CallSite, start: Value, step: Callable[[CallSite, Value], Value]) -> Value:
+    """Return what a loop makes of a value: in each round, `step` gives the next from the last."""
+    name = "<folded>"
+    site.state.variables[name] = start
 
     def body(inside: State) -> None:
         at = CallSite(site.frame, inside, site.point, site.arguments)
-        sources = sources_of(inside, [inside.variables[name], at.iterate(items)])
-        total = Value(graph=computed(site.frame, inside, sources, site.point))
-        write_variable(site.frame, inside, name, total, site.point)
+        write_variable(site.frame, inside, name, step(at, inside.variables[name]), site.point)
 
-    loop = Loop.of(site.point.site, site.point.context)
-    site.machine.run_loop(site.frame, site.state, loop, body)
+    site.machine.run_loop(site.frame, site.state, Loop.of(site.point.site, site.point.context), body)
     return site.state.variables.pop(name)
+
+
+def _sum(site: CallSite) -> Value:
+    """`sum(x)`: the elements are added up, as a loop would."""
+    items = site.value(0)
+
+    def add(at: CallSite, total: Value) -> Value:
+        sources = sources_of(at.state, [total, at.iterate(items)])
+        return Value(graph=computed(at.frame, at.state, sources, at.point))
+
+    return _folded(site, site.arguments.get(1, "start") or PLAIN, add)
 
 
 def _any_item(site: CallSite) -> Value:
@@ -246,18 +252,13 @@ def _copied_modules(site: CallSite, value: Value) -> Value:
 
 def _reduce(site: CallSite) -> Value:
     """`functools.reduce(f, xs, start)`: f is called on what it gave before and the next item."""
-    name = "<reduce>"
+    function, items = site.value(0), site.value(1)
     start = site.arguments.get(2, "initial")
-    site.state.variables[name] = start if start is not None else site.iterate(site.value(1))
-
-    def body(inside: State) -> None:
-        at = CallSite(site.frame, inside, site.point, site.arguments)
-        element = at.iterate(site.value(1))
-        write_variable(site.frame, inside, name, at.call(site.value(0), inside.variables[name], element), site.point)
-
-    loop = Loop.of(site.point.site, site.point.context)
-    site.machine.run_loop(site.frame, site.state, loop, body)
-    return site.state.variables.pop(name)
+    return _folded(
+        site,
+        start if start is not None else site.iterate(items),
+        lambda at, total: at.call(function, total, at.iterate(items)),
+    )
 
 
 _ITERATORS = (  # over the same items as what they are given

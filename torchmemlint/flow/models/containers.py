@@ -28,13 +28,9 @@ def through(value: Value | frozenset[Source]) -> frozenset[Source]:
     return frozenset(s for s in graph if isinstance(s, Phi | Slot)) if graph else graph
 
 
-def _marked(value: Value, sources: frozenset[Source]) -> Value:
+def marked(value: Value, sources: frozenset[Source]) -> Value:
+    """Return what is read from a container, which went through the same places."""
     return with_graph(value, sources) if sources and (value.graph or value.refs) else value
-
-
-def either(a: Value, b: Value) -> Value:
-    """Return what may be one of two items."""
-    return join(a, b)
 
 
 def all_values(state: State, box: Value) -> Value:
@@ -44,7 +40,7 @@ def all_values(state: State, box: Value) -> Value:
     result = NOTHING
     for holder in box.each():
         result = join(result, elements(state, holder))
-    return _marked(result, through(box))
+    return marked(result, through(box))
 
 
 def written_out(state: State, value: Value) -> list[Value] | None:
@@ -94,7 +90,7 @@ def item(frame: Frame, state: State, holder: Object, key: Key, marks: frozenset[
         state.heap.put(holder, ELEMENT, found)  # one object stands for those of all keys
     if found is NOTHING and not state.heap.edges(holder):
         found = PLAIN
-    return _marked(found, marks)
+    return marked(found, marks)
 
 
 def _under_any_key(state: State, holder: Object, key: Key) -> Value | None:

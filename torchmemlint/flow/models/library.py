@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmemlint.flow.domain.effects import Arguments, Reading
+from torchmemlint.flow.domain.effects import Reading
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import ELEMENT, Mode
 from torchmemlint.flow.domain.memory import computed, differentiate, sources_of
@@ -26,8 +26,8 @@ def call(site: CallSite, qualified: str) -> Value:
         return model(site)
     owner, _, name = qualified.rpartition(".")
     if owner in _TYPES and site.arguments.positional:  # `list.append(box, x)`
-        rest = Arguments(site.arguments.positional[1:], site.arguments.named, site.arguments.star, site.arguments.stars)
-        return site.machine.call_method(site.frame, site.state, site.arguments.positional[0], name, rest, site.point)
+        first, rest = site.arguments.positional[0], site.arguments.rest()
+        return site.machine.call_method(site.frame, site.state, first, name, rest, site.point)
     context = guards.construct(site, qualified)
     if context is not None:
         return context

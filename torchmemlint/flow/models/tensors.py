@@ -131,11 +131,6 @@ def change_in_place(frame: Frame, state: State, base: Value, result: Value, name
         changed_in_place(frame, state, base, new, point)
 
 
-def grow_in_place(frame: Frame, state: State, base: Value, sources: frozenset[Source], point: Point) -> None:
-    """Let tensors that a callee changed in place hold the graph that it added."""
-    changed_in_place(frame, state, base, sources, point)
-
-
 def set_gradient(frame: Frame, state: State, base: Value, value: Value, point: Point) -> None:
     """`p.grad = g`: with a graph, the parameter holds what that graph was made from."""
     sources = reached(state, value)

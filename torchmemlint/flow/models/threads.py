@@ -26,10 +26,7 @@ def method(site: CallSite, target: Object, name: str) -> Value | None:
             how = "thread starmap" if name == "starmap" else "thread map"
             return containers.lazy(site, how, site.arguments.positional)
         if name in _CALLS and site.arguments.positional:
-            rest = Arguments(
-                site.arguments.positional[1:], site.arguments.named, site.arguments.star, site.arguments.stars
-            )
-            return elsewhere(site, site.arguments.positional[0], rest)
+            return elsewhere(site, site.arguments.positional[0], site.arguments.rest())
         return None
     if about == "threading.Thread" and name == "start":
         heap = site.state.heap

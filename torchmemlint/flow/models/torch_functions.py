@@ -99,10 +99,8 @@ def _parameter(site: CallSite) -> Value:
 
 def _checkpoint(site: CallSite) -> Value:
     """`checkpoint(function, *args)`: runs the function."""
-    rest = site.arguments.positional[1:]
-    named = {k: v for k, v in site.arguments.named.items() if k not in ("use_reentrant", "preserve_rng_state")}
-    function = site.value(0, "function")
-    arguments = type(site.arguments)(rest, named, site.arguments.star, site.arguments.stars)
+    arguments, function = site.arguments.rest(), site.value(0, "function")
+    arguments.named = {k: v for k, v in arguments.named.items() if k not in ("use_reentrant", "preserve_rng_state")}
     return site.machine.call(site.frame, site.state, function, arguments, site.point)
 
 
