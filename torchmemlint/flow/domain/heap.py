@@ -219,7 +219,7 @@ def unwritten(holder: Ref, key: Key) -> Value:
         return NOTHING
     if type(key) is Special and key is not ELEMENT and key is not Special.OUTER:
         return NOTHING
-    if holder.depth >= PATH_LIMIT:  # type: ignore[attr-defined]
+    if holder.depth >= PATH_LIMIT:
         return Value(graph=frozenset((holder,)), open=True)
     return symbol(Behind.of(holder, key))
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, TypeVar, cast
 from torchmemlint.flow.ir.ops import Class, Function, Op
 
 PATH_LIMIT = 4  # attribute and key steps behind a symbol
+NO_PATH = 1_000  # of what no path begins with
 CONTEXT_LIMIT = 4  # calls that tell apart what one site made
 
 Site = Op | Function | Class  # where something was made or happens; compared by identity
@@ -66,6 +67,7 @@ class Ref:
     __slots__: tuple[str, ...] = ("serial",)
     serial: int  # how many were made before: the order does not depend on addresses
     symbolic: ClassVar[bool] = False
+    depth: int = NO_PATH  # attribute and key steps from where its path begins
 
     @classmethod
     def of(cls: type[R], *fields: Any) -> R:
@@ -130,7 +132,7 @@ class Behind(Ref):
 
     def __init__(self, base: Ref, key: Key) -> None:
         self.base, self.key = base, key
-        self.depth: int = base.depth + 1  # type: ignore[attr-defined]
+        self.depth = base.depth + 1
 
 
 # Objects.

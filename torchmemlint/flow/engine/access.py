@@ -7,6 +7,7 @@ from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, elements, load, reached
 from torchmemlint.flow.domain.memory import differentiate, renew_keys, write
 from torchmemlint.flow.domain.refs import (
+    NO_PATH,
     Behind,
     Bound,
     ClassRef,
@@ -56,7 +57,7 @@ def attribute(frame: Frame, state: State, base: Value, name: Key, point: Point) 
     if type(name) is Special:
         return _special(state, base, name)
     if type(name) is tuple:
-        return Value(frozenset(Behind.of(holder, name) for holder in base.refs if hasattr(holder, "depth")))
+        return Value(frozenset(Behind.of(holder, name) for holder in base.refs if holder.depth < NO_PATH))
     if not base.refs:
         if name == "grad_fn" and base.graph:
             differentiate(frame, state, base.graph, point, True)

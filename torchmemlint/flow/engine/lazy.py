@@ -66,7 +66,7 @@ def keys_of(frame: Frame, state: State, box: Value) -> Value:
 
 def key_of(frame: Frame, state: State, holder: Ref) -> Value:
     """Return one key of a dict."""
-    if getattr(holder, "depth", PATH_LIMIT) >= PATH_LIMIT:
+    if holder.depth >= PATH_LIMIT:
         return PLAIN
     key = Behind.of(holder, ("key", 0))
     renew_keys(frame, state, key)

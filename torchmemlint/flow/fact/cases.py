@@ -94,4 +94,4 @@ def _wasted(engine: Engine, done: list[tuple[Run, Evidence]]) -> Iterator[Select
             continue
         sites = [site for site in chain(p.point) if site not in used]
         if sites:
-            yield Point(sites[0]), "TML203" if p.reason is Reason.DETACHED else "TML201", p.doubts, False  # type: ignore[arg-type]
+            yield Point(sites[0]), "TML203" if p.reason is Reason.DETACHED else "TML201", p.doubts, False

@@ -6,8 +6,22 @@ from collections.abc import Iterable
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Evidence as Shown
+from torchmemlint.flow.domain.effects import Reading
 from torchmemlint.flow.domain.heap import Mode, ModeOf, visible
-from torchmemlint.flow.domain.refs import Behind, Derived, Graph, Input, Kind, Loop, Object, Ref, Result, Source, root
+from torchmemlint.flow.domain.refs import (
+    NO_PATH,
+    Behind,
+    Derived,
+    Graph,
+    Input,
+    Kind,
+    Loop,
+    Object,
+    Ref,
+    Result,
+    Source,
+    root,
+)
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.doubts import Doubt, rank
 from torchmemlint.flow.fact.logs import Run
@@ -59,8 +73,7 @@ class Evidence:
         self.passed: set[Source] = set()  # made from such, by what was not seen, and differentiated
         self.differentiated: set[Source] = set()
         self.differentiated_in: dict[Source, set[Loop]] = {}
-        self.read: set[Source] = set()
-        self.arrays: set[Source] = set()
+        self.readings: dict[Reading, set[Source]] = {}
         self.owned = _owned(engine, run)
         self._collect()
 
@@ -92,7 +105,7 @@ class Evidence:
         for event in run.of(fx.InvokeMethod):
             effect = event.effect
             assert isinstance(effect, fx.InvokeMethod)
-            methods = {Behind.of(r, effect.name) for r in effect.receiver.refs if hasattr(r, "depth")}
+            methods = {Behind.of(r, effect.name) for r in effect.receiver.refs if r.depth < NO_PATH}
             self.callees.setdefault(effect.result, set()).update(methods)
             self.modes[effect.result] = effect.mode
         for event in run.of(fx.Forward):
@@ -110,9 +123,7 @@ class Evidence:
             effect = event.effect
             assert isinstance(effect, fx.Read)
             found = run.provenance.ancestors(effect.sources)
-            self.read |= found
-            if effect.reading is fx.Reading.ARRAY:
-                self.arrays |= found
+            self.readings.setdefault(effect.reading, set()).update(found)
 
     def _differentiate(self, sources: frozenset[Source], loops: frozenset[Loop], creates: bool) -> None:
         """Note what a backward pass goes through, and of which sources it shows that they have a graph."""
@@ -166,6 +177,10 @@ class Evidence:
         if kind in (Input, Behind, Derived) and source in self.differentiated:
             return mode | {Doubt.UNSEEN_INPUT}
         return None
+
+    def is_read(self, source: Source, *readings: Reading) -> bool:
+        """Is it read in one of these ways, or in any?"""
+        return any(source in self.readings.get(reading, ()) for reading in readings or Reading)
 
     def is_pass(self, source: Source) -> bool:
         """Does a forward pass, or what may be one, begin a graph here?"""

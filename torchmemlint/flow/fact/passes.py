@@ -15,7 +15,7 @@ from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.doubts import Doubt
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
-from torchmemlint.flow.ir.ops import Function
+from torchmemlint.flow.ir.ops import Function, Op
 
 
 class Reason(enum.Enum):
@@ -58,11 +58,6 @@ class Passes:
         for source in run.provenance.parents:
             if type(source) is Result:
                 self.given |= ancestors((source,)) - {source}
-        self.readings: dict[Reading, set[Source]] = {}
-        for event in run.of(fx.Read):
-            effect = event.effect
-            assert isinstance(effect, fx.Read)
-            self.readings.setdefault(effect.reading, set()).update(ancestors(effect.sources))
         self.trains = bool(run.of(fx.Differentiate))
         kept = [e.effect for e in (*run.of(fx.Keep), *run.of(fx.Slotted))]
         self.hooked = any(getattr(effect, "how", None) is fx.How.HOOK for effect in kept)
@@ -116,28 +111,25 @@ class Passes:
         differentiated = not parts.isdisjoint(self.evidence.differentiated)
         reason: Reason | None = None
         mode = self.evidence.modes.get(source)
-        if not differentiated and not self._is_array(source) and mode is not Mode.WANTED:
+        is_array = self.evidence.is_read(source, Reading.ARRAY)  # that would raise if it had a graph
+        if not differentiated and not is_array and mode is not Mode.WANTED:
             reason, more = self._reason(point, source, module, evaluating)
             doubts |= more
         return Pass(point, source, module, loops, differentiated, reason, doubts)
-
-    def _is_array(self, source: Source) -> bool:
-        """Is the result made an array as it is? That would raise if it had a graph."""
-        return source in self.readings.get(Reading.ARRAY, ())
 
     def _reason(
         self, point: Point, source: Source, module: frozenset[Ref], evaluating: bool
     ) -> tuple[Reason | None, frozenset[Doubt]]:
         returned, stored, given = source in self.returned, source in self.stored, source in self.given
         leaves = returned or stored or given
-        numbers = self._is_read(source)
+        numbers = self.evidence.is_read(source, Reading.NUMBER, Reading.DISCRETE)
         if evaluating:
             doubts = {Doubt.EVALUATED} if leaves else set()
             if self.trains and (returned or stored):
                 doubts.add(Doubt.READER)
             if returned and (module & self.evidence.training or self._is_open()):
                 doubts.add(Doubt.CALLER)
-            if not leaves and self.hooked and not self._is_read(source):
+            if not leaves and self.hooked and not numbers:
                 return None, frozenset()  # it is run for what its hooks keep
             return Reason.EVALUATING, frozenset(doubts)
         doubts = {Doubt.GIVEN} if given else set()
@@ -145,14 +137,11 @@ class Passes:
             doubts.add(Doubt.BASE)
         if numbers and not (returned or stored):
             return Reason.READ, frozenset(doubts)
-        if source in self.readings.get(Reading.DETACHED, ()) and not (returned or stored):
+        if self.evidence.is_read(source, Reading.DETACHED) and not (returned or stored):
             return Reason.DETACHED, frozenset(doubts)
         if not self.trains and any(self._has_role(function) for function in self._functions(point)):
             return Reason.ROLE, frozenset({Doubt.ROLE, *({Doubt.BASE} if self._is_open() else ())})
         return None, frozenset()
-
-    def _is_read(self, source: Source) -> bool:
-        return source in self.readings.get(Reading.NUMBER, ()) or source in self.readings.get(Reading.DISCRETE, ())
 
     def _is_open(self) -> bool:
         """Is the entry a method of a class with a base that is not seen, which may differentiate what it returns?"""
@@ -161,15 +150,13 @@ class Passes:
 
     def _functions(self, point: Point) -> Iterator[Function]:
         yield self.run.entry
-        for site in (point.site, *point.context):
-            owner = getattr(site, "owner", None)
-            if owner is not None:
-                yield owner
+        for site in chain(point):
+            yield site.owner
 
     def _has_role(self, function: Function) -> bool:
         return roles.infers(self.engine, function) or roles.evaluates(function)
 
 
-def chain(point: Point) -> list[object]:
+def chain(point: Point) -> list[Op]:
     """Return the operations that led to a pass, innermost first."""
-    return [point.site, *(site for site in point.context if hasattr(site, "owner"))]
+    return [site for site in (point.site, *point.context) if isinstance(site, Op)]

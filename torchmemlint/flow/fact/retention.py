@@ -68,7 +68,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             continue
         if effect.reset:
             doubts |= {Doubt.RESET}
-        read = effect.phi in evidence.read
+        read = evidence.is_read(effect.phi)
         holder, key = effect.place
         yield Retention(effect.point, holder, key, effect.how, True, effect.spent, fate, read, doubts, effect.events)
     for event in run.of(fx.Slotted):
@@ -85,7 +85,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             doubts |= {Doubt.CALLER}
         graphs = {s for s in run.provenance.ancestors(effect.sources, parts=False) if evidence.graph(s) is not None}
         spent = bool(graphs) and graphs <= evidence.differentiated
-        read = effect.slot in evidence.read
+        read = evidence.is_read(effect.slot)
         if fate is Fate.NEVER and not read:
             doubts |= {Doubt.READER}
         yield Retention(

@@ -9,6 +9,7 @@ from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, reached, renew, visible
 from torchmemlint.flow.domain.memory import computed, sources_of
 from torchmemlint.flow.domain.refs import (
+    PATH_LIMIT,
     Behind,
     Graph,
     Key,
@@ -314,7 +315,7 @@ def _part_of(site: CallSite, target: Ref) -> Value:
             if type(name) is str and any(type(r) is Object and r.kind is Kind.MODULE for r in value.refs):
                 found = join(found, value)
         return found
-    return of(Behind.of(target, ELEMENT)) if getattr(target, "depth", 9) < 3 else Value(open=True)
+    return of(Behind.of(target, ELEMENT)) if target.depth < PATH_LIMIT - 1 else Value(open=True)
 
 
 def _pairs(site: CallSite, value: Value) -> Value:
