@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Derive, Differentiate, Erase, Forward, How, Point, Reading, Slotted, Write
 from torchmemlint.flow.domain.frame import Frame, Written
-from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, by_caller, load, reached
+from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, by_caller, load, reached, visible
 from torchmemlint.flow.domain.refs import (
     Behind,
     Derived,
@@ -121,14 +121,21 @@ def write_variable(frame: Frame, state: State, name: str, value: Value, point: P
 def erase(frame: Frame, state: State, base: Value, key: Key | None, point: Point) -> None:
     """Let base give up all that it holds, or one element of it (`key` ELEMENT: which one is not known)."""
     for holder in base.each():
-        give_up(frame, state, holder, key)
+        frame.gave_up(holder)
+        if key is None and frame.loops:  # and the containers among what it loses
+            for value in state.heap.edges(holder).values():
+                for r in value.refs:
+                    if type(r) is Object and r.kind in _REPLACEABLE:
+                        frame.gave_up(r)
         if holder.symbolic:
             frame.log(Erase(point, holder, key))
         if len(base.refs) > 1 or base.open:
             continue
         if key is None:
-            for name in [k for k in state.heap.edges(holder) if k is ELEMENT or type(k) is not Special]:
+            for name in [k for k, _ in visible(state.heap.edges(holder))]:
                 state.heap.put(holder, name, NOTHING)
+            if holder.symbolic:
+                state.heap.put(holder, ELEMENT, NOTHING)
         elif key is not ELEMENT and state.heap.get(holder, key) is not None:
             state.heap.put(holder, key, NOTHING)
 
@@ -143,16 +150,6 @@ def key_of(value: Value) -> Key:
         if only.symbolic:
             return only
     return Special.ELEMENT
-
-
-def give_up(frame: Frame, state: State, holder: Ref, key: Key | None) -> None:
-    """Note that a holder loses an element, or (`key` None) all of them, with the containers among them."""
-    frame.gave_up(holder)
-    if key is None and frame.loops:
-        for value in state.heap.edges(holder).values():
-            for r in value.refs:
-                if type(r) is Object and r.kind in _REPLACEABLE:
-                    frame.gave_up(r)
 
 
 def is_raw(source: Source) -> bool:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.frame import Frame, Limits
 from torchmemlint.flow.domain.heap import State
-from torchmemlint.flow.domain.refs import Code, Globals, Input, Ref, Special
+from torchmemlint.flow.domain.refs import Code, Globals
 from torchmemlint.flow.domain.values import Value, of
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import lives
-from torchmemlint.flow.fact.inputs import given
+from torchmemlint.flow.fact.inputs import enter
 from torchmemlint.flow.fact.logs import Run, logged
 from torchmemlint.flow.ir.ops import Function, Unit
 
@@ -62,20 +62,15 @@ def _mentions(units: list[Unit]) -> set[str]:
 
 def _enter(engine: Engine, function: Function, end: State) -> Run:
     engine.begin()
-    frame = Frame(function, engine, Globals.of(function.unit.name), entry=True)
-    state = end.copy()
-    outer: Ref = Globals.of(function.unit.name)
-    if function.parent is not None and function.parent.parent is not None:
-        outer = Input.of(function, Special.OUTER)
-    callee = of(Code.of(function, outer))
+    module = Globals.of(function.unit.name)
+    frame, state = Frame(function, engine, module, entry=True), end.copy()
+    callee = of(Code.of(function, module))
     if any(d.applied for d in function.decorators):  # what a decorator of the project has made of it
-        callee = state.heap.get(Globals.of(function.unit.name), function.name) or callee
-    point = Point(function.body[0], ()) if function.body else Point(None)  # type: ignore[arg-type]
+        callee = state.heap.get(module, function.name) or callee
+    point = Point(function.body[0], ())
     returned = Value()
     try:
-        returned = engine.call(frame, state, callee, given(engine, frame, state, function, 0), point)
-        if function.generator:
-            returned = engine.consume(frame, state, returned, Value(), point)
+        returned = enter(engine, frame, state, function, callee, 0, point)
     except Limits:
         frame.cut = True
     return logged(frame, state, returned)

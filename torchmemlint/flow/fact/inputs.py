@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments
+from torchmemlint.flow.domain.effects import Arguments, Point
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State
 from torchmemlint.flow.domain.refs import Input, Kind, Object
@@ -12,7 +12,7 @@ from torchmemlint.flow.ir.ops import Function, Parameter, Passing
 from torchmemlint.flow.names.index import is_network_name
 
 
-def given(engine: Engine, frame: Frame, state: State, function: Function, skip: int) -> Arguments:
+def given(engine: Engine, state: State, function: Function, skip: int) -> Arguments:
     """Return what the parameters of an entry are: symbols, but for those whose annotation says what they are."""
     result = Arguments()
     for parameter in function.parameters[skip:]:
@@ -27,6 +27,14 @@ def given(engine: Engine, frame: Frame, state: State, function: Function, skip: 
             case Passing.STARS:
                 result.stars = value
     return result
+
+
+def enter(
+    engine: Engine, frame: Frame, state: State, function: Function, callee: Value, skip: int, point: Point
+) -> Value:
+    """Call an entry with what its parameters are, but for the first `skip`; a generator runs to its end."""
+    returned = engine.call(frame, state, callee, given(engine, state, function, skip), point)
+    return engine.consume(frame, state, returned, Value(), point) if function.generator else returned
 
 
 def _annotated(engine: Engine, state: State, function: Function, parameter: Parameter) -> Value | None:

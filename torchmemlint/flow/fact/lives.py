@@ -13,7 +13,7 @@ from torchmemlint.flow.domain.values import Value, join_all, of
 from torchmemlint.flow.engine import instances
 from torchmemlint.flow.engine.instances import code_of, has_decorator
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.fact.inputs import given
+from torchmemlint.flow.fact.inputs import enter, given
 from torchmemlint.flow.fact.logs import Run, logged
 from torchmemlint.flow.ir.ops import Class, Function
 from torchmemlint.knowledge.contracts import contracts
@@ -32,7 +32,7 @@ def runs(engine: Engine, cls: Class, methods: list[Function], end: State) -> Ite
     if not first.body:
         return
     try:
-        arguments = given(engine, start, state, init, 1) if init is not None else Arguments()
+        arguments = given(engine, state, init, 1) if init is not None else Arguments()
         made = engine.call(start, state, of(ClassRef.of(cls, frame_ref)), arguments, Point(first.body[0], (cls,)))
     except Limits:
         return
@@ -125,10 +125,7 @@ def _perform(engine: Engine, frame: Frame, state: State, cls: Class, method: Fun
     if inside:
         frame.inside.append(Graph.of(method, ()))
     try:
-        arguments = given(engine, frame, state, method, 0 if static else 1)
-        returned = engine.call(frame, state, callee, arguments, point)
-        if method.generator:
-            returned = engine.consume(frame, state, returned, Value(), point)
+        returned = enter(engine, frame, state, method, callee, 0 if static else 1, point)
     finally:
         if inside:
             frame.inside.pop()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchmemlint.flow.domain.effects import Arguments, Erase, How, Point
+from torchmemlint.flow.domain.effects import Arguments, How, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State, elements, load, renew, visible
-from torchmemlint.flow.domain.memory import give_up, key_of
+from torchmemlint.flow.domain.memory import erase, key_of
 from torchmemlint.flow.domain.refs import Key, Kind, Object, Phi, Ref, Slot, Source, Special
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, join, of, with_graph
 
@@ -133,7 +133,7 @@ def method(site: CallSite, target: Ref, name: str, graph: frozenset[Source]) -> 
     if name in _TAKING:
         key = _key(site, 0, "key") if name == "pop" else ELEMENT
         value = site.item(box, key if not (type(key) is int and key <= 0) else ELEMENT)
-        _give_up(site, target, key if type(key) is str else ELEMENT)
+        erase(site.frame, site.state, of(target), key if type(key) is str else ELEMENT, site.point)
         return join(value, arguments.positional[1]) if len(arguments.positional) > 1 else value
     match name:
         case "insert":
@@ -159,9 +159,9 @@ def method(site: CallSite, target: Ref, name: str, graph: frozenset[Source]) -> 
         case "__setitem__":
             site.write(box, _key(site, 0, "key"), site.value(1))
         case "clear":
-            _give_up(site, target, None)
+            erase(site.frame, site.state, of(target), None, site.point)
         case "remove" | "discard" | "__delitem__":
-            _give_up(site, target, ELEMENT)
+            erase(site.frame, site.state, of(target), ELEMENT, site.point)
         case "items" | "most_common":
             return lazy(site, "items", [box])
         case "values":
@@ -191,22 +191,7 @@ def _added(site: CallSite, target: Ref, box: Value) -> Value:
 
 def _pushed_out(site: CallSite, target: Ref) -> None:
     if site.state.heap.get(target, Special.BOUNDED) is not None:
-        _give_up(site, target, ELEMENT)
-
-
-def _give_up(site: CallSite, target: Ref, key: Key | None) -> None:
-    """Let a container lose what stands under a key, one element, or (None) all."""
-    give_up(site.frame, site.state, target, key)
-    if target.symbolic:
-        site.frame.log(Erase(site.point, target, key))
-    heap = site.state.heap
-    if key is None:
-        for name in [k for k, _ in visible(heap.edges(target))]:
-            heap.put(target, name, NOTHING)
-        if target.symbolic:
-            heap.put(target, ELEMENT, NOTHING)
-    elif key is not ELEMENT and heap.get(target, key) is not None:
-        heap.put(target, key, NOTHING)
+        erase(site.frame, site.state, of(target), ELEMENT, site.point)
 
 
 def on_unknown(site: CallSite, name: str) -> Value:
