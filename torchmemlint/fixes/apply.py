@@ -13,7 +13,7 @@ from torchmemlint.fixes.edits import BOM, EditError, Replacement, TextIndex, com
 from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.fixes.identity import Change, compare
 from torchmemlint.syntax.patterns import too_deep
-from torchmemlint.syntax.text import without_form_feeds
+from torchmemlint.syntax.text import parse_with_libcst
 
 Recheck = Callable[[str], Sequence[Finding]]
 
@@ -164,7 +164,7 @@ def _parse_problem(text: str) -> str | None:
     if too_deep(text):
         return "patterns are nested too deeply for libcst"
     try:
-        libcst.parse_module(without_form_feeds(text.removeprefix(BOM)))
+        parse_with_libcst(text.removeprefix(BOM))
     except libcst.ParserSyntaxError as error:
         return f"{error.message} at row {error.raw_line}"
     return None

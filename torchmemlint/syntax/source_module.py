@@ -24,7 +24,7 @@ from torchmemlint.source.decoding import LimitReached, UnreadableFile
 from torchmemlint.syntax import patterns
 from torchmemlint.syntax.conversion import convert, convert_method
 from torchmemlint.syntax.standard import parse
-from torchmemlint.syntax.text import without_form_feeds
+from torchmemlint.syntax.text import parse_with_libcst
 from torchmemlint.syntax.trees import PARSING, Tree, Trees
 from torchmemlint.syntax.walking import inside
 
@@ -379,8 +379,8 @@ def _split_by_libcst(text: str, path: Path, reason: Exception) -> list[Piece]:
         raise _unreadable(reason, text) from reason  # libcst's parser would end the process
     try:
         # A whole file takes libcst long, and most texts that Python cannot read are half written, or Python 2.
-        cst.parse_module(without_form_feeds(_around(text, reason.lineno or 1)))
-        module = cst.parse_module(without_form_feeds(text))
+        parse_with_libcst(_around(text, reason.lineno or 1))
+        module = parse_with_libcst(text)
     except Exception as error:
         raise _unreadable(reason, text) from error
     piece = Piece(_lines(text), 1, "code", "", None, path)

@@ -75,6 +75,11 @@ def without_form_feeds(text: str) -> str:
     return _FED.sub("", text) if "\f" in text else text
 
 
+def parse_with_libcst(text: str) -> cst.Module:
+    """libcst's tree of a text, form feeds taken away; raises what libcst raises."""
+    return cst.parse_module(without_form_feeds(text))
+
+
 def form_feeds(text: str) -> dict[int, int]:
     """How many characters that takes away, by row (from 1) of a text whose rows end with line feeds."""
     if "\f" not in text:

@@ -18,7 +18,7 @@ from torchmemlint.config.limits import MAX_NESTING
 from torchmemlint.syntax.patterns import too_deep
 from torchmemlint.syntax.positions import CodeRanges, code_ranges
 from torchmemlint.syntax.standard import parse
-from torchmemlint.syntax.text import code_of, form_feeds, without_form_feeds
+from torchmemlint.syntax.text import code_of, form_feeds, parse_with_libcst
 from torchmemlint.syntax.walking import inside, side_by_side
 
 
@@ -233,7 +233,7 @@ _EMPTY = cst.Module([])
 def _parsed(text: str) -> cst.Module:
     """What libcst parses of a text; empty where it cannot read what Python can."""
     try:
-        return _parse(without_form_feeds(text))
+        return _parse(text)
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - nothing is said about such a piece
@@ -241,13 +241,13 @@ def _parsed(text: str) -> cst.Module:
 
 
 def _parse(text: str) -> cst.Module:
-    """`parse_module` without the checks that each node makes of itself: a fifth of the time, and a parser makes none
-    that fail. They are for trees built by hand.
+    """`parse_with_libcst` without the checks that each node makes of itself: a fifth of the time, and a parser makes
+    none that fail. They are for trees built by hand.
     """
     checked = cst.CSTNode.__post_init__
     cst.CSTNode.__post_init__ = _unchecked  # type: ignore[assignment,method-assign]
     try:
-        return cst.parse_module(text)
+        return parse_with_libcst(text)
     finally:
         cst.CSTNode.__post_init__ = checked  # type: ignore[method-assign]
 

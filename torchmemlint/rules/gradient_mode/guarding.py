@@ -120,8 +120,7 @@ def _with_doubt(message: str, applicability: Applicability, stored: Stored | Non
 
 def _keeps_out(facts: FileFacts, statement: Span) -> str | None:
     """Why whole rows must not be run with gradients off."""
-    rest = _line(facts, statement.end.row)[statement.end.column - 1 :].strip()
-    if rest and not rest.startswith("#"):
+    if not ends_its_row(facts, statement):
         return "another statement shares its line"
     parsed = side_effects.parsed(facts, statement)
     if parsed is None:
@@ -139,6 +138,12 @@ def _keeps_out(facts: FileFacts, statement: Span) -> str | None:
             if any(isinstance(node, ast.Call) for node in ast.walk(target)):
                 return "it also calls what its target is made of"
     return None
+
+
+def ends_its_row(facts: FileFacts, statement: Span) -> bool:
+    """Does nothing but a comment stand behind a statement on its last row?"""
+    rest = _line(facts, statement.end.row)[statement.end.column - 1 :].strip()
+    return not rest or rest.startswith("#")
 
 
 def _of_loops(statements: list[ast.stmt]) -> set[ast.AST]:

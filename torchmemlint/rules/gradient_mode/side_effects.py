@@ -431,16 +431,11 @@ class _Code:
         function = self.names.function
         match owner:
             case ast.Attribute(value=inner, attr=attribute):
-                if function is not None and function.cls is not None and _is_self(inner, function):
-                    for cls in function.cls.ancestors():
-                        for method in cls.methods.values():
-                            if attribute in method.outline.names:
-                                yield from _made_for(method, f"{_self_name(method)}.{attribute}")
-                else:
-                    for cls in self._classes(inner):
-                        for method in cls.methods.values():
-                            if attribute in method.outline.names:
-                                yield from _made_for(method, f"{_self_name(method)}.{attribute}")
+                own = function.cls if function is not None and _is_self(inner, function) else None
+                for cls in own.ancestors() if own is not None else self._classes(inner):
+                    for method in cls.methods.values():
+                        if attribute in method.outline.names:
+                            yield from _made_for(method, f"{_self_name(method)}.{attribute}")
             case ast.Name(id=name):
                 if name in self.names.parameters:
                     annotation = self.names.parameters[name]

@@ -29,7 +29,7 @@ from torchmemlint.rules.gradient_mode.evaluation import (
     only_evaluation_calls,
     runs_once,
 )
-from torchmemlint.rules.gradient_mode.guarding import wrap
+from torchmemlint.rules.gradient_mode.guarding import ends_its_row, wrap
 from torchmemlint.rules.graphs.lifetime import in_forward, in_module, is_part
 from torchmemlint.syntax.outline import dotted
 from torchmemlint.syntax.text import text_of
@@ -379,18 +379,13 @@ def _adjoining(facts: FileFacts, spans: list[Span]) -> list[Span]:
     joined: list[Span] = []
     for span in spans:
         above = joined[-1] if joined else None
-        if above is not None and above.start.column == span.start.column and _ends_its_row(facts, above):
+        if above is not None and above.start.column == span.start.column and ends_its_row(facts, above):
             between = facts.source.rows[above.end.row : span.start.row - 1]
             if not any(line.strip() and not line.lstrip().startswith("#") for line in between):
                 joined[-1] = Span(above.start, span.end)
                 continue
         joined.append(span)
     return joined
-
-
-def _ends_its_row(facts: FileFacts, span: Span) -> bool:
-    rest = facts.source.rows[span.end.row - 1][span.end.column - 1 :].strip()
-    return not rest or rest.startswith("#")
 
 
 def _statement(call: ModuleCall | WeakCall, detaches: list[Detach]) -> Span | None:
