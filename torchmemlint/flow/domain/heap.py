@@ -58,7 +58,7 @@ class History:
         self.depth: int = 0 if origin is None else origin.depth + 1
 
     def differing(self, other: History) -> set[Ref] | None:
-        """Return the holders of which two heaps may hold different things; None where they have nothing in common."""
+        """Return the holders that two heaps may know different things about; None where they have nothing in common."""
         found: set[Ref] = set()
         mine, theirs = self, other
         until, until_theirs = len(mine.changes), len(theirs.changes)
@@ -95,7 +95,7 @@ class Heap:
         return Heap(self.table.copy(), History(self._history))
 
     def differing(self, other: Heap) -> Iterable[Ref]:
-        """Return the holders of which two heaps may hold different things."""
+        """Return the holders that two heaps may know different things about."""
         found = self._history.differing(other._history)
         return found if found is not None else {*self.table, *other.table}
 

@@ -153,7 +153,7 @@ def key_of(value: Value) -> Key:
 
 
 def is_raw(source: Source) -> bool:
-    """Is it a source of which only the caller knows whether it has a graph?"""
+    """Does only the caller know whether this source has a graph?"""
     kind = type(source)
     if kind is Behind:
         return type(root(source)) is not Result

@@ -137,9 +137,7 @@ def _call_object(frame: Frame, state: State, target: Object, arguments: Argument
 
 def unknown(frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
     """Call what was not seen: it passes on the graphs that it is given, and may begin one. Its result is a symbol."""
-    result = Result.of(point.site, point.context)
-    state.heap.drop(result)  # what an earlier call gave is another object
-    frame.arise(result)
+    result = _new_result(frame, state, point)
     evaluating = gradients.is_evaluating(state, callee)
     frame.log(Invoke(point, callee, arguments, state.mode, result, evaluating))
     return _symbolic_result(frame, state, result, sources_of(state, arguments.all()))
@@ -147,12 +145,17 @@ def unknown(frame: Frame, state: State, callee: Value, arguments: Arguments, poi
 
 def _unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
     frame, state = site.frame, site.state
-    result = Result.of(site.point.site, site.point.context)
-    state.heap.drop(result)
-    frame.arise(result)
+    result = _new_result(frame, state, site.point)
     evaluating = gradients.is_evaluating(state, receiver)
     frame.log(InvokeMethod(site.point, receiver, name, site.arguments, state.mode, result, evaluating))
     return _symbolic_result(frame, state, result, sources_of(state, [receiver, *site.arguments.all()]))
+
+
+def _new_result(frame: Frame, state: State, point: Point) -> Result:
+    result = Result.of(point.site, point.context)
+    state.heap.drop(result)  # what an earlier call gave is another object
+    frame.arise(result)
+    return result
 
 
 def _symbolic_result(frame: Frame, state: State, result: Result, given: frozenset[Source]) -> Value:
@@ -282,8 +285,7 @@ def _library_super(site: CallSite, target: SuperRef, name: str) -> Value:
     ):
         if name == "__init__":
             return PLAIN
-        names = {"__setitem__": "__setitem__", "__getitem__": "__getitem__"}
-        return containers.method(site, receiver, names.get(name, name), NO_SOURCES)
+        return containers.method(site, receiver, name, NO_SOURCES)
     if name in ("__init__", "__init_subclass__", "__setattr__", "__post_init__", "__enter__", "__exit__"):
         return PLAIN
     if name in modules.METHODS or name in modules.SWITCHES:

@@ -20,7 +20,7 @@ class Doubt(enum.Enum):
     BASE = "a base class that was not seen calls it, perhaps with gradients disabled"
     ROLE = "what runs it evaluates or predicts, by its name and by what it does, and trains nothing"
     READER = "it may be read, and differentiated, in code that was not seen"
-    RESET = "it is emptied or set anew under a condition"
+    RESET = "it is emptied or replaced under a condition"
     UNSEEN_INPUT = "whether the argument has a graph is decided by a caller that was not seen"
 
 

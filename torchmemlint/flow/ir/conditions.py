@@ -9,11 +9,10 @@ from typing import Any
 
 def collect_tested(test: ast.expr, into: set[str]) -> None:
     """The names that an expression is made of, calls apart."""
-    kind = test.__class__
-    if kind is ast.Name:
-        into.add(test.id)  # type: ignore[attr-defined]
-    elif kind in _PARTS:
-        for part in _PARTS[kind](test):
+    if isinstance(test, ast.Name):
+        into.add(test.id)
+    elif test.__class__ in _PARTS:
+        for part in _PARTS[test.__class__](test):
             collect_tested(part, into)
 
 

@@ -13,28 +13,24 @@ _PLAIN = frozenset({int, str, bool, type(None)})
 
 def dict_key(b: Builder, node: ast.expr) -> ConstantKey | ComputedKey:
     """Lower what stands before the colon in a dict."""
-    kind = node.__class__
-    if kind is ast.Constant:
-        value = node.value  # type: ignore[attr-defined]
-        if value.__class__ in _PLAIN:
-            return ConstantKey(value)
-    elif kind is ast.UnaryOp and node.op.__class__ is ast.USub:  # type: ignore[attr-defined]
-        operand = node.operand  # type: ignore[attr-defined]
-        if operand.__class__ is ast.Constant and operand.value.__class__ is int:
+    if isinstance(node, ast.Constant):
+        if node.value.__class__ in _PLAIN:
+            return ConstantKey(node.value)  # type: ignore[arg-type]
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        operand = node.operand
+        if isinstance(operand, ast.Constant) and type(operand.value) is int:
             return ConstantKey(-operand.value)
-    return computed_key[EXPRESSIONS[kind](b, node)]
+    return computed_key[EXPRESSIONS[node.__class__](b, node)]
 
 
 def key_of(b: Builder, node: ast.expr) -> Key:
     """Lower what stands in the brackets."""
-    kind = node.__class__
-    if kind is ast.Slice:
+    if isinstance(node, ast.Slice):
         return _part(b, [node])
-    if kind is ast.Tuple:
-        elements = node.elts  # type: ignore[attr-defined]
-        if any(_takes_part(element) for element in elements):
-            return _part(b, elements)
-    elif kind is ast.Constant and node.value is ...:  # type: ignore[attr-defined]
+    if isinstance(node, ast.Tuple):
+        if any(_takes_part(element) for element in node.elts):
+            return _part(b, node.elts)
+    elif isinstance(node, ast.Constant) and node.value is ...:
         return WHOLE
     return dict_key(b, node)
 
