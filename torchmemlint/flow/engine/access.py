@@ -62,7 +62,7 @@ def attribute(frame: Frame, state: State, base: Value, name: Key, point: Point) 
         if name == "grad_fn" and base.graph:
             differentiate(frame, state, base.graph, point, True)
         if name in tensors.NO_GRAPH_ATTRIBUTES:
-            return PLAIN
+            return tensors.without_graph(frame, state, base, str(name))
         return Value(graph=base.graph, open=True) if base.graph else UNKNOWN
     result = NOTHING
     for holder in base.each():
@@ -114,7 +114,7 @@ def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: st
             return modules.attribute(frame, state, holder, name, point)
         if holder.kind is Kind.TENSOR:
             if name in tensors.NO_GRAPH_ATTRIBUTES:
-                return PLAIN
+                return tensors.without_graph(frame, state, base, name)
             return of(Method.of(holder, name))
         if holder.kind is Kind.OPAQUE:
             return instances.elsewhere(holder, name, base.graph)
@@ -128,8 +128,10 @@ def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: st
     return UNKNOWN
 
 
-def _may_have_changed(frame: Frame, holder: Ref, key: Key, item: bool) -> bool:
-    """May a call that is not known have written what lies behind a symbol?"""
+def _is_read_by_caller(frame: Frame, holder: Ref, key: Key, item: bool) -> bool:
+    """Does only the caller know what lies behind a symbol: what calls may have written, or whether it is a tensor?"""
+    if key == "data" and not item:
+        return not frame.entry and type(holder) is not Globals
     if frame.entry or not (frame.calls or frame.loops) or type(root(holder)) is Result:
         return False
     return item or key in frame.machine.index.stored
@@ -144,13 +146,15 @@ def _behind(frame: Frame, state: State, holder: Ref, base: Value, name: Key, poi
             return known
     if name == "grad_fn" and base.graph:
         differentiate(frame, state, base.graph, point, True)  # who walks through the graph needs it
-    if own is None and _may_have_changed(frame, holder, name, item):
+    if own is None and _is_read_by_caller(frame, holder, name, item):
         result = Result.of(point.site, point.context)
         frame.arise(result)
         frame.log(Load(point, holder, name, item, result))
         own = symbol(result)
-    if own is None and name in tensors.NO_GRAPH_ATTRIBUTES and type(holder) is not Globals:
-        return PLAIN
+        if not item and name in tensors.NO_GRAPH_ATTRIBUTES:
+            return own  # without the graph of what it is read from
+    if own is None and not item and name in tensors.NO_GRAPH_ATTRIBUTES and type(holder) is not Globals:
+        return tensors.without_graph(frame, state, base, str(name))
     found = own if own is not None else load(state, holder, name) or UNKNOWN
     if own is None and found.graph and type(root(holder)) is Result and holder not in base.graph:
         found = without_graph(found)  # it has no graph here: neither has what it holds

@@ -161,6 +161,11 @@ def _above(frame: Frame, holder: SuperRef, name: str) -> Value:
 
 def set_attribute(frame: Frame, state: State, base: Value, name: str, value: Value, point: Point) -> None:
     """`base.name = value`, through a property's setter where there is one."""
+    if name == "data":  # of a tensor: its graph stays what it was
+        own = (
+            r for r in base.refs if (type(r) is Object and r.kind is Kind.INSTANCE) or (r.symbolic and not frame.entry)
+        )
+        base = Value(frozenset(own), base.graph, open=base.open)
     for holder in base.each():
         if type(holder) is Object and holder.kind is Kind.INSTANCE:
             setter = frame.machine.index.setter(holder.about.cls, name)

@@ -121,8 +121,6 @@ def _set_attribute(frame: Frame, state: State, op: ops.SetAttribute) -> None:
     elif op.name == "training":
         for r in base.each():
             frame.log(Use(frame.at(op), r, Evidence.TRAINING))
-    elif op.name == "data":
-        return  # the graph stays what it was
     else:
         instances.set_attribute(frame, state, base, op.name, value, frame.at(op))
 

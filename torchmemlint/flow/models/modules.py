@@ -102,8 +102,18 @@ def forward(site: CallSite, target: Object) -> Value:
         result = Value(graph=computed(site.frame, state, inputs, site.point))
     else:
         result = Value(graph=_begin(site, of(target), inputs))
+    if any(type(r) is Object and r.about == torch_functions.PACKED for r in site.value(0).refs):
+        result = _of_packed(site, result)
     _run_hooks(site, target, result)
     return result
+
+
+def _of_packed(site: CallSite, result: Value) -> Value:
+    """Return what a recurrent network makes of a packed sequence: another one, and its state."""
+    pair = Object.of(Kind.TUPLE, site.point.site, site.point.context, "output and state")
+    site.state.heap.put(pair, 0, torch_functions.packed(site, result))
+    site.state.heap.put(pair, 1, result)
+    return of(pair)
 
 
 def run_forward(site: CallSite, target: Object, run: Callable[[], Value]) -> Value:

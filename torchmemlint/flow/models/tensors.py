@@ -41,6 +41,13 @@ _NO_GRAPH = torch_api.METADATA | frozenset(
 )
 
 
+def without_graph(frame: Frame, state: State, base: Value, name: str) -> Value:
+    """Return an attribute of a tensor that has no graph; `data` are its numbers, as `detach()` gives them."""
+    if name == "data":
+        frame.read(graph_of(state, base), Reading.DETACHED)
+    return PLAIN
+
+
 def works_in_place(base: Value, name: str) -> bool:
     """Does a method of this name, by torch's convention, change what it is called on?"""
     return (

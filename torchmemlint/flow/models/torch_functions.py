@@ -15,6 +15,8 @@ from torchmemlint.knowledge import torch_api
 
 Model = Callable[[CallSite], Value]
 
+PACKED = "packed"  # sequences of different lengths in one tensor
+
 
 def call(site: CallSite, qualified: str) -> Value | None:
     """Return the value of a function of torch; None where it is not one that computes on tensors."""
@@ -97,6 +99,23 @@ def _parameter(site: CallSite) -> Value:
     return Value(made.refs, frozenset((Leaf.of(site.point.site, site.point.context),)))
 
 
+def packed(site: CallSite, values: Value) -> Value:
+    """Return a packed sequence: its `data` is a tensor with its graph."""
+    row = containers.made(site, Kind.TUPLE, PACKED)
+    for holder in row.each():
+        for position, name in enumerate(("data", "batch_sizes", "sorted_indices", "unsorted_indices")):
+            held = PLAIN if position else values
+            site.state.heap.put(holder, position, held)
+            site.state.heap.put(holder, name, held)
+    return row
+
+
+def _pack(site: CallSite) -> Value:
+    """`pack_padded_sequence(x, lengths)` and the like."""
+    given = sources_of(site.state, site.arguments.all())
+    return packed(site, Value(graph=computed(site.frame, site.state, given, site.point)))
+
+
 def _checkpoint(site: CallSite) -> Value:
     """`checkpoint(function, *args)`: runs the function."""
     arguments, function = site.arguments.rest(), site.value(0, "function")
@@ -137,4 +156,7 @@ FUNCTIONS: dict[str, Model] = {
     "torch.nn.utils.clip_grad_value_": _tensors_kept,
     "torch.autograd.Variable": _variable,
     "torch.is_grad_enabled": _is_enabled,
+    "torch.nn.utils.rnn.PackedSequence": _pack,
+    "torch.nn.utils.rnn.pack_padded_sequence": _pack,
+    "torch.nn.utils.rnn.pack_sequence": _pack,
 }

@@ -14,6 +14,7 @@ from .lives import LIVES
 from .modes import MODES
 from .objects import OBJECTS
 from .operations import OPERATIONS
+from .passes import PASSES
 from .practice import PRACTICE
 from .projects import PROJECTS
 from .states import STATES
@@ -22,7 +23,7 @@ from .torch_things import TORCH_THINGS
 
 LARGER = (
     *(SUMS, STATES, CONTAINERS, KEEPING_MORE, CONTROL, FUNCTIONS, OBJECTS, LIVES),
-    *(MODES, HOOKS, LIBRARIES, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS),
+    *(MODES, PASSES, HOOKS, LIBRARIES, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS),
 )
 
 
