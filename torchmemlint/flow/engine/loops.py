@@ -20,6 +20,7 @@ from torchmemlint.flow.domain.refs import (
     Object,
     Phi,
     Place,
+    Ref,
     Result,
     Source,
     Special,
@@ -148,6 +149,8 @@ def _keeps(frame: Frame, back: State, loop: Loop) -> None:
         holder, key = place
         if holder is not None and (_is_passing(holder) or (type(key) is Special and key not in _GROWING)):
             continue
+        if holder is not None and loop in frame.provenance.loops.get(root(holder), ()):
+            continue  # what a call of this iteration gave: another object in each
         phi = Phi.of(loop, holder, key)
         held = _held(back, place)
         came_round = ancestors(held, around)
@@ -188,9 +191,9 @@ def _how(place: Place, note: Written, phi: Phi, stored: set[Source]) -> How | No
         return How.CACHE
     if phi in stored and key is not ELEMENT:
         return How.SUM
-    if key is ELEMENT or not note.strong:
+    if key is ELEMENT or isinstance(key, Ref) or (holder is not None and key is Special.GRAPH):
         return How.COLLECTION
-    return None
+    return None  # a place of its own in each of several objects: what it held is replaced
 
 
 def _last(notes: list[Written]) -> list[Written]:

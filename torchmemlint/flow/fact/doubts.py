@@ -9,8 +9,10 @@ class Doubt(enum.Enum):
     """A reason why a finding may be wrong, as a sentence."""
 
     NETWORK_BY_USE = "taken for a network because of the methods that are called on it"
+    METHOD = "a method of a network is called that was not seen: it may give something other than a tensor with a graph"
     TENSOR_BY_USE = "taken for a tensor with a graph because of how its result is used"
     PASSED_ON = "what passes it on was not seen and is taken to keep the graph"
+    UNSEEN_CALL = "a call that was not seen is given the graph, and may give something else"
     MODE = "a value decides whether gradients are enabled here"
     CALLER = "a caller outside this project may differentiate it"
     EVALUATED = "the network is in evaluation mode, but a caller outside this project may still differentiate it"
@@ -20,6 +22,7 @@ class Doubt(enum.Enum):
     BASE = "a base class that was not seen calls it, perhaps with gradients disabled"
     ROLE = "what runs it evaluates or predicts, by its name and by what it does, and trains nothing"
     READER = "it may be read, and differentiated, in code that was not seen"
+    LAYERS = "the loop stands in the code of a network, and may run over its layers in one pass"
     RESET = "it is emptied or replaced under a condition"
     UNSEEN_INPUT = "whether the argument has a graph is decided by a caller that was not seen"
 

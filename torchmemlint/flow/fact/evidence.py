@@ -25,6 +25,7 @@ from torchmemlint.flow.domain.refs import (
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.doubts import Doubt, rank
 from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.ir.ops import Op
 from torchmemlint.knowledge.contracts import contracts
 
 CERTAIN: frozenset[Doubt] = frozenset()
@@ -62,6 +63,7 @@ class Evidence:
 
     def __init__(self, engine: Engine, run: Run) -> None:
         self.run = run
+        self.index = engine.index
         self.networks: set[Ref] = set()
         self.tensors: set[Ref] = set()
         self.predictions: set[Ref] = set()  # what loss functions are given
@@ -164,11 +166,14 @@ class Evidence:
         if source in self.passed or (source in self.predictions and source in self.differentiated):
             return mode | {Doubt.PASSED_ON}
         if kind is Result or (kind is Behind and type(root(source)) is Result):
-            part = frozenset({Doubt.PART}) if kind is Behind else CERTAIN
+            part = frozenset({Doubt.PART}) if kind is Behind and not self._is_shown(source) else CERTAIN
             origin = root(source)
             callees = self.callees.get(origin, set())
-            if callees & self.networks or any(self._by_path(c) for c in callees):
+            if callees & self.networks:
                 return mode | part | {Doubt.NETWORK_BY_USE}
+            if any(self._by_path(c) for c in callees):
+                shown = CERTAIN if self._is_shown(source) or self._is_shown(origin) else {Doubt.METHOD}
+                return mode | part | shown | {Doubt.NETWORK_BY_USE}
             if source in self.differentiated:
                 return mode | part | {Doubt.AMONG}
             if source in self.tensors or origin in self.tensors:
@@ -197,10 +202,42 @@ class Evidence:
                 return True
         return False
 
-    def best(self, sources: frozenset[Source] | set[Source]) -> frozenset[Doubt] | None:
-        """Return the doubts of the source that has a graph most surely; None if none has."""
-        found = (self.graph(source) for source in self.run.provenance.ancestors(sources, parts=False))
-        return min((doubts for doubts in found if doubts is not None), key=rank, default=None)
+    def best(self, sources: Iterable[Source], among: frozenset[Source] | None = None) -> frozenset[Doubt] | None:
+        """Return the doubts of the source, `among` some, that has a graph most surely; None if none has."""
+        parents = self.run.provenance.parents
+        found: list[frozenset[Doubt]] = []
+        seen: set[Source] = set()
+        queue = [(source, CERTAIN) for source in sources]
+        while queue:  # what is reached without a call that was not seen comes first
+            following: list[tuple[Source, frozenset[Doubt]]] = []
+            while queue:
+                source, way = queue.pop()
+                if source in seen:
+                    continue
+                seen.add(source)
+                doubts = self.graph(source) if among is None or source in among else None
+                if doubts is not None:
+                    found.append(doubts | way)
+                above = parents.get(source, ())
+                further = self._on_the_way(source) - way
+                (following if further else queue).extend((p, way | further) for p in above)
+            queue = following
+        return min(found, key=rank, default=None)
+
+    def _on_the_way(self, source: Source) -> frozenset[Doubt]:
+        """Return the doubts whether a call that was not seen passes on the graphs that it is given."""
+        if source not in self.callees or type(source) is not Result or source in self.proven or source in self.passed:
+            return CERTAIN
+        return frozenset({Doubt.PASSED_ON if self._is_shown(source) else Doubt.UNSEEN_CALL})
+
+    def _is_shown(self, source: Source) -> bool:
+        """Does its use show that it is a tensor?"""
+        return source in self.tensors or source in self.predictions or source in self.differentiated
+
+    def is_of_network(self, loop: Loop) -> bool:
+        """Does a loop stand in a method of a network, where its iterations may be parts of one pass?"""
+        function = loop.site.owner if isinstance(loop.site, Op) else None
+        return function is not None and function.cls is not None and self.index.may_be_network(function.cls)
 
     def is_evaluating(self, sources: Iterable[Source]) -> bool:
         """Does a module that was put into evaluation mode begin one of the graphs?"""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import How, Point
-from torchmemlint.flow.domain.refs import Key, Kind, Loop, Object, Ref, Source
+from torchmemlint.flow.domain.refs import Key, Kind, Loop, Object, Phi, Ref, Source
 from torchmemlint.flow.fact.doubts import Doubt
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
@@ -48,11 +48,15 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         assert isinstance(effect, fx.Keep)
         if run.life and effect.loop.site is not run.method_of:
             continue  # seen where the method is run by itself
-        doubts = evidence.best(effect.events)
+        doubts = evidence.best(effect.sources, effect.events)
         if doubts is None:
             continue
         if effect.place[0] not in lasting and not any(evidence.is_pass(e) for e in effect.events):
             continue  # operations on a graph that there is anyway, for as long as the call lasts
+        if effect.place[0] not in lasting and not effect.spent and evidence.is_of_network(effect.loop):
+            if _is_chain(run, effect):
+                continue  # layer after layer: one pass
+            doubts |= {Doubt.LAYERS}
         fate = Fate.NEVER
         if all(
             e in evidence.differentiated and effect.loop not in evidence.differentiated_in[e] for e in effect.events
@@ -100,6 +104,13 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             doubts,
             effect.sources,
         )
+
+
+def _is_chain(run: Run, effect: fx.Keep) -> bool:
+    """Does what an iteration makes come from what the one before it made, also apart from what is kept?"""
+    ancestors = run.provenance.ancestors
+    carried = {s for s in ancestors(effect.events) if type(s) is Phi and s.loop is effect.loop}
+    return any(effect.events & ancestors((phi,)) for phi in carried)
 
 
 def _within_a_step(run: Run, event: Event, loop: Loop) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from torchmemlint.flow.domain.effects import Reading
 from torchmemlint.flow.domain.frame import CallSite
-from torchmemlint.flow.domain.heap import ELEMENT, Mode
-from torchmemlint.flow.domain.memory import computed, differentiate, sources_of
+from torchmemlint.flow.domain.heap import ELEMENT, Mode, visible
+from torchmemlint.flow.domain.memory import computed, differentiate, key_of, sources_of
 from torchmemlint.flow.domain.refs import Code, Kind, Object
 from torchmemlint.flow.domain.values import NO_SOURCES, PLAIN, Value, of
 from torchmemlint.flow.models import builtins, contracted, guards, modules, optimizers, torch_functions
@@ -16,6 +16,7 @@ from torchmemlint.knowledge.contracts import contracts
 Model = Callable[[CallSite], Value]
 
 FUNCTIONS: dict[str, Model] = {**builtins.FUNCTIONS, **torch_functions.FUNCTIONS}
+_GETTERS = frozenset({"operator.itemgetter", "operator.attrgetter"})
 _TYPES = frozenset({"list", "dict", "set", "collections.deque", "torch.Tensor", "torch.nn.Module"})
 
 
@@ -63,6 +64,10 @@ def _other(site: CallSite, qualified: str) -> Value:
         return site.arguments.positional[0]  # a decorator that is not seen: it runs the function
     made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, qualified)
     graph = NO_SOURCES if state.mode is Mode.OFF else computed(frame, state, given, site.point)
+    if qualified in _GETTERS:
+        for number, value in enumerate(site.arguments.positional):
+            state.heap.put(made, number, value)
+        return of(made)
     return Value(frozenset((made,)), graph, open=True)
 
 
@@ -74,9 +79,30 @@ def call_object(site: CallSite, target: Object) -> Value | None:
     """Call an object of a library that is known: a record class. None for others."""
     if target.about == "namedtuple":
         return _record(site, target)
+    if target.about in _GETTERS:
+        return _got(site, target)
     if len(site.arguments.positional) == 1 and _is_code(site.arguments.positional[0]):
         return site.arguments.positional[0]  # a decorator with arguments
     return None
+
+
+def _got(site: CallSite, getter: Object) -> Value:
+    """Call what `operator.itemgetter` or `operator.attrgetter` gave: parts of the argument."""
+    whole, found = site.value(0), []
+    for _, key in sorted(visible(site.state.heap.edges(getter)), key=lambda edge: str(edge[0])):
+        if getter.about == "operator.itemgetter":
+            found.append(site.item(whole, key_of(key)))
+            continue
+        part = whole
+        for name in key.constant.split(".") if isinstance(key.constant, str) else ():
+            part = site.machine.attribute(site.frame, site.state, part, name, site.point)
+        found.append(part)
+    if len(found) == 1:
+        return found[0]
+    row = Object.of(Kind.TUPLE, site.point.site, site.point.context, "parts")
+    for number, value in enumerate(found):
+        site.state.heap.put(row, number, value)
+    return of(row)
 
 
 def _record(site: CallSite, cls: Object) -> Value:

@@ -1,0 +1,157 @@
+"""What is called was not seen: what it gives, and whether it passes on a graph, is not known."""
+
+UNSEEN = {
+    "an environment is given an action": """
+        def play(env, net, steps):
+            total, seen = 0.0, []
+            x = env.reset()
+            for step in range(steps):
+                x, reward = env.step(model(x))  # expect: TML201
+                total += reward
+                seen.append(reward)
+            print(total, len(seen))
+        """,
+    "a method of a network gives a number": """
+        def train(net, loader):
+            net.train()
+            total = 0.0
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                loss.backward()
+                total += net.count_operations(x)
+            print(total)
+        """,
+    "a method of a network gives a tensor": """
+        def train(net, loader):
+            net.train()
+            total = 0.0
+            for x, y in loader:
+                features = net.features(x)
+                loss = features.pow(2).mean()
+                loss.backward()
+                total += loss  # expect: TML101  # instead: total += loss.item()
+            print(total)
+        """,
+    "each pass gives an object that is written to": """
+        def train(net, loader):
+            net.train()
+            for x, y in loader:
+                found = net(x)
+                found["scale"] = found["scale"].exp()
+                F.mse_loss(found["mean"] * found["scale"], y).backward()
+        """,
+    "an object that lasts is written to in each pass": """
+        def train(net, found, loader):
+            net.train()
+            for step, (x, y) in enumerate(loader):
+                loss = F.mse_loss(net(x), y)
+                loss.backward()
+                found[step] = loss  # expect: TML102  # instead: found[step] = loss.item()
+            return len(found)
+        """,
+    "a density is changed in place": """
+        def log_probability(x):
+            mean = model(x)
+            density = torch.distributions.Normal(mean, 1.0)
+            sample = density.rsample()
+            found = density.log_prob(sample)
+            found -= torch.log(1 - sample.tanh().pow(2))
+            return found.sum()
+
+        def train(loader):
+            for x, y in loader:
+                loss = log_probability(x)
+                loss.backward()
+        """,
+    "several networks in a module keep one graph each": """
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = nn.Linear(4, 4)
+                self.last = None
+
+            def forward(self, x):
+                self.last = self.inner(x)
+                return self.last
+
+        class Net(nn.Module):
+            def __init__(self, depth):
+                super().__init__()
+                self.blocks = nn.ModuleList()
+                for _ in range(depth):
+                    self.blocks.append(Block())
+
+            def forward(self, x):
+                for block in self.blocks:
+                    x = block(x)
+                return x
+
+        def train(loader):
+            net = Net(3)
+            for x, y in loader:
+                F.mse_loss(net(x), y).backward()
+        """,
+    "layers of a network are collected": """
+        class Net(nn.Module):
+            def __init__(self, layers):
+                super().__init__()
+                self.layers = nn.ModuleList(layers)
+
+            def intermediates(self, x):
+                found = []
+                for layer in self.layers:
+                    x = layer(x)
+                    found.append(x)
+                return found[-1]
+
+        def train(loader):
+            net = Net([nn.Linear(4, 4), nn.Linear(4, 4)])
+            for x, y in loader:
+                F.mse_loss(net.intermediates(x), y).backward()
+        """,
+    "results of a network that outlive its method": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 4)
+                self.found = []
+
+            def learn(self, loader):
+                for x, y in loader:
+                    loss = F.mse_loss(self.layer(x), y)
+                    loss.backward()
+                    self.found.append(loss)  # expect: TML102  # instead: self.found.append(loss.item())
+
+        net = Net()
+
+        def train(loader):
+            net.learn(loader)
+        """,
+    "attrgetter": """
+        from operator import attrgetter
+
+        class Row:
+            def __init__(self, loss):
+                self.loss = loss
+
+        def train(loader):
+            kept, get = [], attrgetter("loss")
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                kept.append(get(Row(loss)))  # expect: TML102  # instead: kept.append(get(Row(loss.item())))
+            print(len(kept))
+        """,
+    "itemgetter of two": """
+        from operator import itemgetter
+
+        def train(loader):
+            kept, get = [], itemgetter("loss", "step")
+            for step, (x, y) in enumerate(loader):
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                value, at = get({"loss": loss, "step": step})
+                kept.append(value)  # expect: TML102  # instead: kept.append(at)
+            print(len(kept))
+        """,
+}
