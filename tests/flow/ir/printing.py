@@ -113,7 +113,8 @@ def _narrowings(narrowings: tuple[ops.Narrowing, ...]) -> str:
     texts = []
     for n in narrowings:
         where = {(True, True): "", (True, False): " then", (False, True): " else"}[n.in_then, n.in_orelse]
-        texts.append(f"{n.name.text} {'is' if n.holds else 'not'} {n.kind}{where}")
+        key = "" if n.key is None else f".{n.key}"
+        texts.append(f"{n.name.text}{key} {'is' if n.holds else 'not'} {n.kind}{where}")
     return f"  ({', '.join(texts)})" if texts else ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from torchmemlint.flow.domain.refs import Behind, Loop, Phi, Source
+from torchmemlint.flow.domain.refs import Behind, Loop, Phi, Source, root
 
 
 @dataclass(slots=True)
@@ -29,6 +29,11 @@ class Provenance:
     def arise(self, source: Source, loops: Iterable[Loop]) -> None:
         """Record that a source comes into being in an iteration of each of these loops."""
         self.loops.setdefault(source, set()).update(loops)
+
+    def alone(self, sources: Iterable[Source], found: set[Source]) -> set[Source]:
+        """Return what was found above some sources, without the wholes of which only a part is among it."""
+        wholes = {root(s) for s in found if type(s) is Behind}.difference(sources)
+        return found - {w for w in wholes if not any(w in self.parents.get(s, ()) for s in found)}
 
     def ancestors(
         self, sources: Iterable[Source], outside: frozenset[Loop] = frozenset(), parts: bool = True

@@ -329,6 +329,15 @@ def is_outside(reference: Ref) -> bool:
 Source = Ref  # Graph, Derived, Leaf, Phi, Slot, or symbolic
 
 
+def first_key(reference: Ref) -> Key | None:
+    """Return the first key of a path, next to the symbol that it begins with; None where there is no path."""
+    key: Key | None = None
+    while type(reference) is Behind:
+        key = reference.key
+        reference = reference.base
+    return key
+
+
 def root(reference: Ref) -> Ref:
     """Return the symbol that a path begins with."""
     while type(reference) is Behind:

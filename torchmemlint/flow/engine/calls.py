@@ -25,7 +25,7 @@ from torchmemlint.flow.domain.refs import (
     Special,
     SuperRef,
 )
-from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join, of
+from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join, of, symbol
 from torchmemlint.flow.engine import instances
 from torchmemlint.flow.engine.access import attribute
 from torchmemlint.flow.engine.binding import Binding, bind
@@ -163,7 +163,7 @@ def _symbolic_result(frame: Frame, state: State, result: Result, given: frozense
         return Value(frozenset((result,)), NO_SOURCES, open=True)
     inside = [graph for graph in frame.inside[-1:] if graph is not None]
     frame.provenance.derive(result, [*inside, *(s for s in given if type(s) is not Leaf)])
-    return Value(frozenset((result,)), frozenset((result,)), open=True)
+    return symbol(result)
 
 
 def call_method(frame: Frame, state: State, receiver: Value, name: str, arguments: Arguments, point: Point) -> Value:
@@ -172,6 +172,10 @@ def call_method(frame: Frame, state: State, receiver: Value, name: str, argument
     if not receiver.refs:
         if name in containers.METHODS and not receiver.graph and not receiver.known:
             return containers.on_unknown(site, name)
+        if name in tensors.METHODS and len(receiver.graph) == 1:  # nothing else makes a tensor of it
+            (source,) = receiver.graph
+            if source.symbolic:
+                frame.log(Use(point, source, Evidence.TENSOR))
         return tensors.method(site, receiver, name)
     result = NOTHING
     for target in receiver.each():
@@ -253,6 +257,8 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
     stored = state.heap.get(target, name)
     if stored is not None and stored.refs:
         return call(frame, state, stored, site.arguments, site.point)
+    if _has_own(frame, target, name):
+        return _unknown_method(site, receiver, name)
     if name in modules.SWITCHES:
         return modules.switch(site, target, name)
     if type(target) is Object:
@@ -273,6 +279,14 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
     if name.startswith("freeze"):
         gradients.set_requires_grad(frame, state, of(target), Value(constant=False), site.point)
     return _unknown_method(site, receiver, name)
+
+
+def _has_own(frame: Frame, target: Ref, name: str) -> bool:
+    """Is it the `self` of a method whose class has a method of this name?"""
+    if type(target) is not Input or (cls := target.function.cls) is None:
+        return False
+    first = target.function.parameters[0].name
+    return target.name == first and frame.machine.index.method(cls, name) is not None
 
 
 def _library_super(site: CallSite, target: SuperRef, name: str) -> Value:

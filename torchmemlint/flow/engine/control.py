@@ -30,17 +30,17 @@ def _if(frame: Frame, state: State, op: ops.If) -> None:
     if test.graph:
         frame.read(test.graph, Reading.NUMBER)
     if known is not None:
-        narrow(state, op.narrowings, known)
+        narrow(frame, state, op.narrowings, known)
         run_block(frame, state, op.then if known else op.orelse)
         return
     outer, frame.effects = frame.effects, []
     other = state.copy()
-    narrow(state, op.narrowings, True)
+    narrow(frame, state, op.narrowings, True)
     run_block(frame, state, op.then)
     then, frame.effects = frame.effects, []
     chosen = op.then[-1] if op.then else None
     given = frame.temps[chosen.dst] if isinstance(chosen, ops.Move) else None  # of a conditional expression
-    narrow(other, op.narrowings, False)
+    narrow(frame, other, op.narrowings, False)
     run_block(frame, other, op.orelse)
     orelse, frame.effects = frame.effects, outer
     if isinstance(chosen, ops.Move) and given is not None and not state.dead:

@@ -156,7 +156,8 @@ def _keeps(frame: Frame, back: State, loop: Loop) -> None:
         came_round = ancestors(held, around)
         if phi not in came_round:
             continue
-        events = {s for s in came_round if _is_event(s) and loop in frame.provenance.loops.get(s, ())}
+        found = frame.provenance.alone(held, came_round)
+        events = {s for s in found if _is_event(s) and loop in frame.provenance.loops.get(root(s), ())}
         if not events:
             continue
         reset = holder is not None and holder in frame.erased[loop]

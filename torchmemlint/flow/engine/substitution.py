@@ -329,7 +329,7 @@ class Substitution:
         came_round = provenance.ancestors(held, around)
         if phi not in came_round:
             return
-        stored = came_round & provenance.ancestors(sources, around)
+        stored = provenance.alone(sources, came_round & provenance.ancestors(sources, around))
         events = frozenset(s for s in stored if loop in provenance.loops.get(root(s), ()))
         if events:
             place = phi.place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Arguments, Point, Reading
 from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
-from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, graph_of, reached, renew
+from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, graph_of, load, reached, renew
 from torchmemlint.flow.domain.memory import changed_in_place, computed, write
 from torchmemlint.flow.domain.refs import (
     ClassRef,
@@ -138,23 +138,50 @@ def _format(frame: Frame, state: State, op: ops.Format) -> None:
 
 def _check(frame: Frame, state: State, op: ops.Check) -> None:
     _read_all(frame, state, (op.test,))
-    narrow(state, op.narrowings, True)
+    narrow(frame, state, op.narrowings, True)
 
 
-def narrow(state: State, narrowings: tuple[ops.Narrowing, ...], taken: bool) -> None:
-    """Let names hold what a test says of them on one of its branches."""
+def narrow(frame: Frame, state: State, narrowings: tuple[ops.Narrowing, ...], taken: bool) -> None:
+    """Let places hold what a test says of them on one of its branches."""
     for narrowing in narrowings:
-        if not (narrowing.in_then if taken else narrowing.in_orelse) or narrowing.name.scope is not Scope.LOCAL:
+        if not (narrowing.in_then if taken else narrowing.in_orelse) or narrowing.holds is taken:
             continue
-        name = narrowing.name.text
-        value = state.variables.get(name)
-        if value is None or narrowing.holds is taken:
+        name = narrowing.name
+        if name.scope is not Scope.LOCAL and (name.hops or not _is_own(frame, name)):
             continue
-        if narrowing.kind == "tensor":
-            if not any(type(r) is Object for r in value.refs):
-                state.variables[name] = Value(value.refs, frozenset(), value.constant, value.open)
-        elif narrowing.kind == "none" and value.constant is None:
-            state.variables[name] = Value(value.refs, value.graph, open=value.open or not value.refs)
+        local = name.scope is Scope.LOCAL
+        value = state.variables.get(name.text) if local else state.heap.get(frame.own, name.text)
+        if value is None:
+            continue
+        if narrowing.key is not None:
+            _narrow_part(state, value, narrowing.key, narrowing.kind)
+        elif local:
+            state.variables[name.text] = _narrowed(value, narrowing.kind)
+        else:
+            state.heap.put(frame.own, name.text, _narrowed(value, narrowing.kind))
+
+
+def _is_own(frame: Frame, name: ops.Name) -> bool:
+    """Is it a variable of this function that nested ones share, or of the file whose body is run?"""
+    return name.scope is Scope.CELL or (name.scope is Scope.GLOBAL and frame.function.parent is None)
+
+
+def _narrow_part(state: State, base: Value, key: Key, kind: str) -> None:
+    if len(base.refs) == 1:
+        (holder,) = base.refs
+        held = load(state, holder, key)
+        if held is not None and (narrower := _narrowed(held, kind)) is not held:
+            state.heap.put(holder, key, narrower)
+
+
+def _narrowed(value: Value, kind: str) -> Value:
+    """Return what is left of a value that is no tensor, or not None."""
+    if kind == "tensor":
+        if value.graph and not any(type(r) is Object for r in value.refs):
+            return Value(value.refs, frozenset(), value.constant, value.open)
+    elif value.constant is None:
+        return Value(value.refs, value.graph, open=value.open or not value.refs)
+    return value
 
 
 # Calls.

@@ -18,6 +18,9 @@ class Doubt(enum.Enum):
     EVALUATED = "the network is in evaluation mode, but a caller outside this project may still differentiate it"
     PART = "it is a part of a result, and whether that part has a graph was not seen"
     AMONG = "it is differentiated together with other values, and one of those may be the one with the graph"
+    BESIDE = (
+        "it is differentiated together with other parts of one result, and one of those may be the one with the graph"
+    )
     GIVEN = "it is handed to code that was not seen"
     BASE = "a base class that was not seen calls it, perhaps with gradients disabled"
     ROLE = "what runs it evaluates or predicts, by its name and by what it does, and trains nothing"
@@ -35,7 +38,7 @@ class Confidence(enum.Enum):
     POSSIBLE = "possible"
 
 
-_LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.EVALUATED, Doubt.ROLE, Doubt.GIVEN})
+_LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.EVALUATED, Doubt.ROLE, Doubt.GIVEN, Doubt.BESIDE})
 
 
 def confidence(doubts: frozenset[Doubt]) -> Confidence:

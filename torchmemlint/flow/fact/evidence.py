@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import Arguments, Reading
 from torchmemlint.flow.domain.effects import Evidence as Shown
-from torchmemlint.flow.domain.effects import Reading
 from torchmemlint.flow.domain.heap import Mode, ModeOf, visible
 from torchmemlint.flow.domain.refs import (
     NO_PATH,
@@ -20,6 +20,7 @@ from torchmemlint.flow.domain.refs import (
     Ref,
     Result,
     Source,
+    first_key,
     root,
 )
 from torchmemlint.flow.engine.machine import Engine
@@ -33,6 +34,11 @@ CERTAIN: frozenset[Doubt] = frozenset()
 
 def _is_open(mode: Mode | ModeOf | None) -> bool:
     return mode is Mode.EITHER or isinstance(mode, ModeOf)
+
+
+def _has_option(arguments: Arguments) -> bool:
+    """Is there an argument that says by its name that it decides about gradients: `compute_grads=True`?"""
+    return any("grad" in name for name in arguments.named)
 
 
 def _owned(engine: Engine, run: Run) -> set[Ref]:
@@ -72,6 +78,8 @@ class Evidence:
         self.callees: dict[Source, set[Ref]] = {}
         self.modes: dict[Source, Mode | ModeOf] = {}
         self.proven: set[Source] = set()  # without a graph there, backward would raise
+        self.wholes: set[Source] = set()  # of these, some part is proven to have one
+        self.overwritten: set[Source] = set()  # parts of results that are replaced by something without a graph
         self.passed: set[Source] = set()  # made from such, by what was not seen, and differentiated
         self.differentiated: set[Source] = set()
         self.differentiated_in: dict[Source, set[Loop]] = {}
@@ -97,11 +105,14 @@ class Evidence:
                 self.evaluating.add(effect.reference)
             elif effect.evidence is Shown.TRAINING:
                 self.training.add(effect.reference)
+        optional: set[Ref] = set()
         for event in run.of(fx.Invoke):
             effect = event.effect
             assert isinstance(effect, fx.Invoke)
             self.callees.setdefault(effect.result, set()).update(effect.callee.refs)
             self.modes[effect.result] = effect.mode
+            if _has_option(effect.arguments):
+                optional |= effect.callee.refs
             # What is moved to a device, or has a state, and is called: a network. So is what a network consists of.
             self.networks |= effect.callee.refs & (movable | self.owned)
         for event in run.of(fx.InvokeMethod):
@@ -110,11 +121,22 @@ class Evidence:
             methods = {Behind.of(r, effect.name) for r in effect.receiver.refs if r.depth < NO_PATH}
             self.callees.setdefault(effect.result, set()).update(methods)
             self.modes[effect.result] = effect.mode
+            if _has_option(effect.arguments):
+                optional |= methods
+        for result, callees in self.callees.items():
+            if callees & optional:
+                self.modes[result] = Mode.EITHER
         for event in run.of(fx.Forward):
             effect = event.effect
             assert isinstance(effect, fx.Forward)
             self.modes[effect.graph] = effect.mode
             self.callees.setdefault(effect.graph, set()).update(effect.module.refs)
+        self.overwritten = {
+            Behind.of(effect.holder, effect.key)
+            for event in run.of(fx.Write)
+            if isinstance(effect := event.effect, fx.Write) and not effect.weak and not effect.value.graph
+            if effect.holder.symbolic
+        }
         for creates in (False, True):  # one that creates a graph is no last one: others say how long it is needed
             for event in run.of(fx.Differentiate):
                 effect = event.effect
@@ -142,6 +164,8 @@ class Evidence:
         )
         if single and not any(type(s) is Graph for s in near):
             self.proven |= first  # nothing else can have the graph that backward needs
+        if single or len({root(s) for s in first}) == 1:
+            self.wholes |= {root(s) for s in first - self.overwritten if type(s) is Behind}
         for source in near - first:
             if any(type(p) is Graph or p in self.proven for p in self._above(source)):
                 self.passed.add(source)
@@ -153,35 +177,47 @@ class Evidence:
 
     def _is_called(self, source: Source) -> bool:
         """Is it a forward pass, or (a part of) the result of a call?"""
-        return type(source) is Graph or (type(root(source)) is Result and root(source) in self.callees)
+        if type(source) is Graph:
+            return True
+        return type(root(source)) is Result and root(source) in self.callees and source not in self.networks
 
     def graph(self, source: Source) -> frozenset[Doubt] | None:
         """Return the doubts whether a source has a graph; None if nothing shows that it has."""
         kind = type(source)
+        if source in self.networks:
+            return None  # a network is no tensor
         mode = frozenset({Doubt.MODE}) if _is_open(self.modes.get(source)) else CERTAIN
         if kind is Graph:
             return mode
-        if source in self.proven:
+        if source in self.proven or source in self.wholes:
             return mode
         if source in self.passed or (source in self.predictions and source in self.differentiated):
             return mode | {Doubt.PASSED_ON}
         if kind is Result or (kind is Behind and type(root(source)) is Result):
-            part = frozenset({Doubt.PART}) if kind is Behind and not self._is_shown(source) else CERTAIN
             origin = root(source)
             callees = self.callees.get(origin, set())
+            part = CERTAIN if kind is Result or self._is_main(source, callees) else frozenset({Doubt.PART})
             if callees & self.networks:
                 return mode | part | {Doubt.NETWORK_BY_USE}
             if any(self._by_path(c) for c in callees):
                 shown = CERTAIN if self._is_shown(source) or self._is_shown(origin) else {Doubt.METHOD}
                 return mode | part | shown | {Doubt.NETWORK_BY_USE}
             if source in self.differentiated:
-                return mode | part | {Doubt.AMONG}
+                beside = origin in self.wholes and source in self.tensors
+                return mode | ({Doubt.BESIDE} if beside else part | {Doubt.AMONG})
             if source in self.tensors or origin in self.tensors:
                 return mode | part | {Doubt.TENSOR_BY_USE}
             return None
         if kind in (Input, Behind, Derived) and source in self.differentiated:
             return mode | {Doubt.UNSEEN_INPUT}
         return None
+
+    def _is_main(self, source: Source, callees: set[Ref]) -> bool:
+        """Is this part of a result what was computed: used as a tensor, or a network's first or named one?"""
+        if self._is_shown(source):
+            return True
+        key = first_key(source)
+        return bool(callees & self.networks) and not (type(key) is int and key > 0)
 
     def is_read(self, source: Source, *readings: Reading) -> bool:
         """Is it read in one of these ways, or in any?"""
@@ -192,7 +228,12 @@ class Evidence:
         if type(source) is Graph:
             return True
         callees = self.callees.get(root(source), set())
-        return source in self.proven or bool(callees & self.networks) or any(self._by_path(c) for c in callees)
+        return (
+            source in self.proven
+            or root(source) in self.wholes
+            or bool(callees & self.networks)
+            or any(self._by_path(c) for c in callees)
+        )
 
     def _by_path(self, callee: Ref) -> bool:
         """Is it a part of something that was used as a network?"""

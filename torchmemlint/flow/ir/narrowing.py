@@ -8,7 +8,7 @@ from typing import Any
 
 from .building import Builder
 from .conditions import collect_tested
-from .ops import Narrowing
+from .ops import Name, Narrowing
 
 _TENSOR_ATTRIBUTES = frozenset({"detach", "item", "backward", "grad_fn"})
 
@@ -19,33 +19,40 @@ def narrowings(b: Builder, test: ast.expr) -> tuple[Narrowing, ...]:
     return reader(b, test) if reader is not None else ()
 
 
-def _name_of(node: ast.expr) -> str:
+def _place_of(b: Builder, node: ast.expr) -> tuple[Name, str | int | None] | None:
+    """The name that an expression is, or the name and the key of `x.key` and `x["key"]`; None for others."""
     if isinstance(node, ast.Name):
-        return node.id
+        return b.names[node.id], None
     if isinstance(node, ast.NamedExpr):
-        return node.target.id
-    return ""
+        return b.names[node.target.id], None
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return b.names[node.value.id], node.attr
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Constant):
+        key = node.slice.value
+        return (b.names[node.value.id], key) if isinstance(key, str | int) else None
+    return None
 
 
 def _truth(b: Builder, test: ast.expr) -> tuple[Narrowing, ...]:
     """`if x:` where x is something, but not the other way round: zero is no nothing."""
-    return (Narrowing(b.names[_name_of(test)], "none", False, True, False),)
+    place = _place_of(b, test)
+    return (Narrowing(*place, "none", False, True, False),) if place is not None else ()
 
 
 def _call(b: Builder, test: ast.Call) -> tuple[Narrowing, ...]:
-    if not test.args or not (text := _name_of(test.args[0])):
+    if not test.args or (place := _place_of(b, test.args[0])) is None:
         return ()
     function = _last_part(test.func)
     if function == "is_tensor":
-        return (Narrowing(b.names[text], "tensor", True),)
+        return (Narrowing(*place, "tensor", True),)
     if len(test.args) == 2:
         other = test.args[1]
         if function == "isinstance":
             kinds = [_last_part(kind) == "Tensor" for kind in _classes(other)]
             if any(kinds):
-                return (Narrowing(b.names[text], "tensor", True, all(kinds), True),)
+                return (Narrowing(*place, "tensor", True, all(kinds), True),)
         elif function == "hasattr" and isinstance(other, ast.Constant) and other.value in _TENSOR_ATTRIBUTES:
-            return (Narrowing(b.names[text], "tensor", True),)
+            return (Narrowing(*place, "tensor", True),)
     return ()
 
 
@@ -66,22 +73,24 @@ def _classes(node: ast.expr) -> list[ast.expr]:
 
 
 def _comparison(b: Builder, test: ast.Compare) -> tuple[Narrowing, ...]:
-    if len(test.ops) != 1 or not (text := _name_of(test.left)):
+    if len(test.ops) != 1 or (place := _place_of(b, test.left)) is None:
         return ()
     other = test.comparators[0]
     if isinstance(other, ast.Constant) and other.value is None:
         operator = test.ops[0]
         if isinstance(operator, (ast.Is, ast.Eq)):
-            return (Narrowing(b.names[text], "none", True),)
+            return (Narrowing(*place, "none", True),)
         if isinstance(operator, (ast.IsNot, ast.NotEq)):
-            return (Narrowing(b.names[text], "none", False),)
+            return (Narrowing(*place, "none", False),)
     return ()
 
 
 def _negation(b: Builder, test: ast.UnaryOp) -> tuple[Narrowing, ...]:
     if not isinstance(test.op, ast.Not):
         return ()
-    return tuple([Narrowing(n.name, n.kind, not n.holds, n.in_orelse, n.in_then) for n in narrowings(b, test.operand)])
+    return tuple(
+        [Narrowing(n.name, n.key, n.kind, not n.holds, n.in_orelse, n.in_then) for n in narrowings(b, test.operand)]
+    )
 
 
 def _several(b: Builder, test: ast.BoolOp) -> tuple[Narrowing, ...]:
@@ -89,12 +98,14 @@ def _several(b: Builder, test: ast.BoolOp) -> tuple[Narrowing, ...]:
     both = isinstance(test.op, ast.And)
     found = [narrowing for value in test.values for narrowing in narrowings(b, value)]
     if both:
-        return tuple([Narrowing(n.name, n.kind, n.holds, True, False) for n in found if n.in_then])
-    return tuple([Narrowing(n.name, n.kind, n.holds, False, True) for n in found if n.in_orelse])
+        return tuple([Narrowing(n.name, n.key, n.kind, n.holds, True, False) for n in found if n.in_then])
+    return tuple([Narrowing(n.name, n.key, n.kind, n.holds, False, True) for n in found if n.in_orelse])
 
 
 _READERS: dict[type[ast.AST], Callable[[Builder, Any], tuple[Narrowing, ...]]] = {
     ast.Name: _truth,
+    ast.Attribute: _truth,
+    ast.Subscript: _truth,
     ast.NamedExpr: _truth,
     ast.Call: _call,
     ast.Compare: _comparison,

@@ -43,7 +43,7 @@ def match(b: Builder, node: ast.Match) -> None:
         if case.guard is not None:
             test = _guard(b, case, subject, test)
             narrowed = tuple([n for n in narrowings(b, case.guard) if n.in_then])
-            narrowed = tuple([Narrowing(n.name, n.kind, n.holds, True, False) for n in narrowed])
+            narrowed = tuple([Narrowing(n.name, n.key, n.kind, n.holds, True, False) for n in narrowed])
             captured = True
         elif test is not None:
             narrowed = _narrowing(b, node.subject, case.pattern)
@@ -90,10 +90,10 @@ def _narrowing(b: Builder, subject: ast.expr, pattern: ast.pattern) -> tuple[Nar
         pattern = pattern.pattern
     if isinstance(subject, ast.Name):
         if isinstance(pattern, ast.MatchSingleton) and pattern.value is None:
-            return (Narrowing(b.names[subject.id], "none", True),)
+            return (Narrowing(b.names[subject.id], None, "none", True),)
         if isinstance(pattern, ast.MatchClass) and dotted(pattern.cls).rpartition(".")[2] == "Tensor":
             whole = not (pattern.patterns or pattern.kwd_patterns)
-            return (Narrowing(b.names[subject.id], "tensor", True, True, whole),)
+            return (Narrowing(b.names[subject.id], None, "tensor", True, True, whole),)
     return ()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmemlint.flow.domain.effects import Arguments, Evidence, Forward, Point, Register, Use
+from torchmemlint.flow.domain.effects import Arguments, Evidence, Forward, Point, Reading, Register, Use
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, reached, renew, visible
 from torchmemlint.flow.domain.memory import computed, sources_of
@@ -136,8 +136,9 @@ def run_forward(site: CallSite, target: Object, run: Callable[[], Value]) -> Val
     frame.inside.append(graph)
     result = run()
     frame.inside.pop()
-    if not result.open and graph not in frame.provenance.ancestors(reached(state, result, HOLDERS)):
-        del frame.effects[mark - 1]  # its forward makes no graph, or cuts it
+    made = result.open or graph in frame.provenance.ancestors(reached(state, result, HOLDERS))
+    if not made and graph not in frame.reads.get(Reading.DETACHED, ()):
+        del frame.effects[mark - 1]  # its forward makes no graph
     _run_hooks(site, target, result)
     return result
 

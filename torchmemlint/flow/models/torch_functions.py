@@ -43,9 +43,12 @@ def call(site: CallSite, qualified: str) -> Value | None:
     return tensors.with_indices(site, result) if tensors.ranks(site, name, 1) else result
 
 
+_LOSSES = frozenset({"cross_entropy", "kl_div", "binary_cross_entropy", "binary_cross_entropy_with_logits"})
+
+
 def is_loss(name: str) -> bool:
     """Is this the name of a loss function of torch.nn.functional?"""
-    return name.endswith("_loss") or name in ("cross_entropy", "kl_div", "binary_cross_entropy_with_logits", "ctc_loss")
+    return name.endswith("_loss") or name in _LOSSES
 
 
 def note_loss(site: CallSite) -> None:

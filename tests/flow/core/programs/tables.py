@@ -14,6 +14,7 @@ from .lives import LIVES
 from .modes import MODES
 from .objects import OBJECTS
 from .operations import OPERATIONS
+from .parts import PARTS
 from .passes import PASSES
 from .practice import PRACTICE
 from .projects import PROJECTS
@@ -24,7 +25,7 @@ from .unseen import UNSEEN
 
 LARGER = (
     *(SUMS, STATES, CONTAINERS, KEEPING_MORE, CONTROL, FUNCTIONS, OBJECTS, LIVES),
-    *(MODES, PASSES, HOOKS, LIBRARIES, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS, UNSEEN),
+    *(MODES, PASSES, HOOKS, LIBRARIES, PARTS, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS, UNSEEN),
 )
 
 
