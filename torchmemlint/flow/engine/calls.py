@@ -172,10 +172,6 @@ def call_method(frame: Frame, state: State, receiver: Value, name: str, argument
     if not receiver.refs:
         if name in containers.METHODS and not receiver.graph and not receiver.known:
             return containers.on_unknown(site, name)
-        if name in tensors.METHODS and len(receiver.graph) == 1:  # nothing else makes a tensor of it
-            (source,) = receiver.graph
-            if source.symbolic:
-                frame.log(Use(point, source, Evidence.TENSOR))
         return tensors.method(site, receiver, name)
     result = NOTHING
     for target in receiver.each():

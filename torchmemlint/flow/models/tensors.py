@@ -83,10 +83,10 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     if name in ("zero_", "fill_", "random_", "normal_", "uniform_", "bernoulli_", "set_", "resize_"):
         return PLAIN
     given = sources_of(state, site.arguments.all())
-    if not base.refs and name in METHODS:  # of a sum, a part, a product of these
-        for source in sources:
-            if source.symbolic:
-                frame.log(Use(site.point, source, Evidence.TENSOR))
+    if not base.refs and name in METHODS and len(sources) == 1:  # nothing else can make a tensor of it
+        (source,) = sources
+        if source.symbolic:
+            frame.log(Use(site.point, source, Evidence.TENSOR))
     if name == "copy_":
         return Value(graph=computed(frame, state, given, site.point))
     result = Value(graph=computed(frame, state, sources | given, site.point), open=base.open)
