@@ -15,7 +15,10 @@ class Doubt(enum.Enum):
     UNSEEN_CALL = "a call that was not seen is given the graph, and may give something else"
     MODE = "a value decides whether gradients are enabled here"
     CALLER = "a caller outside this project may differentiate it"
-    EVALUATED = "the network is in evaluation mode, but a caller outside this project may still differentiate it"
+    EVALUATED = (
+        "the network is in evaluation mode for a task, but code that was not seen may differentiate what it gives"
+    )
+    EVALUATED_ONCE = "the network is in evaluation mode, but code that was not seen may differentiate what a pass gives"
     PART = "it is a part of a result, and whether that part has a graph was not seen"
     AMONG = "it is differentiated together with other values, and one of those may be the one with the graph"
     BESIDE = (
@@ -38,7 +41,7 @@ class Confidence(enum.Enum):
     POSSIBLE = "possible"
 
 
-_LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.EVALUATED, Doubt.ROLE, Doubt.GIVEN, Doubt.BESIDE})
+_LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.EVALUATED, Doubt.GIVEN, Doubt.BESIDE})
 
 
 def confidence(doubts: frozenset[Doubt]) -> Confidence:

@@ -113,18 +113,19 @@ class Passes:
         mode = self.evidence.modes.get(source)
         is_array = self.evidence.is_read(source, Reading.ARRAY)  # that would raise if it had a graph
         if not differentiated and not is_array and mode is not Mode.WANTED:
-            reason, more = self._reason(point, source, module, evaluating)
+            reason, more = self._reason(point, source, module, loops, evaluating)
             doubts |= more
         return Pass(point, source, module, loops, differentiated, reason, doubts)
 
     def _reason(
-        self, point: Point, source: Source, module: frozenset[Ref], evaluating: bool
+        self, point: Point, source: Source, module: frozenset[Ref], loops: frozenset[Loop], evaluating: bool
     ) -> tuple[Reason | None, frozenset[Doubt]]:
         returned, stored, given = source in self.returned, source in self.stored, source in self.given
         leaves = returned or stored or given
         numbers = self.evidence.is_read(source, Reading.NUMBER, Reading.DISCRETE)
         if evaluating:
-            doubts = {Doubt.EVALUATED} if leaves else set()
+            is_task = bool(loops) or any(roles.predicts(function) for function in self._functions(point))
+            doubts = {Doubt.EVALUATED if is_task else Doubt.EVALUATED_ONCE} if leaves else set()
             if self.trains and (returned or stored):
                 doubts.add(Doubt.READER)
             if returned and (module & self.evidence.training or self._is_open()):

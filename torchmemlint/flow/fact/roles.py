@@ -24,7 +24,12 @@ def infers(engine: Engine, function: Function) -> bool:
         return True
     if any(known.is_pipeline(base) for base in bases):
         return function.name in known.names("pipeline-inference").plain
-    return engine.index.may_be_network(function.cls) and _words(function)[0] in _INFERENCE
+    return engine.index.may_be_network(function.cls) and predicts(function)
+
+
+def predicts(function: Function) -> bool:
+    """Does it give results to users, by its name: `predict`, `_embed_texts`?"""
+    return _words(function)[0] in _INFERENCE
 
 
 def evaluates(function: Function) -> bool:

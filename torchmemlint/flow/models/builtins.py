@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from torchmemlint.flow.domain.effects import Reading
 from torchmemlint.flow.domain.frame import CallSite
-from torchmemlint.flow.domain.heap import ELEMENT, State, renew, visible
+from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, reachable, renew, visible
 from torchmemlint.flow.domain.memory import computed, sources_of, write_variable
-from torchmemlint.flow.domain.refs import Kind, Loop, Object, Ref, Special
+from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Kind, Loop, Object, Ref, Special
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, of
 from torchmemlint.flow.models import containers, threads
 
@@ -236,18 +236,22 @@ _COPIED = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPAQUE, Kind.OPTIMIZER})
 
 
 def _copied_modules(site: CallSite, value: Value) -> Value:
-    refs: set[Ref] = set()
+    heap, point = site.state.heap, site.point
+    copies: dict[Ref, Object] = {}
     for r in value.each():
         if type(r) is Object and r.kind in _COPIED:
-            copy = Object.of(r.kind, site.point.site, site.point.context, r.about)
-            renew(site.state, copy)
-            for key, held in site.state.heap.edges(r).items():
-                if key is not Special.MADE:
-                    site.state.heap.put(copy, key, held)
-            refs.add(copy)
-        else:
-            refs.add(r)
-    return Value(frozenset(refs), value.graph, open=value.open)
+            copies[r] = Object.of(r.kind, point.site, point.context, r.about)
+    for old in sorted(reachable(site.state, list(copies)), key=lambda r: r.serial):
+        if type(old) is Object and old.kind in _COPIED | BOXES and old not in copies:
+            copies[old] = Object.of(old.kind, old.site, (point.site, *old.context)[:CONTEXT_LIMIT], old.about)
+    held = {old: list(heap.edges(old).items()) for old in copies}
+    for old, copy in copies.items():
+        renew(site.state, copy)
+        for key, kept in held[old]:
+            if key is not Special.MADE:
+                refs = frozenset(copies.get(r, r) for r in kept.refs)
+                heap.put(copy, key, Value(refs, kept.graph, kept.constant, kept.open))
+    return Value(frozenset(copies.get(r, r) for r in value.refs), value.graph, open=value.open)
 
 
 def _reduce(site: CallSite) -> Value:

@@ -2,13 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from torchmemlint.flow.domain.effects import Freeze, Point
 from torchmemlint.flow.domain.frame import Frame
-from torchmemlint.flow.domain.heap import State
+from torchmemlint.flow.domain.heap import BOXES, State, visible
 from torchmemlint.flow.domain.refs import Behind, Kind, Object, Parameters, Ref, Special
 from torchmemlint.flow.domain.values import PLAIN, Value, constant
 
 _OWNERS = frozenset({Kind.MODULE, Kind.INSTANCE})
+
+
+def within(frame: Frame, state: State, module: Ref) -> list[Ref]:
+    """Return a module and all those that it consists of, as far as they are known objects."""
+    found = [module]
+    boxes = {module}
+    for holder in found:
+        if type(holder) is Object and holder.kind in _OWNERS:
+            found += [r for r in _parts(frame, state, holder, boxes) if r not in found]
+    return found
+
+
+def _parts(frame: Frame, state: State, holder: Object, seen: set[Ref]) -> Iterator[Ref]:
+    """Yield the modules that one holds itself, or that a ModuleList or the like was given in a list."""
+    for _, value in visible(state.heap.edges(holder)):
+        for r in value.each():
+            if type(r) is not Object or r in seen:
+                continue
+            if is_network(frame, r):
+                yield r
+            elif r.kind in BOXES and holder.kind is not Kind.INSTANCE:
+                seen.add(r)
+                yield from _parts(frame, state, r, seen)
+
+
+def is_network(frame: Frame, reference: Ref) -> bool:
+    """Is it a module, of torch or of a class of the project?"""
+    if type(reference) is not Object:
+        return False
+    if reference.kind is Kind.INSTANCE:
+        return frame.machine.index.is_network(reference.about.cls)
+    return reference.kind is Kind.MODULE
 
 
 def is_frozen(state: State, module: Ref) -> bool:
@@ -50,4 +84,5 @@ def set_requires_grad(frame: Frame, state: State, base: Value, flag: Value, poin
         if owner.symbolic or (not flag.known and flag.refs):
             frame.log(Freeze(point, owner, flag))
         if flag.known and (owner.symbolic or (type(owner) is Object and owner.kind in _OWNERS)):
-            state.heap.put(owner, Special.FROZEN, constant(flag.constant is False))
+            for module in within(frame, state, owner):
+                state.heap.put(module, Special.FROZEN, constant(flag.constant is False))

@@ -258,7 +258,8 @@ def switch(site: CallSite, target: Ref, name: str) -> Value:
     mode = site.constant(0, "mode", True)
     evaluating = name == "eval" or mode is False
     if not (name == "train" and mode is ...):
-        site.state.heap.put(target, Special.EVALUATING, constant(evaluating))
+        for module in gradients.within(site.frame, site.state, target):
+            site.state.heap.put(module, Special.EVALUATING, constant(evaluating))
     shown = Evidence.EVALUATING if evaluating else Evidence.TRAINING
     site.frame.log(Use(site.point, target, shown))
     return of(target)
