@@ -8,7 +8,6 @@ from typing import NamedTuple
 from torchmemlint.flow.domain import refs
 from torchmemlint.flow.domain.effects import How, Point
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.doubts import Confidence, Doubt, confidence
 from torchmemlint.flow.fact.entries import runs
 from torchmemlint.flow.fact.evidence import Evidence
@@ -47,7 +46,7 @@ def cases(files: Mapping[str, str]) -> list[Case]:
         names[unit] = file
         index.add(unit)
     engine = Engine(index)
-    done = [(run, Evidence(engine, run)) for run in runs(engine) if not roles.is_test(engine, run.entry)]
+    done = [(run, Evidence(engine, run)) for run in runs(engine)]
     found: dict[tuple[str, int, str], Case] = {}
     for point, code, doubts, advice in [*_kept(done), *_wasted(engine, done)]:
         op = point.site

@@ -10,16 +10,19 @@ from torchmemlint.flow.domain.heap import State
 from torchmemlint.flow.domain.refs import Code, Globals
 from torchmemlint.flow.domain.values import Value, of
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.fact import lives
+from torchmemlint.flow.fact import lives, roles
 from torchmemlint.flow.fact.inputs import enter
 from torchmemlint.flow.fact.logs import Run, logged
 from torchmemlint.flow.ir.ops import Function, Unit
 
 
 def runs(engine: Engine) -> Iterator[Run]:
-    """Yield the runs of a project: the bodies of its files, then what nothing has called, callers first."""
+    """Yield the runs of a project: the bodies of its files, then what nothing has called, callers first.
+
+    A test is no program, and that it calls something does not say how users call it.
+    """
     ends: dict[Unit, State] = {}
-    units = list(engine.index.units.values())
+    units = [unit for unit in engine.index.units.values() if not roles.is_test(engine, unit.module)]
     for unit in units:
         engine.begin()
         frame, state = engine.run_module(unit)
@@ -38,9 +41,12 @@ def runs(engine: Engine) -> Iterator[Run]:
                     and function.name != "<lambda>"
                     and function.cls is None
                     and function.parent is unit.module
+                    and not roles.is_test(engine, function)
                 ):
                     yield _enter(engine, function, ends[unit])
             for cls in unit.classes:
+                if roles.is_test_case(engine, cls):
+                    continue
                 methods = [
                     m
                     for m in cls.methods.values()

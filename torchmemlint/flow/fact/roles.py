@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.ir.ops import Function
+from torchmemlint.flow.ir.ops import Class, Function
 from torchmemlint.knowledge.contracts import contracts
 
 _INFERENCE = frozenset("inference infer predict generate sample decode embed transcribe synthesize forecast".split())
@@ -40,9 +40,14 @@ def evaluates(function: Function) -> bool:
 
 def is_test(engine: Engine, function: Function) -> bool:
     """Is it a test, or in a file of tests, by the conventions of pytest and unittest?"""
-    if function.cls is not None and any(name.endswith("TestCase") for name in engine.index.libraries(function.cls)):
+    if function.cls is not None and is_test_case(engine, function.cls):
         return True
     *folders, file = function.unit.name.split(".")
     if file.startswith("test_") or file.endswith("_test") or file == "conftest" or "tests" in folders:
         return True
     return function.name.startswith("test_") and not function.parameters
+
+
+def is_test_case(engine: Engine, cls: Class) -> bool:
+    """Is it a class of tests, by the conventions of unittest?"""
+    return any(name.endswith("TestCase") for name in engine.index.libraries(cls))
