@@ -28,10 +28,6 @@ _CALLS = frozenset({Invoke, InvokeMethod, Repeat, Fork})
 EFFECT_LIMIT = 1500  # effects of one function; more are dropped, and `cut` says so
 
 
-class Limits(Exception):  # noqa: N818 (no error: the analysis of one entry ends early)
-    """An entry has used up its share of work."""
-
-
 @dataclass(slots=True, eq=False)
 class Written:
     """One write of a place in the current round of a loop."""
@@ -56,7 +52,7 @@ class Summary:
     parents: dict[Source, set[Source]]
     symbols: list[Behind]  # those that callers must replace, shallow ones first
     escapes: bool  # are functions handed to what is not known that see or change what was made here?
-    cut: bool
+    cut: bool  # was a part of it not run?
 
 
 @dataclass(slots=True, eq=False)
@@ -87,7 +83,7 @@ class Frame:
     hooks: int = 0  # hooks that are being run
     calls: int = 0  # of what is not known, so far
     entry: bool = False  # is nothing outside of it?
-    cut: bool = False
+    cut: bool = False  # was a part of it not run, because it would have been too much or too deep?
     keys: set[Ref] = field(default_factory=set)  # symbols that something was stored under
 
     def at(self, op: Op) -> Point:
@@ -143,8 +139,8 @@ class Machine(Protocol):
     def summary(self, function: Function, bound: dict[Ref, Value], state: State) -> Summary | None:
         """Return the summary of a function for what its parameters are given; None while it is being made."""
 
-    def end_of(self, unit: Unit) -> State | None:
-        """Return the state that a module's body leaves; None while it is being run."""
+    def end_of(self, unit: Unit) -> State:
+        """Return the state that a module's body leaves; while it is being run, what it has come to."""
 
     def is_recursive(self, function: Function) -> bool:
         """Has it been seen to call itself, directly or not?"""
@@ -153,7 +149,10 @@ class Machine(Protocol):
         """Return what a parameter is that is not given."""
 
     def spend(self, effects: int) -> None:
-        """Count work; raises Limits where an entry has used up its share."""
+        """Count work."""
+
+    def is_exhausted(self) -> bool:
+        """Has the entry, or the function that is being summarised, used up its share of work?"""
 
     def call(self, frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
         """Return the value of a call, with all that it does to the state."""

@@ -350,12 +350,15 @@ def apply(
 ) -> Value:
     """Apply the summary of a function. A call within itself passes on its arguments."""
     machine = frame.machine
-    if machine.active.count(function) >= _REPEATS or len(machine.active) >= _DEPTH:
+    too_much = machine.is_exhausted() or len(machine.active) >= _DEPTH
+    frame.cut = frame.cut or too_much
+    if too_much or machine.active.count(function) >= _REPEATS:
         given = sources_of(state, arguments.all())
         return Value(graph=computed(frame, state, given, point), open=True)
     summary = machine.summary(function, bound, state)
     if summary is None:
         return NOTHING  # the least that a call within itself may give; the second round sees more
+    frame.cut = frame.cut or summary.cut
     machine.active.append(function)
     try:
         if summary.escapes and not yields and machine.active.count(function) == 1:

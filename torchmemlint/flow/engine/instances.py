@@ -228,7 +228,7 @@ def _default(frame: Frame, state: State, cls_ref: ClassRef, name: str, site: Cal
         owner = cls_ref if cls is cls_ref.cls else ClassRef.of(cls, Globals.of(cls.unit.name))
         home = state
         if state.heap.get(owner, name) is None and type(owner.frame) is Globals:
-            home = frame.machine.end_of(cls.unit) or state
+            home = frame.machine.end_of(cls.unit)
         found = home.heap.get(owner, name)
         if found is not None:
             return _made_default(home, found, site)

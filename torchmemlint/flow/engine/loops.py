@@ -45,7 +45,7 @@ def run_loop(
     head = state
     breaks: list[State] = []
     back = state
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
         frame.effects = []
         frame.writes[loop], frame.erased[loop] = {}, set()
         frame.loops.append(loop)
@@ -69,6 +69,9 @@ def run_loop(
         stable = not found and _same_objects(head, following)
         known |= found
         if stable:
+            break
+        if number and frame.machine.is_exhausted():  # what the first round wrote has its phis by now
+            frame.cut = True
             break
         head = following
     inner, frame.effects = frame.effects, outer

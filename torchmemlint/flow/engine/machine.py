@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from torchmemlint.flow.domain import memory
 from torchmemlint.flow.domain.effects import Arguments, Point
-from torchmemlint.flow.domain.frame import Frame, Limits, Summary, fresh_temps
+from torchmemlint.flow.domain.frame import Frame, Summary, fresh_temps
 from torchmemlint.flow.domain.heap import Heap, Mode, State
 from torchmemlint.flow.domain.refs import (
     Code,
@@ -37,7 +38,7 @@ from torchmemlint.flow.models import guards
 from torchmemlint.flow.names.index import Index, reference
 
 _SPECIALISATIONS = 8  # of one function
-BUDGET = 40_000  # effects performed for one entry
+BUDGET = 12_000  # effects performed for one entry or summary
 
 Known = tuple[tuple[str, object], ...]  # parameters whose constants are known
 
@@ -52,7 +53,8 @@ class Engine:
     _summaries: dict[tuple[Function, Known], Summary | None] = field(default_factory=dict)
     _known: dict[Function, list[Known]] = field(default_factory=dict)
     _recursive: set[tuple[Function, Known]] = field(default_factory=set)
-    _ends: dict[Unit, State | None] = field(default_factory=dict)
+    _modules: dict[Unit, tuple[Frame, State]] = field(default_factory=dict)
+    _ready: set[Unit] = field(default_factory=set)  # modules whose bodies have been run to their ends
     _spent: int = 0
 
     # What its parts ask of each other.
@@ -118,19 +120,15 @@ class Engine:
         return UNKNOWN if found is None else found
 
     def _default_of_unit(self, code: Code, place: Key) -> Value | None:
-        end = self.end_of(code.function.unit)
-        return None if end is None else end.heap.get(code, place)
+        return self.end_of(code.function.unit).heap.get(code, place)
 
     def spend(self, effects: int) -> None:
-        """Count the work of one entry."""
+        """Count the work of one entry or summary."""
         self._spent += effects
-        if self._spent > BUDGET:
-            raise Limits
 
-    def begin(self) -> None:
-        """Begin with another entry: its share of work is whole."""
-        self._spent = 0
-        self.active.clear()
+    def is_exhausted(self) -> bool:
+        """Has it used up its share of work?"""
+        return self._spent > BUDGET
 
     def unseen_instance(self, state: State, cls: Class, site: Function) -> Value:
         """Return an instance of a class that was made elsewhere, with arguments that are not known."""
@@ -146,26 +144,56 @@ class Engine:
 
     # Modules.
 
-    def end_of(self, unit: Unit) -> State | None:
-        """Return the state that a module's body leaves; None while it is being run."""
-        if unit not in self._ends:
-            self._ends[unit] = None
-            saved, self._spent = self._spent, 0
-            _, state = self.run_module(unit)
-            self._spent = saved
-            state.dead = False
-            self._ends[unit] = state
-        return self._ends[unit]
+    def end_of(self, unit: Unit) -> State:
+        """Return the state that a module's body leaves; while it is being run, what it has come to."""
+        return self.run_module(unit)[1]
 
     def run_module(self, unit: Unit) -> tuple[Frame, State]:
-        """Run the body of a module; where that is too much, as far as it was done."""
-        frame, state = self.frame(unit.module), self.start(unit.module)
-        try:
+        """Run the body of a module, once, after those that it imports."""
+        if unit not in self._modules:
+            order = self._import_order(unit)
+            early = [needed for needed in order if not self._run_module(needed)]
+            for needed in early:
+                self._run_module(needed)
+        return self._modules[unit]
+
+    def _run_module(self, unit: Unit) -> bool:
+        """Run the body of a module. Were all that it imports run before? Not where modules import each other."""
+        complete = self._ready.issuperset(self._imports(unit))
+        frame, state = self._modules[unit] = self.frame(unit.module), self.start(unit.module)
+        with self.share(frame):
             self._run(frame, state)
-        except Limits:
+        state.dead = False
+        self._ready.add(unit)
+        return complete
+
+    @contextmanager
+    def share(self, frame: Frame) -> Iterator[None]:
+        """Begin with a share of work, for what is run once for all; what goes too deep ends early, and says so."""
+        spent, self._spent = self._spent, 0
+        try:
+            yield
+        except RecursionError:
             frame.cut = True
             frame.loops.clear()
-        return frame, state
+        finally:
+            self._spent = spent
+
+    def _import_order(self, unit: Unit) -> list[Unit]:
+        """Return a module and those that it imports, directly or not, as far as they have not been run."""
+        order: list[Unit] = []
+        met = {unit}
+        path = [(unit, iter(self._imports(unit)))]
+        while path:
+            current, rest = path[-1]
+            following = next((u for u in rest if u not in met and u not in self._modules), None)
+            if following is not None:
+                met.add(following)
+                path.append((following, iter(self._imports(following))))
+            else:
+                order.append(current)
+                path.pop()
+        return order
 
     # Summaries.
 
@@ -178,12 +206,23 @@ class Engine:
                 self._recursive.add(key)
             return self._summaries[key]
         self._summaries[key] = None
-        frame, end = self.run(function, dict(key[1]))
-        self._summaries[key] = summarised(frame, end)
-        if key in self._recursive:  # once more, with what the first round found in place of nothing
-            frame, end = self.run(function, dict(key[1]))
-            self._summaries[key] = summarised(frame, end)
-        return self._summaries[key]
+        try:
+            self._summaries[key] = self._summarised(function, dict(key[1]))
+            if key in self._recursive:  # once more, with what the first round found in place of nothing
+                self._summaries[key] = self._summarised(function, dict(key[1]))
+            return self._summaries[key]
+        finally:
+            if self._summaries[key] is None:
+                del self._summaries[key]
+
+    def _summarised(self, function: Function, constants: dict[str, object]) -> Summary:
+        """Run a function for its summary: the work is its own, not that of the entry that asks for it first."""
+        spent, self._spent = self._spent, 0
+        try:
+            frame, end = self.run(function, constants)
+            return summarised(frame, end)
+        finally:
+            self._spent = spent
 
     def _specialised(self, function: Function, bound: dict[Ref, Value]) -> Known:
         """Return the constants that tests of a function depend on, as far as they are known."""
@@ -252,26 +291,23 @@ class Engine:
         mode = guards.mode_of(function) or (Mode.ON if function.parent is None else Mode.CALLER)
         state = State({}, Heap(), mode, frozenset())
         if function.parent is None:
-            for other in self._imported(function.unit):
-                for holder, edges in other.heap.table.items():
-                    state.heap.share(holder, dict(edges))
+            for other in self._imports(function.unit):
+                if other in self._modules:
+                    for holder, edges in self._modules[other][1].heap.table.items():
+                        state.heap.share(holder, dict(edges))
         else:
             outer = Input.of(function, Special.OUTER)
             own = Object.of(Kind.FRAME, function, ())
             state.heap.put(own, Special.OUTER, symbol(outer))
         return state
 
-    def _imported(self, unit: Unit) -> list[State]:
-        """Return what the modules of the project that a file imports leave behind."""
-        found = []
-        seen: set[Unit] = {unit}
+    def _imports(self, unit: Unit) -> list[Unit]:
+        """Return the modules of the project that a file imports."""
+        found: dict[Unit, None] = {}
         for where in [*unit.imports.values(), *unit.stars]:
             qualified = self.index.absolute(unit, where)
             for name in (qualified, qualified.rpartition(".")[0]):
                 other = self.index.module(name) if name else None
-                if other is not None and other not in seen:
-                    seen.add(other)
-                    end = self.end_of(other)
-                    if end is not None:
-                        found.append(end)
-        return found
+                if other is not None and other is not unit:
+                    found[other] = None
+        return list(found)

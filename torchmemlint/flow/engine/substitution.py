@@ -46,6 +46,7 @@ class Substitution:
         self.parents: Mapping[Source, Iterable[Source]] = {}
         self.edges: dict[Ref, list[tuple[Key, Value]]] = {}  # what objects that the callee made hold
         self.installed: dict[tuple[Ref, Key], Value] = {}
+        self.places: list[Source] = []  # phis and slots that were met just now
 
     def apply(self, summary: Summary, yields: bool = False) -> Value:
         """Perform the summary's effects and return what the call gives."""
@@ -70,8 +71,16 @@ class Substitution:
         if found is None:
             found = self.map[reference] = MAKERS[type(reference)](self, reference)
             if type(reference) is Phi or type(reference) is Slot:
-                self._derive(reference, self.parents.get(reference, ()))
+                self._met(reference)
         return found
+
+    def _met(self, place: Source) -> None:
+        """Record what a phi or slot was made from; those among it follow in turn, for their chain may be long."""
+        self.places.append(place)
+        if len(self.places) == 1:
+            for source in self.places:
+                self._derive(source, self.parents.get(source, ()))
+            self.places.clear()
 
     def value(self, value: Value) -> Value:
         """Return a value of the callee as one of the caller."""

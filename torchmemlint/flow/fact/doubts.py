@@ -30,6 +30,7 @@ class Doubt(enum.Enum):
     READER = "it may be read, and differentiated, in code that was not seen"
     LAYERS = "the loop stands in the code of a network, and may run over its layers in one pass"
     RESET = "it is emptied or replaced under a condition"
+    CUT = "it is a part of a run that was too long to be followed to its end"
     UNSEEN_INPUT = "whether the argument has a graph is decided by a caller that was not seen"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.flow.domain.effects import Point
-from torchmemlint.flow.domain.frame import Frame, Limits
+from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State
 from torchmemlint.flow.domain.refs import Code, Globals
 from torchmemlint.flow.domain.values import Value, of
@@ -24,10 +24,8 @@ def runs(engine: Engine) -> Iterator[Run]:
     ends: dict[Unit, State] = {}
     units = [unit for unit in engine.index.units.values() if not roles.is_test(engine, unit.module)]
     for unit in units:
-        engine.begin()
         frame, state = engine.run_module(unit)
         yield logged(frame, state, Value())
-        state.dead = False
         state.spent = frozenset()
         ends[unit] = state
     mentioned = _mentions(units)
@@ -67,7 +65,6 @@ def _mentions(units: list[Unit]) -> set[str]:
 
 
 def _enter(engine: Engine, function: Function, end: State) -> Run:
-    engine.begin()
     module = Globals.of(function.unit.name)
     frame, state = Frame(function, engine, module, entry=True), end.copy()
     callee = of(Code.of(function, module))
@@ -75,8 +72,6 @@ def _enter(engine: Engine, function: Function, end: State) -> Run:
         callee = state.heap.get(module, function.name) or callee
     point = Point(function.body[0], ())
     returned = Value()
-    try:
+    with engine.share(frame):
         returned = enter(engine, frame, state, function, callee, 0, point)
-    except Limits:
-        frame.cut = True
     return logged(frame, state, returned)

@@ -85,6 +85,7 @@ class Evidence:
         self.differentiated_in: dict[Source, set[Loop]] = {}
         self.readings: dict[Reading, set[Source]] = {}
         self.owned = _owned(engine, run)
+        self.cut = frozenset({Doubt.CUT}) if run.cut else CERTAIN
         self._collect()
 
     def _collect(self) -> None:
@@ -186,7 +187,7 @@ class Evidence:
         kind = type(source)
         if source in self.networks:
             return None  # a network is no tensor
-        mode = frozenset({Doubt.MODE}) if _is_open(self.modes.get(source)) else CERTAIN
+        mode = self.cut | {Doubt.MODE} if _is_open(self.modes.get(source)) else self.cut
         if kind is Graph:
             return mode
         if source in self.proven or source in self.wholes:

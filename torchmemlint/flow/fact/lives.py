@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.flow.domain.effects import Arguments, Point
-from torchmemlint.flow.domain.frame import Frame, Limits
+from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import Mode, State, reachable, reached
 from torchmemlint.flow.domain.memory import differentiate
 from torchmemlint.flow.domain.refs import Bound, ClassRef, Globals, Graph, Loop, Object, Ref
@@ -26,15 +26,15 @@ def runs(engine: Engine, cls: Class, methods: list[Function], end: State) -> Ite
     frame_ref: Ref = Globals.of(cls.unit.name)
     init = engine.index.method(cls, "__init__")
     state = end.copy()
-    engine.begin()
     first = init or methods[0]
     start = Frame(first, engine, frame_ref, entry=True)
     if not first.body:
         return
-    try:
+    made = Value()
+    with engine.share(start):
         arguments = given(engine, state, init, 1) if init is not None else Arguments()
         made = engine.call(start, state, of(ClassRef.of(cls, frame_ref)), arguments, Point(first.body[0], (cls,)))
-    except Limits:
+    if not made.refs:
         return
     before = logged(start, state, Value())
     yield before
@@ -71,15 +71,12 @@ def _holds_graph(state: State, receiver: Ref) -> bool:
 
 
 def _alone(engine: Engine, cls: Class, method: Function, receiver: Ref, before: State) -> Run:
-    engine.begin()
     frame = Frame(method, engine, Globals.of(method.unit.name), entry=True)
     state = before.copy()
     state.spent = frozenset()
     returned = Value()
-    try:
+    with engine.share(frame):
         returned = _perform(engine, frame, state, cls, method, receiver)
-    except Limits:
-        frame.cut = True
     run = logged(frame, state, returned)
     run.method_of, run.receiver = cls, receiver
     return run
@@ -87,7 +84,6 @@ def _alone(engine: Engine, cls: Class, method: Function, receiver: Ref, before: 
 
 def _life(engine: Engine, cls: Class, methods: list[Function], receiver: Ref, before: State) -> Run:
     """Run all methods in a loop, any of them or none each time: what one keeps, another may differentiate or drop."""
-    engine.begin()
     frame = Frame(methods[0], engine, Globals.of(cls.unit.name), entry=True)
     state = before.copy()
     state.spent = frozenset()
@@ -101,11 +97,8 @@ def _life(engine: Engine, cls: Class, methods: list[Function], receiver: Ref, be
             path.dead = False
             inside.join(path)
 
-    try:
+    with engine.share(frame):
         engine.run_loop(frame, state, Loop.of(cls, ()), body)
-    except Limits:
-        frame.cut = True
-        frame.loops.clear()
     run = logged(frame, state, join_all(returned))
     run.method_of, run.receiver, run.life = cls, receiver, True
     return run

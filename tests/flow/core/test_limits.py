@@ -1,0 +1,89 @@
+"""What is too long or too deep ends early, and says so; what is no program is not run."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.fact.cases import cases
+from torchmemlint.flow.fact.doubts import Doubt
+
+from .findings import found
+
+DEPTH = 500
+HEAD = "import torch\n\nmodel = torch.nn.Linear(3, 3)\nx = torch.ones(3)\nkept = []\n"
+COLLECTING = "for _ in range(9):\n    kept.append(model(x))\n"
+
+
+def test_a_long_chain_of_loops() -> None:
+    """A graph that goes from loop to loop is followed to its end, however many there are."""
+    loops = "".join(f"    for i{n} in range(9):\n        y = y + i{n}\n" for n in range(DEPTH))
+    text = f"{HEAD}def f(y):\n{loops}    return y\n\nfor _ in range(9):\n    kept.append(f(model(x)))\n"
+    assert found({"main.py": text}) == {("main.py", text.count("\n"), "TML102")}
+
+
+def test_deep_nesting() -> None:
+    """What is nested too deep to be run does not end the analysis of the others."""
+    deep = "def f(y):\n    return " + "g(" * 60 + "y" + ")" * 60 + "\n\ndef g(y):\n    return f(y)\n\n"
+    text = f"{HEAD}{deep}{COLLECTING}"
+    assert ("main.py", text.count("\n"), "TML102") in found({"main.py": text})
+
+
+def _doubling(levels: int) -> str:
+    """A class with methods of which each calls the one before it twice, through what only a caller knows."""
+    methods = "".join(
+        f"    def m{n}(self, y):\n        self.m{n - 1}(y)\n        self.m{n - 1}(y)\n" for n in range(1, levels)
+    )
+    return f"class Calls:\n    def m0(self, y):\n        self.seen = y\n{methods}\nCalls().m{levels - 1}(x)\n"
+
+
+def test_a_run_that_is_too_long() -> None:
+    """The rest of it is run, but calls are not followed, and what is found there is doubted."""
+    text = f"{HEAD}{_doubling(22)}{COLLECTING}"
+    (case,) = cases({"main.py": text})
+    assert (case.line, case.code, case.doubts) == (text.count("\n"), "TML102", {Doubt.CUT})
+
+
+def test_a_run_that_is_not_too_long() -> None:
+    text = f"{HEAD}{_doubling(6)}{COLLECTING}"
+    assert found({"main.py": text}) == {("main.py", text.count("\n"), "TML102")}
+
+
+def test_that_others_are_too_long() -> None:
+    """Each entry has a share of its own, in any order."""
+    long = f"{HEAD}{_doubling(22)}"
+    short = f"{HEAD}{COLLECTING}"
+    expected = {("b.py", short.count("\n"), "TML102")}
+    assert found({"a.py": long, "b.py": short}) == expected
+    assert found({"b.py": short, "c.py": long}) == expected
+
+
+LIBRARY = (
+    "import torch\n\nclass Tracker:\n    def __init__(self):\n        self.net = torch.nn.Linear(3, 3)\n"
+    "        self.total = 0.0\n\n    def follow(self, data):\n        for x in data:\n"
+    "            self.total += self.net(x).mean()\n        return None\n"
+)
+TEST = "from tracker import Tracker\n\ndef test_it():\n    kept = []\n    Tracker().follow([])\n"
+
+
+def test_what_only_tests_call() -> None:
+    """It is called from outside, as where the tests are not given."""
+    alone = found({"tracker.py": LIBRARY})
+    assert alone == {("tracker.py", 10, "TML101")}
+    assert found({"tracker.py": LIBRARY, "test_tracker.py": TEST}) == alone
+    assert found({"tracker.py": LIBRARY, "tests/things.py": TEST}) == alone
+
+
+def test_tests_themselves() -> None:
+    assert found({"test_main.py": f"{HEAD}{COLLECTING}"}) == set()
+    assert found({"tests/main.py": f"{HEAD}{COLLECTING}"}) == set()
+
+
+def test_modules_that_import_each_other() -> None:
+    """Each sees what the other leaves."""
+    first = "import torch\nimport second\n\nkept = []\n"
+    second = "import torch\nimport first\n\nmodel = torch.nn.Linear(3, 3)\n"
+    loop = "def run(data):\n    for x in data:\n        first.kept.append(second.model(x))\n"
+    assert found({"first.py": first, "second.py": second, "main.py": f"import first\nimport second\n\n{loop}"}) == {
+        ("main.py", 6, "TML102")
+    }
+    assert found({"first.py": first, "second.py": f"{second}\n{loop.replace('second.model', 'model')}"}) == {
+        ("second.py", 8, "TML102")
+    }
