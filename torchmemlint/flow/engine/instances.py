@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Arguments, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame
-from torchmemlint.flow.domain.heap import State, renew
+from torchmemlint.flow.domain.heap import ELEMENT, State, renew
 from torchmemlint.flow.domain.memory import write
 from torchmemlint.flow.domain.refs import (
     Behind,
@@ -74,6 +74,9 @@ def attribute(frame: Frame, state: State, holder: Ref, name: str, point: Point) 
             return found
         if frame.machine.index.is_box(holder.about.cls) and name in containers.METHODS:
             return of(Method.of(holder, name))
+        named = state.heap.get(holder, ELEMENT)
+        if named is not None and not frame.machine.index.is_box(holder.about.cls):
+            return named  # set under a name that is not known
         if is_module(frame, holder):
             return modules.attribute(frame, state, holder, name, point)
         if name in tensors.NO_GRAPH_ATTRIBUTES and not state.heap.edges(holder):

@@ -25,6 +25,7 @@ class Doubt(enum.Enum):
         "it is differentiated together with other parts of one result, and one of those may be the one with the graph"
     )
     GIVEN = "it is handed to code that was not seen"
+    HANDED = "it is detached, but also handed to code that was not seen"
     BASE = "a base class that was not seen calls it, perhaps with gradients disabled"
     ROLE = "what runs it evaluates or predicts, by its name and by what it does, and trains nothing"
     READER = "it may be read, and differentiated, in code that was not seen"
@@ -42,14 +43,16 @@ class Confidence(enum.Enum):
     POSSIBLE = "possible"
 
 
-_LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.EVALUATED, Doubt.GIVEN, Doubt.BESIDE})
+_LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.GIVEN, Doubt.BESIDE})
+_SLIGHT = frozenset({Doubt.EVALUATED, Doubt.HANDED})  # with one of those, a finding is still likely
 
 
 def confidence(doubts: frozenset[Doubt]) -> Confidence:
     """Return the confidence of a finding with these doubts."""
     if not doubts:
         return Confidence.CERTAIN
-    return Confidence.LIKELY if doubts <= _LIKELY else Confidence.POSSIBLE
+    serious = doubts - _SLIGHT
+    return Confidence.LIKELY if len(serious) <= 1 and serious <= _LIKELY else Confidence.POSSIBLE
 
 
 def rank(doubts: frozenset[Doubt]) -> tuple[int, int, list[str]]:

@@ -133,13 +133,11 @@ class Passes:
             if not leaves and self.hooked and not numbers:
                 return None, frozenset()  # it is run for what its hooks keep
             return Reason.EVALUATING, frozenset(doubts)
-        doubts = {Doubt.GIVEN} if given else set()
-        if self._is_open():
-            doubts.add(Doubt.BASE)
+        doubts = {Doubt.BASE} if self._is_open() else set()
         if numbers and not (returned or stored):
-            return Reason.READ, frozenset(doubts)
+            return Reason.READ, frozenset(doubts | ({Doubt.GIVEN} if given else set()))
         if self.evidence.is_read(source, Reading.DETACHED) and not (returned or stored):
-            return Reason.DETACHED, frozenset(doubts)
+            return Reason.DETACHED, frozenset(doubts | ({Doubt.HANDED} if given else set()))
         if not self.trains and any(self._has_role(function) for function in self._functions(point)):
             return Reason.ROLE, frozenset({Doubt.ROLE, *({Doubt.BASE} if self._is_open() else ())})
         return None, frozenset()

@@ -189,7 +189,7 @@ def _field(site: CallSite) -> Value:
 def _getattr(site: CallSite) -> Value:
     name = site.constant(1, "name", ...)
     base = site.value(0)
-    if name is ... and site.knows_more and site.value(1).refs:
+    if name is ... and site.knows_more and site.value(1).refs and (not base.refs or any(r.symbolic for r in base.refs)):
         return site.postpone("getattr")
     if isinstance(name, str):
         found = site.machine.attribute(site.frame, site.state, base, name, site.point)
