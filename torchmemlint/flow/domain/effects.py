@@ -102,6 +102,7 @@ class Evidence(enum.Enum):
     EVALUATING = "eval"  # eval() was called
     TRAINING = "train"  # train() was called
     LOSS = "loss"  # given to a loss function
+    DETACHED = "detached"  # the program says that it has a graph
     STATE = "state"  # has a state that is saved or loaded
     MOVED = "moved"  # .to(device), .cuda(): a tensor or a module
 

@@ -318,7 +318,8 @@ class Substitution:
             for target in base.each():
                 modules.switch(CallSite(self.frame, self.state, self.at(effect), Arguments()), target, name)
             return
-        for target in base.each():
+        targets = base.graph if effect.evidence is fx.Evidence.DETACHED else base.each()
+        for target in targets:
             if target.symbolic or (type(target) is Object and target.kind is Kind.OPAQUE):
                 self.frame.log(fx.Use(self.at(effect), target, effect.evidence))
 

@@ -73,6 +73,7 @@ class Evidence:
         self.networks: set[Ref] = set()
         self.tensors: set[Ref] = set()
         self.predictions: set[Ref] = set()  # what loss functions are given
+        self.detached: set[Ref] = set()  # where detach() was called
         self.evaluating: set[Ref] = set()
         self.training: set[Ref] = set()
         self.callees: dict[Source, set[Ref]] = {}
@@ -102,6 +103,8 @@ class Evidence:
                 self.tensors.add(effect.reference)
             elif effect.evidence is Shown.LOSS:
                 self.predictions.add(effect.reference)
+            elif effect.evidence is Shown.DETACHED:
+                self.detached.add(root(effect.reference))
             if effect.evidence is Shown.EVALUATING:
                 self.evaluating.add(effect.reference)
             elif effect.evidence is Shown.TRAINING:
@@ -144,11 +147,23 @@ class Evidence:
                 assert isinstance(effect, fx.Differentiate)
                 if effect.creates is creates:
                     self._differentiate(effect.sources, event.loops, creates)
+        self.networks |= self._detached_callees()
         for event in run.of(fx.Read):
             effect = event.effect
             assert isinstance(effect, fx.Read)
             found = run.provenance.ancestors(effect.sources)
             self.readings.setdefault(effect.reading, set()).update(found)
+
+    def _detached_callees(self) -> set[Ref]:
+        """Return what is called beside training and detached: networks, unless a trained graph goes through it."""
+        found: set[Ref] = set()
+        for event in self.run.of(fx.Invoke) if self.differentiated else ():
+            effect = event.effect
+            assert isinstance(effect, fx.Invoke)
+            given = {s for value in effect.arguments.all() for s in value.graph}
+            if effect.result in self.detached and given.isdisjoint(self.differentiated):
+                found |= effect.callee.refs
+        return found
 
     def _differentiate(self, sources: frozenset[Source], loops: frozenset[Loop], creates: bool) -> None:
         """Note what a backward pass goes through, and of which sources it shows that they have a graph."""

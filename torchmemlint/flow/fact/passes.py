@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Point, Reading
-from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.domain.heap import Mode, visible
 from torchmemlint.flow.domain.refs import Behind, Loop, Ref, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
@@ -54,6 +54,9 @@ class Passes:
             assert isinstance(effect, fx.Slotted)
             if effect.slot.holder in lasting:
                 self.stored |= ancestors(effect.sources)
+        for holder in lasting:
+            for _, value in visible(run.state.heap.edges(holder)):
+                self.stored |= ancestors(value.graph)
         self.given: set[Source] = set()
         for source in run.provenance.parents:
             if type(source) is Result:
@@ -80,8 +83,8 @@ class Passes:
                 refs = self._network(effect)
                 if not refs or effect.mode is Mode.OFF or effect.result in evidence.networks:
                     continue
-                if not effect.arguments.all():
-                    continue  # it makes an object
+                if all(value.known for value in effect.arguments.all()):
+                    continue  # nothing goes through it: it makes an object, or does what a text says
                 doubts = evidence.graph(effect.result)
                 if doubts is not None:
                     yield self._pass(effect.point, effect.result, refs, event.loops, effect.evaluating, doubts)
@@ -123,7 +126,8 @@ class Passes:
         returned, stored, given = source in self.returned, source in self.stored, source in self.given
         leaves = returned or stored or given
         numbers = self.evidence.is_read(source, Reading.NUMBER, Reading.DISCRETE)
-        if evaluating:
+        detached = self.evidence.is_read(source, Reading.DETACHED) and not (returned or stored)
+        if evaluating and not (detached and self.trains):
             is_task = bool(loops) or any(roles.predicts(function) for function in self._functions(point))
             doubts = {Doubt.EVALUATED if is_task else Doubt.EVALUATED_ONCE} if leaves else set()
             if self.trains and (returned or stored):
@@ -136,7 +140,7 @@ class Passes:
         doubts = {Doubt.BASE} if self._is_open() else set()
         if numbers and not (returned or stored):
             return Reason.READ, frozenset(doubts | ({Doubt.GIVEN} if given else set()))
-        if self.evidence.is_read(source, Reading.DETACHED) and not (returned or stored):
+        if detached:
             return Reason.DETACHED, frozenset(doubts | ({Doubt.HANDED} if given else set()))
         if not self.trains and any(self._has_role(function) for function in self._functions(point)):
             return Reason.ROLE, frozenset({Doubt.ROLE, *({Doubt.BASE} if self._is_open() else ())})

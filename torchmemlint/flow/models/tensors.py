@@ -69,6 +69,9 @@ def method(site: CallSite, base: Value, name: str) -> Value:
         return _requires(site, base)
     if name in torch_api.CUTS:
         frame.read(sources, Reading.DETACHED)
+        for s in sources:
+            if s.symbolic:
+                frame.log(Use(site.point, s, Evidence.DETACHED))
         return Value(open=base.open)
     if name in _READERS:
         frame.read(sources, Reading.ARRAY if name in ("numpy", "__array__") else Reading.NUMBER)

@@ -94,6 +94,12 @@ def _backward(site: CallSite) -> Value:
     return PLAIN
 
 
+def _distributed_backward(site: CallSite) -> Value:
+    """`torch.distributed.autograd.backward(context, roots)`."""
+    differentiate(site.frame, site.state, sources_of(site.state, [site.value(1, "roots")]), site.point, False)
+    return PLAIN
+
+
 def _parameter(site: CallSite) -> Value:
     """`nn.Parameter(data)`: a leaf."""
     if site.constant(1, "requires_grad", True) is False:
@@ -150,6 +156,7 @@ def _is_enabled(site: CallSite) -> Value:
 FUNCTIONS: dict[str, Model] = {
     "torch.autograd.grad": _gradient,
     "torch.autograd.backward": _backward,
+    "torch.distributed.autograd.backward": _distributed_backward,
     "torch.nn.Parameter": _parameter,
     "torch.nn.parameter.Parameter": _parameter,
     "torch.utils.checkpoint.checkpoint": _checkpoint,

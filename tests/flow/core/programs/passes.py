@@ -117,4 +117,74 @@ PASSES = {
                 for x, y in loader:
                     store.add(self.net(x))  # expect: TML201  # instead: store.add(torch.no_grad()(self.net)(x))
         """,
+    "a function that is detached beside training": """
+        def train(made, critic, loader, optimizer):
+            for x, y in loader:
+                fake = made(x).detach()  # expect: TML203  # instead: fake = made(x)
+                loss = critic(fake).mean() - critic(y).mean()
+                loss.backward()
+                optimizer.step()
+        """,
+    "a measure that is detached beside training": """
+        def train(measure, net, loader, optimizer):
+            for x, y in loader:
+                out = net(x)
+                error = measure(out, y).detach()
+                F.mse_loss(out, y).backward()
+                optimizer.step()
+                print(error)
+        """,
+    "a wrapper that is asked by name": """
+        def play(env, wrapper):
+            wrapper.eval()
+            show = wrapper.renderer
+            while True:
+                print(show("human"))
+        """,
+    "a backward pass of several machines": """
+        import torch.distributed.autograd as distributed
+
+        def train(loader):
+            for x, y in loader:
+                with distributed.context() as context:
+                    loss = F.mse_loss(model(x), y)
+                    distributed.backward(context, [loss])
+                print(loss.detach())
+        """,
+    "what an agent keeps for its loss": """
+        from torch.distributions import Categorical
+
+        class Agent:
+            def __init__(self, names):
+                self.kept = {}
+                for name in names:
+                    self.kept[name] = []
+
+            def act(self, name, state):
+                chances = Categorical(model(state))
+                action = chances.sample()
+                self.kept[name].append(chances.log_prob(action))
+                return action.item()
+        """,
+    "a store with attributes of any name": """
+        class Store:
+            def __init__(self, names):
+                for name in names:
+                    setattr(self, name, [])
+
+            def feed(self, data):
+                for name, value in data.items():
+                    getattr(self, name).append(value)
+
+        def train(env):
+            store = Store(["value", "reward"])
+            state = env.reset()
+            for _ in range(5):
+                value = model(state)
+                state = env.step(value.argmax().item())
+                store.feed({"value": value})
+            goal = model(state).detach()  # expect: TML203  # instead: goal = torch.no_grad()(model)(state)
+            loss = (torch.stack(store.value) - goal).sum()
+            loss.backward()
+        """,
 }

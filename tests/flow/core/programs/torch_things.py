@@ -247,7 +247,7 @@ TORCH_THINGS = {
 
         def train(loader):
             for x, y in loader:
-                goal = teacher(x)  # expect: TML201  # instead: goal = torch.no_grad()(teacher)(x)
+                goal = teacher(x)  # expect: TML203  # instead: goal = torch.no_grad()(teacher)(x)
                 loss = F.mse_loss(model(x), goal.detach())
                 loss.backward()
         """,
