@@ -265,8 +265,10 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
     if contracted_value is not None:
         return contracted_value
     if name in tensors.METHODS or name in tensors.MODULE_OR_TENSOR:
-        shown = Evidence.TENSOR if name in tensors.METHODS else Evidence.MOVED
-        frame.log(Use(site.point, target, shown))
+        if name in tensors.SHOWING:
+            frame.log(Use(site.point, target, Evidence.TENSOR))
+        elif name in tensors.MODULE_OR_TENSOR:
+            frame.log(Use(site.point, target, Evidence.MOVED))
         return tensors.method(site, receiver, name)
     if name in modules.METHODS:
         return modules.method(site, target, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Arguments, Reading
+from torchmemlint.flow.domain.effects import Arguments, Point, Reading
 from torchmemlint.flow.domain.effects import Evidence as Shown
 from torchmemlint.flow.domain.heap import Mode, ModeOf, visible
 from torchmemlint.flow.domain.refs import (
@@ -77,6 +77,8 @@ class Evidence:
         self.evaluating: set[Ref] = set()
         self.training: set[Ref] = set()
         self.callees: dict[Source, set[Ref]] = {}
+        self.made: set[Source] = set()  # by calls without an input, or for a network that is being made: no passes
+        self.called: set[Ref] = set()  # itself, later
         self.modes: dict[Source, Mode | ModeOf] = {}
         self.proven: set[Source] = set()  # without a graph there, backward would raise
         self.wholes: set[Source] = set()  # of these, some part is proven to have one
@@ -114,6 +116,9 @@ class Evidence:
             effect = event.effect
             assert isinstance(effect, fx.Invoke)
             self.callees.setdefault(effect.result, set()).update(effect.callee.refs)
+            self.called |= effect.callee.refs
+            if not effect.arguments.all() or self._constructs_network(effect.point):
+                self.made.add(effect.result)
             self.modes[effect.result] = effect.mode
             if _has_option(effect.arguments):
                 optional |= effect.callee.refs
@@ -124,6 +129,8 @@ class Evidence:
             assert isinstance(effect, fx.InvokeMethod)
             methods = {Behind.of(r, effect.name) for r in effect.receiver.refs if r.depth < NO_PATH}
             self.callees.setdefault(effect.result, set()).update(methods)
+            if not effect.arguments.all():
+                self.made.add(effect.result)
             self.modes[effect.result] = effect.mode
             if _has_option(effect.arguments):
                 optional |= methods
@@ -200,8 +207,8 @@ class Evidence:
     def graph(self, source: Source) -> frozenset[Doubt] | None:
         """Return the doubts whether a source has a graph; None if nothing shows that it has."""
         kind = type(source)
-        if source in self.networks:
-            return None  # a network is no tensor
+        if source in self.networks or source in self.called:
+            return None  # what is called is no tensor
         mode = self.cut | {Doubt.MODE} if _is_open(self.modes.get(source)) else self.cut
         if kind is Graph:
             return mode
@@ -213,6 +220,8 @@ class Evidence:
             origin = root(source)
             callees = self.callees.get(origin, set())
             part = CERTAIN if kind is Result or self._is_main(source, callees) else frozenset({Doubt.PART})
+            if origin in self.made:
+                callees = set()
             if callees & self.networks:
                 return mode | part | {Doubt.NETWORK_BY_USE}
             if any(self._by_path(c) for c in callees):
@@ -289,7 +298,12 @@ class Evidence:
 
     def _is_shown(self, source: Source) -> bool:
         """Does its use show that it is a tensor?"""
-        return source in self.tensors or source in self.predictions or source in self.differentiated
+        return source in self.tensors or source in self.predictions
+
+    def _constructs_network(self, point: Point) -> bool:
+        """Does the constructor of a network lead there? What is not seen there makes its layers."""
+        owners = [site.owner for site in (point.site, *point.context) if isinstance(site, Op)]
+        return any(o.name == "__init__" and o.cls is not None and self.index.may_be_network(o.cls) for o in owners)
 
     def is_of_network(self, loop: Loop) -> bool:
         """Does a loop stand in a method of a network, where its iterations may be parts of one pass?"""

@@ -8,7 +8,7 @@ from torchmemlint.flow.domain.effects import Reading
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import ELEMENT, Mode, visible
 from torchmemlint.flow.domain.memory import computed, differentiate, key_of, sources_of
-from torchmemlint.flow.domain.refs import Code, Kind, Object
+from torchmemlint.flow.domain.refs import Code, Kind, Leaf, Object
 from torchmemlint.flow.domain.values import NO_SOURCES, PLAIN, Value, of
 from torchmemlint.flow.models import builtins, contracted, guards, modules, optimizers, torch_functions
 from torchmemlint.knowledge.contracts import contracts
@@ -63,6 +63,8 @@ def _other(site: CallSite, qualified: str) -> Value:
     if len(site.arguments.positional) == 1 and not site.arguments.named and _is_code(site.arguments.positional[0]):
         return site.arguments.positional[0]  # a decorator that is not seen: it runs the function
     made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, qualified)
+    if name[:1].isupper():  # a class: its object holds what it is given, and computes nothing yet
+        given = frozenset(s for s in given if type(s) is not Leaf)
     graph = NO_SOURCES if state.mode is Mode.OFF else computed(frame, state, given, site.point)
     if qualified in _GETTERS:
         for number, value in enumerate(site.arguments.positional):

@@ -19,6 +19,10 @@ METHODS = frozenset(
     "clamp clamp_ expand expand_as repeat_interleave view_as dim numel chunk unbind cumsum cumprod logsumexp "
     "addcmul_ addcdiv_ zero_ fill_ copy_ lerp_ index_select masked_select unfold narrow".split()
 )
+# Of these, NumPy's arrays have no methods of the same name.
+SHOWING = METHODS - frozenset(
+    "tolist argmax argmin mean squeeze reshape flatten std var transpose cumsum cumprod".split()
+)
 # A tensor, or a module.
 MODULE_OR_TENSOR = frozenset("to cuda cpu half float double bfloat16 type share_memory".split())
 NO_GRAPH_ATTRIBUTES = torch_api.METADATA_ATTRIBUTES | frozenset({"grad_fn", "data"})
@@ -86,7 +90,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     if name in ("zero_", "fill_", "random_", "normal_", "uniform_", "bernoulli_", "set_", "resize_"):
         return PLAIN
     given = sources_of(state, site.arguments.all())
-    if not base.refs and name in METHODS and len(sources) == 1:  # nothing else can make a tensor of it
+    if not base.refs and name in SHOWING and len(sources) == 1:  # nothing else can make a tensor of it
         (source,) = sources
         if source.symbolic:
             frame.log(Use(site.point, source, Evidence.TENSOR))

@@ -154,4 +154,64 @@ UNSEEN = {
                 kept.append(value)  # expect: TML102  # instead: kept.append(at)
             print(len(kept))
         """,
+    "a class of layers is given": """
+        class Block(nn.Module):
+            def __init__(self, size, norm):
+                super().__init__()
+                self.norm = norm(size)
+
+            def forward(self, x):
+                return self.norm(x)
+
+        class Net(nn.Module):
+            def __init__(self, norm, depth):
+                super().__init__()
+                self.norm = norm
+                blocks = []
+                for _ in range(depth):
+                    blocks.append(Block(4, norm))
+                    blocks.append(norm(4))
+                self.blocks = nn.Sequential(*blocks)
+
+            def forward(self, x):
+                return self.blocks(x)
+        """,
+    "functions that make layers": """
+        def layers(sizes, activation):
+            made = [nn.Linear(sizes[0], sizes[0]), activation()]
+            for size in sizes:
+                made.append(nn.Linear(size, size))
+                made.append(activation())
+            return made
+
+        class Net(nn.Module):
+            def __init__(self, sizes, activation=nn.ReLU):
+                super().__init__()
+                self.activation = activation
+                self.net = nn.Sequential(*layers(sizes, activation))
+
+            def forward(self, x):
+                return self.activation()(self.net(x))
+        """,
+    "references to parameters": """
+        from torch.distributed.rpc import RRef
+
+        def train(loader):
+            found = []
+            for p in model.parameters():
+                found.append(RRef(p))
+            for x, y in loader:
+                F.mse_loss(model(x), y).backward()
+            print(found)
+        """,
+    "a method that prepares a batch": """
+        def train(task, loader):
+            task.train()
+            seen = 0
+            for x, y in loader:
+                batch = task.prepare(x)
+                seen += task.size(batch)
+                F.mse_loss(model(batch), y).backward()
+            print(seen)
+        """,
 }
