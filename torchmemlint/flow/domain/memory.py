@@ -154,10 +154,7 @@ def key_of(value: Value) -> Key:
 
 def is_raw(source: Source) -> bool:
     """Does only the caller know whether this source has a graph?"""
-    kind = type(source)
-    if kind is Behind:
-        return type(root(source)) is not Result
-    return kind is Input
+    return type(source) in (Input, Result, Behind)
 
 
 def computed(frame: Frame, state: State, sources: frozenset[Source], point: Point) -> frozenset[Source]:

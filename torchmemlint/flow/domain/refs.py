@@ -52,6 +52,7 @@ class Special(enum.Enum):
     BOUNDED = "bounded"  # of a container: old elements are pushed out
     FUNCTION = "function"  # of a partial: what it calls
     GRAPH = "graph"  # of a tensor that was changed in place: what was added to its graph
+    CACHED = "cached"  # of a function: the results that a decorator keeps
     SENT = "sent"  # of a generator: what is sent into it
     OUTER = "outer"  # of a frame: the frame of the enclosing function
 

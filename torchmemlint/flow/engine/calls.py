@@ -26,7 +26,7 @@ from torchmemlint.flow.domain.refs import (
     SuperRef,
 )
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join, of, symbol
-from torchmemlint.flow.engine import instances
+from torchmemlint.flow.engine import caches, instances
 from torchmemlint.flow.engine.access import attribute
 from torchmemlint.flow.engine.binding import Binding, bind
 from torchmemlint.flow.engine.inlining import inline
@@ -46,7 +46,6 @@ from torchmemlint.flow.models import (
 
 _DEPTH = 24  # calls within calls
 _REPEATS = 2  # of one function within itself: recursion through data or callbacks
-_CACHES = frozenset({"lru_cache", "cache", "memoize", "cached"})
 
 
 def call(frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
@@ -324,10 +323,8 @@ def call_function(
             state.heap.put(made, formal.name, value)  # type: ignore[attr-defined]
         return of(made)
     result = apply(frame, state, function, bound, arguments, point)
-    if instances.has_decorator(function, _CACHES):
-        kept = of(Object.of(Kind.DICT, function, (), containers.CACHE))
-        for value in (result, *arguments.all()):
-            frame.machine.write(frame, state, kept, Special.ELEMENT, value, Point(function.body[0], ()), True)
+    if caches.keeps_results(function):
+        caches.keep(frame, state, code, result, arguments)
     return result
 
 

@@ -174,7 +174,7 @@ def _keeps(frame: Frame, back: State, loop: Loop) -> None:
                 frame.log(Keep(note.point, place, phi, note.sources, held, frozenset(fresh), how, loop, spent, reset))
 
 
-_GROWING = frozenset({ELEMENT, Special.GRAPH})
+_GROWING = frozenset({ELEMENT, Special.GRAPH, Special.CACHED})
 
 
 def _is_passing(holder: object) -> bool:
@@ -191,7 +191,7 @@ def _how(place: Place, note: Written, phi: Phi, stored: set[Source]) -> How | No
     holder, key = place
     if note.hook:
         return How.HOOK
-    if type(holder) is Object and holder.about is How.CACHE:
+    if key is Special.CACHED:
         return How.CACHE
     if phi in stored and key is not ELEMENT:
         return How.SUM

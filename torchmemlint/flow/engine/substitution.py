@@ -26,6 +26,7 @@ from torchmemlint.flow.domain.refs import (
     Source,
     Special,
     extended,
+    is_outside,
     root,
 )
 from torchmemlint.flow.domain.values import NOTHING, Value, limited, tensor
@@ -318,15 +319,16 @@ class Substitution:
             for target in base.each():
                 modules.switch(CallSite(self.frame, self.state, self.at(effect), Arguments()), target, name)
             return
-        targets = base.graph if effect.evidence is fx.Evidence.DETACHED else base.each()
-        for target in targets:
-            if target.symbolic or (type(target) is Object and target.kind is Kind.OPAQUE):
+        computed_here = type(effect.reference) is Derived and len(base.graph) == 1
+        by_graph = computed_here or effect.evidence is fx.Evidence.DETACHED
+        for target in base.graph if by_graph else base.each():
+            if target.symbolic or type(target) is Derived or (type(target) is Object and target.kind is Kind.OPAQUE):
                 self.frame.log(fx.Use(self.at(effect), target, effect.evidence))
 
     def keep(self, effect: fx.Keep) -> None:
         """Let grow what the callee lets grow in places of its own; others' places grow by its writes."""
         holder, _ = effect.place
-        if holder is not None and holder.symbolic:
+        if holder is not None and is_outside(holder):
             return
         loop = Loop.of(effect.loop.site, extended(effect.loop.context, self.call))
         if loop in self.frame.bounded:

@@ -24,6 +24,7 @@ from torchmemlint.flow.domain.refs import (
     Slot,
     Source,
     SuperRef,
+    is_outside,
     root,
 )
 from torchmemlint.flow.domain.values import Value
@@ -143,7 +144,8 @@ class _Wanted:
                 if isinstance(r.about, Ref):
                     self.reference(r.about)
             case Code() | ClassRef():
-                self.made[r] = None  # functions have attributes and defaults, classes have members
+                if not is_outside(r):  # else what is written to it has been logged
+                    self.made[r] = None  # functions have attributes and defaults, classes have members
                 self.reference(r.frame)
             case Bound():
                 self.reference(r.code)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchmemlint.flow.domain.effects import Arguments, How, Point
+from torchmemlint.flow.domain.effects import Arguments, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State, elements, load, renew, visible
 from torchmemlint.flow.domain.memory import erase, key_of
@@ -17,7 +17,6 @@ METHODS = frozenset(
     "__setitem__ __getitem__ __delitem__".split()
 )
 ON_SYMBOLS = frozenset("append extend setdefault items values keys pop popleft clear appendleft insert get".split())
-CACHE = How.CACHE  # what a box is about that a decorator keeps results in
 _ADDING = frozenset({"append", "appendleft", "add", "put", "put_nowait", "push"})
 _TAKING = frozenset({"pop", "popleft", "popitem", "get_nowait"})
 

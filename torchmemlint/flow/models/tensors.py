@@ -6,7 +6,7 @@ from torchmemlint.flow.domain.effects import Evidence, Point, Reading, Use
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import State, graph_of, reached
 from torchmemlint.flow.domain.memory import changed_in_place, computed, differentiate, sources_of
-from torchmemlint.flow.domain.refs import Kind, Leaf, Object, Parameters, Slot, Source
+from torchmemlint.flow.domain.refs import Derived, Kind, Leaf, Object, Parameters, Slot, Source
 from torchmemlint.flow.domain.values import PLAIN, Value, with_graph
 from torchmemlint.flow.models import containers, gradients
 from torchmemlint.knowledge import torch_api
@@ -92,7 +92,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     given = sources_of(state, site.arguments.all())
     if not base.refs and name in SHOWING and len(sources) == 1:  # nothing else can make a tensor of it
         (source,) = sources
-        if source.symbolic:
+        if source.symbolic or type(source) is Derived:
             frame.log(Use(site.point, source, Evidence.TENSOR))
     if name == "copy_":
         return Value(graph=computed(frame, state, given, site.point))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import Program, read
+from .caches import CACHES
 from .containers import CONTAINERS
 from .control import CONTROL
 from .frameworks import FRAMEWORKS
@@ -24,7 +25,7 @@ from .torch_things import TORCH_THINGS
 from .unseen import UNSEEN
 
 LARGER = (
-    *(SUMS, STATES, CONTAINERS, KEEPING_MORE, CONTROL, FUNCTIONS, OBJECTS, LIVES),
+    *(SUMS, STATES, CACHES, CONTAINERS, KEEPING_MORE, CONTROL, FUNCTIONS, OBJECTS, LIVES),
     *(MODES, PASSES, HOOKS, LIBRARIES, PARTS, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS, UNSEEN),
 )
 

@@ -1,0 +1,30 @@
+"""Decorators that keep what a function gave: `functools.lru_cache` and its like."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.domain.effects import Arguments, Point
+from torchmemlint.flow.domain.frame import Frame
+from torchmemlint.flow.domain.heap import State
+from torchmemlint.flow.domain.refs import Code, Special
+from torchmemlint.flow.domain.values import Value, join_all, of
+from torchmemlint.flow.ir.ops import Function, Return
+
+_CACHES = frozenset({"lru_cache", "cache", "memoize", "cached"})
+_FEW = 8  # results: so many do not grow
+
+
+def keeps_results(function: Function) -> bool:
+    """Does a decorator keep the results of a function, and more than a few?"""
+    for decorator in function.decorators:
+        if decorator.name.rpartition(".")[2] in _CACHES:
+            return not any(type(a) is int and a <= _FEW for a in decorator.arguments)
+    return False
+
+
+def keep(frame: Frame, state: State, code: Code, result: Value, arguments: Arguments) -> None:
+    """Keep a result and what it was computed from: the function holds them, as long as it lives."""
+    body = code.function.body
+    returns = [op for op in body if type(op) is Return]
+    point = Point(returns[-1] if returns else body[0])
+    kept = join_all([result, *arguments.all()])
+    frame.machine.write(frame, state, of(code), Special.CACHED, kept, point, True)
