@@ -27,7 +27,7 @@ from torchmemlint.flow.domain.refs import (
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, Value, join, of, with_graph
 
 _NO_HOLDERS = (External, Method)
-_INNER = frozenset({Kind.LIST, Kind.TUPLE, Kind.STREAM, Kind.LAZY, Kind.FRAME, Kind.DICT})
+_INNER = frozenset({Kind.LIST, Kind.TUPLE, Kind.STREAM, Kind.LAZY, Kind.DICT})
 _REPLACEABLE = frozenset({Kind.LIST, Kind.DICT, Kind.TENSOR})
 
 
@@ -73,10 +73,12 @@ def _replaced(frame: Frame, old: Value | None, new: Value) -> None:
 
 
 def _is_slot(frame: Frame, holder: Ref) -> bool:
-    """Is it an object with attributes that outlive a statement, not a container or the frame of this call?"""
-    if holder is frame.own:
-        return False
-    return not (type(holder) is Object and holder.kind in _INNER)
+    """Is it an object with attributes that outlive a statement, not a container or the frame of a call that lasts?"""
+    if type(holder) is Object:
+        if holder.kind is Kind.FRAME:  # a closure keeps it when the call is over
+            return holder.site is not frame.function and holder.site not in frame.machine.active
+        return holder.kind not in _INNER
+    return holder is not frame.own or frame.function.parent is not None
 
 
 def _through_slot(frame: Frame, holder: Ref, key: Key, value: Value, sources: frozenset[Source], point: Point) -> Value:

@@ -46,4 +46,50 @@ CACHES = {
                 kept.append(picked(label))  # expect: TML102  # instead: kept.append(picked(label).detach())
             print(len(kept))
         """,
+    "a global that is read as a number": """
+        LATEST = None
+
+        def learn(x, y):
+            global LATEST
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            LATEST = loss  # expect: TML103  # instead: LATEST = loss.detach()
+
+        def train(loader):
+            for x, y in loader:
+                learn(x, y)
+                print(LATEST.item())
+        """,
+    "a variable of a closure that lasts": """
+        def make_learner():
+            previous = None
+
+            def learn(x, y):
+                nonlocal previous
+                out = model(x)
+                F.mse_loss(out, y).backward()
+                change = 0.0 if previous is None else (out.detach() - previous.detach()).norm().item()
+                previous = out  # expect: TML103  # instead: previous = out.detach()
+                return change
+
+            return learn
+
+        def train(loader):
+            learn = make_learner()
+            for x, y in loader:
+                print(learn(x, y))
+        """,
+    "a variable of a closure that ends with the call": """
+        def train(loader):
+            loss = None
+
+            def learn(x, y):
+                nonlocal loss
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+
+            for x, y in loader:
+                learn(x, y)
+                print(loss.item())
+        """,
 }
