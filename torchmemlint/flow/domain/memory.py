@@ -78,7 +78,8 @@ def _is_slot(frame: Frame, holder: Ref) -> bool:
         if holder.kind is Kind.FRAME:  # a closure keeps it when the call is over
             return holder.site is not frame.function and holder.site not in frame.machine.active
         return holder.kind not in _INNER
-    return holder is not frame.own or frame.function.parent is not None
+    by_itself = frame.function.parent is None and frame.machine.active[-1:] == [frame.function]
+    return not (holder is frame.own and by_itself)  # the variables of a script
 
 
 def _through_slot(frame: Frame, holder: Ref, key: Key, value: Value, sources: frozenset[Source], point: Point) -> Value:
