@@ -175,6 +175,13 @@ class Load(Effect):
 
 
 @dataclass(slots=True, eq=False)
+class Renew(Effect):
+    """A loop of the callee begins another object of a site, in every iteration."""
+
+    made: Ref
+
+
+@dataclass(slots=True, eq=False)
 class Forward(Effect):
     """A module with parameters was run, and `graph` begins, if the mode allows it."""
 

@@ -80,6 +80,7 @@ class Frame:
     yielded: Value = NOTHING
     yield_mode: Mode | ModeOf = Mode.CALLER
     inside: list[Graph | None] = field(default_factory=list)  # forward passes that are being run; None: frozen ones
+    applying: int = 0  # summaries that are being applied: their objects are not seen from here
     hooks: int = 0  # hooks that are being run
     calls: int = 0  # of what is not known, so far
     entry: bool = False  # is nothing outside of it?

@@ -256,10 +256,7 @@ _INTERCHANGEABLE = frozenset({Kind.TUPLE, Kind.TENSOR, Kind.LAZY, Kind.STREAM}) 
 def renew(state: State, made: Object) -> None:
     """Begin a new object of a site: the one it made before becomes one of its older siblings."""
     heap = state.heap
-    if heap.get(made, Special.MADE) is None:
-        heap.put(made, Special.MADE, PLAIN)
-        return
-    if made.kind in _INTERCHANGEABLE:
+    if heap.get(made, Special.MADE) is None or made.kind in _INTERCHANGEABLE:
         heap.drop(made)
         heap.put(made, Special.MADE, PLAIN)
         return
@@ -289,7 +286,7 @@ _CLOSED = frozenset({Kind.PARTIAL, Kind.GENERATOR, Kind.FRAME, Kind.GUARDED})  #
 HOLDERS = BOXES | _CLOSED | {Kind.INSTANCE}
 
 
-def _behind_code(reference: Ref) -> Ref:
+def behind_code(reference: Ref) -> Ref:
     """Return what a function or method holds: the frame that it closes over, or its receiver."""
     if type(reference) is Code:
         return reference.frame
@@ -304,7 +301,7 @@ def reached(state: State, value: Value, kinds: frozenset[Kind] = BOXES, depth: i
     frontier: list[Ref] = []
     for r in value.refs:
         if type(r) is not Object:
-            r = _behind_code(r)
+            r = behind_code(r)
         if type(r) is Object and r.kind in kinds:
             frontier.append(r)
     for reference in value.refs:
@@ -323,7 +320,7 @@ def reached(state: State, value: Value, kinds: frozenset[Kind] = BOXES, depth: i
                     sources |= held.graph
                 for r in held.refs:
                     if type(r) is not Object:
-                        r = _behind_code(r)
+                        r = behind_code(r)
                     if type(r) is Object and r.kind in kinds and r not in seen:
                         seen.add(r)
                         following.append(r)
@@ -351,6 +348,7 @@ def reachable(state: State, roots: Any) -> set[Ref]:
         holder = frontier.pop()
         for value in state.heap.edges(holder).values():
             for r in value.refs:
+                r = behind_code(r)
                 if r not in seen:
                     seen.add(r)
                     frontier.append(r)

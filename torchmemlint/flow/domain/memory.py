@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Derive, Differentiate, Erase, Forward, How, Point, Reading, Slotted, Write
+from torchmemlint.flow.domain.effects import (
+    Derive,
+    Differentiate,
+    Erase,
+    Forward,
+    How,
+    Point,
+    Reading,
+    Renew,
+    Slotted,
+    Write,
+)
 from torchmemlint.flow.domain.frame import Frame, Written
-from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, by_caller, load, reached, visible
+from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, by_caller, load, reached, renew, visible
 from torchmemlint.flow.domain.refs import (
     Behind,
     Derived,
@@ -29,6 +40,15 @@ from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, Value, join, of
 _NO_HOLDERS = (External, Method)
 _INNER = frozenset({Kind.LIST, Kind.TUPLE, Kind.STREAM, Kind.LAZY, Kind.DICT})
 _REPLACEABLE = frozenset({Kind.LIST, Kind.DICT, Kind.TENSOR})
+_RENEWED = frozenset({Kind.LIST, Kind.DICT, Kind.INSTANCE})
+
+
+def begin(frame: Frame, state: State, made: Object, point: Point) -> Value:
+    """Return a new object of a site; the one it made before becomes one of its older siblings."""
+    renew(state, made)
+    if frame.loops and not frame.entry and made.kind in _RENEWED:
+        frame.log(Renew(point, made))
+    return of(made)
 
 
 def write(frame: Frame, state: State, base: Value, key: Key, value: Value, point: Point, weak: bool = False) -> None:

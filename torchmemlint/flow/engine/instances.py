@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Arguments, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame
-from torchmemlint.flow.domain.heap import ELEMENT, State, renew
-from torchmemlint.flow.domain.memory import write
+from torchmemlint.flow.domain.heap import ELEMENT, State
+from torchmemlint.flow.domain.memory import begin, write
 from torchmemlint.flow.domain.refs import (
     Behind,
     Bound,
@@ -182,7 +182,7 @@ def construct(frame: Frame, state: State, cls_ref: ClassRef, arguments: Argument
     """Return a new instance of a class of the project."""
     index = frame.machine.index
     made = Object.of(Kind.INSTANCE, point.site, point.context, cls_ref)
-    renew(state, made)
+    begin(frame, state, made, point)
     init = index.method(cls_ref.cls, "__init__")
     if init is not None:
         code = Code.of(init, _frame_of(frame, cls_ref, init))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from torchmemlint.flow.domain.effects import How, Keep, Repeat
 from torchmemlint.flow.domain.frame import Frame, Written
-from torchmemlint.flow.domain.heap import ELEMENT, State, load, reached
+from torchmemlint.flow.domain.heap import ELEMENT, State, behind_code, load, reachable, reached
 from torchmemlint.flow.domain.memory import is_spent
 from torchmemlint.flow.domain.refs import (
     Derived,
@@ -24,6 +24,7 @@ from torchmemlint.flow.domain.refs import (
     Result,
     Source,
     Special,
+    is_outside,
     root,
 )
 from torchmemlint.flow.domain.values import NO_CONSTANT, NO_SOURCES, NOTHING, Value
@@ -78,7 +79,7 @@ def run_loop(
     if inner:
         frame.log(Repeat(inner[0].point, loop, inner, tuple(known)))
     if loop not in frame.bounded and not back.dead:
-        _keeps(frame, back, loop)
+        _keeps(frame, before, back, loop)
     state.become(back.copy() if not back.dead else _dead(before))
     for other in breaks:
         state.join(other)
@@ -144,16 +145,21 @@ def _held(state: State, place: Place) -> frozenset[Source]:
     return NO_SOURCES if held is None else reached(state, held)
 
 
-def _keeps(frame: Frame, back: State, loop: Loop) -> None:
+def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
     """Log the places that grow."""
     around = frozenset((*frame.loops, loop))
     ancestors = frame.provenance.ancestors
+    alive: set[Ref] | None = None
     for place, notes in frame.writes[loop].items():
         holder, key = place
         if holder is not None and (_is_passing(holder) or (type(key) is Special and key not in _GROWING)):
             continue
         if holder is not None and loop in frame.provenance.loops.get(root(holder), ()):
             continue  # what a call of this iteration gave: another object in each
+        if type(holder) is Object and not frame.applying and _is_made(before, back, holder):
+            alive = _alive(frame, back) if alive is None else alive
+            if holder not in alive:
+                continue  # nothing leads to it any more
         phi = Phi.of(loop, holder, key)
         held = _held(back, place)
         came_round = ancestors(held, around)
@@ -172,6 +178,18 @@ def _keeps(frame: Frame, back: State, loop: Loop) -> None:
             if fresh and how is not None:
                 spent = is_spent(frame, back, frozenset(fresh))
                 frame.log(Keep(note.point, place, phi, note.sources, held, frozenset(fresh), how, loop, spent, reset))
+
+
+def _is_made(before: State, back: State, holder: Object) -> bool:
+    """Has an iteration made it?"""
+    return back.heap.get(holder, Special.MADE) is not None and before.heap.get(holder, Special.MADE) is None
+
+
+def _alive(frame: Frame, state: State) -> set[Ref]:
+    """Return what the next iteration may still reach."""
+    roots = {behind_code(r) for value in state.variables.values() for r in value.refs}
+    roots |= {holder for holder in state.heap.table if is_outside(holder)}
+    return reachable(state, [*roots, frame.own])
 
 
 _GROWING = frozenset({ELEMENT, Special.GRAPH, Special.CACHED})

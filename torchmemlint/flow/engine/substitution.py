@@ -9,7 +9,7 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Arguments, Effect, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame, Summary
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State, reached, renew
-from torchmemlint.flow.domain.memory import changed_in_place, computed, differentiate, erase, key_of
+from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, differentiate, erase, key_of
 from torchmemlint.flow.domain.refs import (
     Behind,
     Derived,
@@ -55,7 +55,9 @@ class Substitution:
         for wanted in summary.symbols:
             self.of(wanted)
         self._install(summary.edges)
+        self.frame.applying += 1
         self.perform(summary.effects)
+        self.frame.applying -= 1
         for source, parents in summary.parents.items():
             self._derive(source, parents)
         for holder in self.edges:
@@ -210,6 +212,12 @@ class Substitution:
     def at(self, effect: Effect) -> Point:
         """Return where an effect happens, seen from the caller."""
         return effect.point.below(self.call)
+
+    def renew(self, effect: fx.Renew) -> None:
+        """Begin another object."""
+        for mine in self.of(effect.made).each():
+            if type(mine) is Object:
+                begin(self.frame, self.state, mine, self.at(effect))
 
     def invoke(self, effect: fx.Invoke) -> None:
         """Call what the callee could not know."""
@@ -420,6 +428,7 @@ class Substitution:
 _PERFORMERS: dict[type[Effect], Callable[[Substitution, Any], None]] = {
     fx.Write: Substitution.write,
     fx.Erase: Substitution.erase,
+    fx.Renew: Substitution.renew,
     fx.Invoke: Substitution.invoke,
     fx.InvokeMethod: Substitution.invoke_method,
     fx.Load: Substitution.load,

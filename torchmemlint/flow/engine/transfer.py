@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Arguments, Point, Reading
 from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
-from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, graph_of, load, reached, renew
-from torchmemlint.flow.domain.memory import changed_in_place, computed, write
+from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, graph_of, load, reached
+from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, write
 from torchmemlint.flow.domain.refs import (
     ClassRef,
     Code,
@@ -234,8 +234,7 @@ def _super(frame: Frame, state: State, op: ops.Super) -> None:
 def _make(frame: Frame, state: State, op: ops.Make) -> None:
     point = frame.at(op)
     made = Object.of(_MADE[op.kind], op, frame.context)
-    renew(state, made)
-    box = of(made)
+    box = begin(frame, state, made, point)
     spread = any(entry.spread is not Spread.PLAIN for entry in op.entries)
     marks = frozenset[Ref]()
     number = 0

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from torchmemlint.flow.domain.effects import Arguments, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State, elements, load, renew, visible
-from torchmemlint.flow.domain.memory import erase, key_of
+from torchmemlint.flow.domain.memory import begin, erase, key_of
 from torchmemlint.flow.domain.refs import Key, Kind, Object, Phi, Ref, Slot, Source, Special
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, join, of, with_graph
 
@@ -59,8 +59,7 @@ def written_out(state: State, value: Value) -> list[Value] | None:
 def made(site: CallSite, kind: Kind, about: object = None) -> Value:
     """Return a new container of this site."""
     box = Object.of(kind, site.point.site, site.point.context, about)
-    renew(site.state, box)
-    return of(box)
+    return begin(site.frame, site.state, box, site.point)
 
 
 def lazy(site: CallSite, how: str, parts: Iterable[Value]) -> Value:

@@ -1,6 +1,67 @@
 """What is put into lists, dictionaries and other containers."""
 
 CONTAINERS = {
+    "a list that a method fills and its caller replaces": """
+        class Log:
+            def note(self, name, value):
+                self.entries.setdefault(name, []).append(value)
+
+        class Trainer(Log):
+            def __init__(self):
+                self.entries = {}
+
+            def fit(self, loader):
+                for x, y in loader:
+                    loss = F.mse_loss(model(x), y)
+                    loss.backward()
+                    self.note("loss", loss)
+                    self.entries["loss"] = []
+
+        def train(loader):
+            Trainer().fit(loader)
+        """,
+    "a list that a method fills for good": """
+        class Log:
+            def note(self, name, value):
+                self.entries.setdefault(name, []).append(value)  # expect: TML102
+                # instead: self.entries.setdefault(name, []).append(value.item())
+
+        class Trainer(Log):
+            def __init__(self):
+                self.entries = {}
+
+            def fit(self, loader):
+                for x, y in loader:
+                    loss = F.mse_loss(model(x), y)
+                    loss.backward()
+                    self.note("loss", loss)
+                    self.entries["rates"] = []
+
+        def train(loader):
+            Trainer().fit(loader)
+        """,
+    "lists of lists in one of two branches": """
+        def train(loader, parts):
+            for x, y in loader:
+                if parts:
+                    found = [[model(part) for part in each] for each in x]
+                else:
+                    found = [[model(x)]]
+                loss = sum(sum(F.mse_loss(part, y) for part in each) for each in found)
+                loss.backward()
+        """,
+    "a list that each iteration makes and one of them keeps": """
+        def train(loader):
+            rows = []
+            for x, y in loader:
+                row = []
+                for part in x:
+                    loss = F.mse_loss(model(part), y)
+                    loss.backward()
+                    row.append(loss)  # expect: TML102  # instead: row.append(loss.item())
+                rows.append(row)  # expect: TML102  # instead: rows.append(row)
+            print(len(rows))
+        """,
     "a list that is appended to": """
         def train(loader):
             losses = []
