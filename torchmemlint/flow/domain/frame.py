@@ -79,6 +79,7 @@ class Frame:
     returned: Value = NOTHING
     yielded: Value = NOTHING
     yield_mode: Mode | ModeOf = Mode.CALLER
+    replaced: dict[Ref, Mode | ModeOf] = field(default_factory=dict)  # by a setter of the gradient mode, as a context
     inside: list[Graph | None] = field(default_factory=list)  # forward passes that are being run; None: frozen ones
     applying: int = 0  # summaries that are being applied: their objects are not seen from here
     hooks: int = 0  # hooks that are being run

@@ -136,10 +136,13 @@ def _call_object(frame: Frame, state: State, target: Object, arguments: Argument
 
 def unknown(frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
     """Call what was not seen: it passes on the graphs that it is given, and may begin one. Its result is a symbol."""
+    given = sources_of(state, arguments.all())
+    if callee.refs and all(gradients.is_frozen(state, r) for r in callee.refs):
+        return Value(graph=computed(frame, state, given, point), open=True)
     result = _new_result(frame, state, point)
     evaluating = gradients.is_evaluating(state, callee)
     frame.log(Invoke(point, callee, arguments, state.mode, result, evaluating))
-    return _symbolic_result(frame, state, result, sources_of(state, arguments.all()))
+    return _symbolic_result(frame, state, result, given)
 
 
 def _unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
@@ -273,7 +276,7 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
         return modules.method(site, target, name)
     if name in containers.ON_SYMBOLS:
         return containers.method(site, target, name, receiver.graph)
-    if name.startswith("freeze"):
+    if gradients.freezes(name):
         gradients.set_requires_grad(frame, state, of(target), Value(constant=False), site.point)
     return _unknown_method(site, receiver, name)
 

@@ -140,6 +140,7 @@ def _with(frame: Frame, state: State, op: ops.With) -> None:
     dead, state.dead = state.dead, False
     for temp in reversed(op.contexts):
         guards.leave(CallSite(frame, state, frame.at(op), Arguments()), frame.temps[temp])
+        saved = guards.mode_before(frame, frame.temps[temp], saved, frame.at(op))
     state.dead = dead
     state.mode = saved
 

@@ -75,7 +75,8 @@ def attribute(frame: Frame, state: State, holder: Ref, name: str, point: Point) 
         if frame.machine.index.is_box(holder.about.cls) and name in containers.METHODS:
             return of(Method.of(holder, name))
         named = state.heap.get(holder, ELEMENT)
-        if named is not None and not frame.machine.index.is_box(holder.about.cls):
+        other = frame.machine.index.is_box(holder.about.cls) or (is_module(frame, holder) and modules.is_own(name))
+        if named is not None and not other:
             return named  # set under a name that is not known
         if is_module(frame, holder):
             return modules.attribute(frame, state, holder, name, point)

@@ -86,9 +86,9 @@ def _code_of(kept: Retention) -> str | None:
 
 
 def _wasted(engine: Engine, done: list[tuple[Run, Evidence]]) -> Iterator[Selected]:
-    everything = [p for run, evidence in done for p in Passes(engine, run, evidence).all()]
-    used = {site for p in everything if p.differentiated for site in chain(p.point)}
-    for p in everything:
+    passes = [Passes(engine, run, evidence) for run, evidence in done]
+    used = {site for one in passes for site in one.differentiated()}
+    for p in (p for one in passes for p in one.all()):
         if p.reason is None:
             continue
         sites = [site for site in chain(p.point) if site not in used]

@@ -167,7 +167,7 @@ class Evidence:
         for event in self.run.of(fx.Invoke) if self.differentiated else ():
             effect = event.effect
             assert isinstance(effect, fx.Invoke)
-            given = {s for value in effect.arguments.all() for s in value.graph}
+            given = {s for value in effect.arguments.all() for s in value.graph if self._is_called(s)}
             if effect.result in self.detached and given.isdisjoint(self.differentiated):
                 found |= effect.callee.refs
         return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Point, Reading
-from torchmemlint.flow.domain.heap import Mode, visible
+from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.refs import Behind, Loop, Ref, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
@@ -54,14 +54,15 @@ class Passes:
             assert isinstance(effect, fx.Slotted)
             if effect.slot.holder in lasting:
                 self.stored |= ancestors(effect.sources)
-        for holder in lasting:
-            for _, value in visible(run.state.heap.edges(holder)):
-                self.stored |= ancestors(value.graph)
+        self.trains = bool(run.of(fx.Differentiate))
+        if not self.trains:  # it may be done elsewhere, with what containers hold
+            for holder in lasting:
+                for value in run.state.heap.edges(holder).values():
+                    self.stored |= ancestors(value.graph)
         self.given: set[Source] = set()
         for source in run.provenance.parents:
             if type(source) is Result:
                 self.given |= ancestors((source,)) - {source}
-        self.trains = bool(run.of(fx.Differentiate))
         kept = [e.effect for e in (*run.of(fx.Keep), *run.of(fx.Slotted))]
         self.hooked = any(getattr(effect, "how", None) is fx.How.HOOK for effect in kept)
 
@@ -89,6 +90,20 @@ class Passes:
                 if doubts is not None:
                     yield self._pass(effect.point, effect.result, refs, event.loops, effect.evaluating, doubts)
 
+    def differentiated(self) -> Iterator[Op]:
+        """Yield the operations that led to a differentiated pass, or to a call that may be one."""
+        for kind in (fx.Forward, fx.Invoke, fx.InvokeMethod):
+            for event in self.run.of(kind):
+                effect = event.effect
+                source = effect.graph if isinstance(effect, fx.Forward) else getattr(effect, "result", None)
+                if source is not None and self._is_differentiated(source):
+                    yield from chain(effect.point)
+
+    def _is_differentiated(self, source: Source) -> bool:
+        """Is it, or some part of it, differentiated?"""
+        differentiated = self.evidence.differentiated
+        return source in differentiated or any(type(s) is Behind and root(s) is source for s in differentiated)
+
     def _network(self, effect: fx.Invoke | fx.InvokeMethod) -> frozenset[Ref]:
         """Return the networks that a call of what is not known may run."""
         evidence = self.evidence
@@ -110,8 +125,7 @@ class Passes:
         evaluating: bool,
         doubts: frozenset[Doubt],
     ) -> Pass:
-        parts = {source, *(s for s in self.evidence.differentiated if type(s) is Behind and root(s) is source)}
-        differentiated = not parts.isdisjoint(self.evidence.differentiated)
+        differentiated = self._is_differentiated(source)
         reason: Reason | None = None
         mode = self.evidence.modes.get(source)
         is_array = self.evidence.is_read(source, Reading.ARRAY)  # that would raise if it had a graph

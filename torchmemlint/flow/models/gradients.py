@@ -77,12 +77,18 @@ def _evaluates(state: State, module: Ref) -> bool:
             return False
 
 
+def freezes(method: str) -> bool:
+    """Does a method of this name freeze what it is called on, and not just its normalisation?"""
+    first, *rest = method.split("_")
+    return first == "freeze" and not any(word.startswith(("norm", "bn", "batchnorm")) for word in rest)
+
+
 def set_requires_grad(frame: Frame, state: State, base: Value, flag: Value, point: Point) -> None:
     """`x.requires_grad = flag` of a module's parameters; where the flag is not known, the caller decides."""
     for target in base.each():
         owner = target.module if type(target) is Parameters else target
         if owner.symbolic or (not flag.known and flag.refs):
             frame.log(Freeze(point, owner, flag))
-        if flag.known and (owner.symbolic or (type(owner) is Object and owner.kind in _OWNERS)):
+        if flag.known and (owner.symbolic or (type(owner) is Object and owner.kind in _OWNERS | {Kind.OPAQUE})):
             for module in within(frame, state, owner):
                 state.heap.put(module, Special.FROZEN, constant(flag.constant is False))

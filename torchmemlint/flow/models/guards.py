@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, SetMode
-from torchmemlint.flow.domain.frame import CallSite
+from torchmemlint.flow.domain.effects import Arguments, Point, SetMode
+from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, ModeOf
 from torchmemlint.flow.domain.refs import Kind, Method, Object, Ref, Result, Special
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, Value, join, of
@@ -49,6 +49,7 @@ def construct(site: CallSite, qualified: str) -> Value | None:
         return None
     made = Object.of(Kind.MODE, site.point.site, site.point.context, mode)
     if qualified in contracts().setters:
+        site.frame.replaced[made] = site.state.mode
         set_mode(site, mode)
     return of(made)
 
@@ -109,6 +110,15 @@ def mode_within(outer: Mode | ModeOf, context: Value) -> Mode | ModeOf:
         return Mode.OFF if Mode.OFF in modes else modes[0]
     unknown = [r for r in context.refs if r.symbolic and not _is_neutral(r)]
     return ModeOf(unknown[0]) if unknown and outer is not Mode.OFF else outer
+
+
+def mode_before(frame: Frame, context: Value, outer: Mode | ModeOf, point: Point) -> Mode | ModeOf:
+    """Return the mode after a block with a context: a setter had set its mode before the block began."""
+    for r in context.refs:
+        if r in frame.replaced:
+            outer = frame.replaced[r]
+            frame.log(SetMode(point, outer))
+    return outer
 
 
 def _is_neutral(context: Ref) -> bool:

@@ -194,9 +194,14 @@ def _run_hooks(site: CallSite, target: Object, result: Value) -> None:
 # Attributes, parts, parameters.
 
 
+def is_own(name: str) -> bool:
+    """Is it a method of every module?"""
+    return name in METHODS or name in SWITCHES or name in tensors.MODULE_OR_TENSOR or name in ("forward", "training")
+
+
 def attribute(frame: Frame, state: State, holder: Object, name: str, point: Point) -> Value:
     """Return an attribute of a module that nobody wrote: a method, a parameter, or a part."""
-    if name in METHODS or name in SWITCHES or name in tensors.MODULE_OR_TENSOR or name == "forward":
+    if name != "training" and is_own(name):
         return of(Method.of(holder, name))
     if name == "training":
         return gradients.training(state, holder)
@@ -306,7 +311,7 @@ def method(site: CallSite, target: Ref, name: str) -> Value:
     found = contracted.method(site, target, name)
     if found is not None:
         return found
-    if name.startswith("freeze"):
+    if gradients.freezes(name):
         gradients.set_requires_grad(frame, state, of(target), constant(False), site.point)
         return of(target)
     if state.mode is Mode.OFF or not site.arguments.all():

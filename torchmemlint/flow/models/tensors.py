@@ -74,7 +74,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     if name in torch_api.CUTS:
         frame.read(sources, Reading.DETACHED)
         for s in sources:
-            if s.symbolic:
+            if s.symbolic or type(s) is Derived:
                 frame.log(Use(site.point, s, Evidence.DETACHED))
         return Value(open=base.open)
     if name in _READERS:

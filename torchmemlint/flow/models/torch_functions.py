@@ -15,6 +15,7 @@ from torchmemlint.knowledge import torch_api
 
 Model = Callable[[CallSite], Value]
 
+_FROM_ARRAYS = frozenset({"from_numpy", "FloatTensor", "LongTensor", "IntTensor", "BoolTensor", "DoubleTensor"})
 PACKED = "packed"  # sequences of different lengths in one tensor
 
 
@@ -64,7 +65,7 @@ def _created(site: CallSite, name: str, given: frozenset[Source]) -> Value:
     if name in ("as_tensor", "asarray") and given:
         return Value(graph=given)
     if given and name not in ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"):
-        site.frame.read(given, Reading.NUMBER)
+        site.frame.read(given, Reading.ARRAY if name in _FROM_ARRAYS else Reading.NUMBER)
     if site.constant(99, "requires_grad", False) is True:
         return with_graph(made, (Leaf.of(site.point.site, site.point.context),))
     return made
@@ -133,7 +134,8 @@ def _checkpoint(site: CallSite) -> Value:
 
 
 def _load(site: CallSite) -> Value:
-    return Value(open=True)
+    made = containers.made(site, Kind.OPAQUE, "torch.load")
+    return Value(made.refs, open=True)
 
 
 def _tensors_kept(site: CallSite) -> Value:

@@ -187,4 +187,67 @@ PASSES = {
             loss = (torch.stack(store.value) - goal).sum()
             loss.backward()
         """,
+    "a setter as a context": """
+        def load(path):
+            with torch.set_grad_enabled(False):
+                model.load_state_dict(torch.load(path))
+
+        def train(path, loader):
+            load(path)
+            for x, y in loader:
+                print(model(x).argmax().item())  # expect: TML201
+                # instead: print(torch.no_grad()(model)(x).argmax().item())
+        """,
+    "a network that is frozen by a method of its own": """
+        from models import build
+
+        def extract(images):
+            net = build()
+            net.eval()
+            net.freeze_norms()  # instead: net.freeze_trunk()
+            for image in images:
+                print(net(image.cuda()).argmax().item())  # expect: TML201
+        """,
+    "a network that is loaded as a whole": """
+        def extract(path, images):
+            net = torch.load(path)
+            net.eval()
+            for image in images:
+                print(net(image).argmax().item())  # expect: TML201
+                # instead: print(torch.no_grad()(net)(image).argmax().item())
+        """,
+    "a helper that trains as well": """
+        def scores(net, x):
+            return net(x).log_softmax(1)
+
+        def train(policy, reference, loader, optimizer):
+            for x, y in loader:
+                anchor = scores(reference, x).detach()  # expect: TML203
+                # instead: anchor = torch.no_grad()(scores)(reference, x).detach()
+                loss = (scores(policy, x) - anchor).pow(2).mean()
+                loss.backward()
+                optimizer.step()
+        """,
+    "columns that are filled and kept": """
+        class Relaxed:
+            def __init__(self, size):
+                self.columns = torch.zeros(size, 4)
+
+            def relax(self, x, at):
+                out = model(x)
+                if out.sum() > 0:
+                    self.columns[:, at] = out  # expect: TML102
+        """,
+    "a tensor that is made of an array": """
+        class Scorer:
+            def __init__(self, scale):
+                self.scale = scale
+                self.scale.eval()
+
+            def scores(self, loader):
+                total = 0.0
+                for x, y in loader:
+                    total += torch.from_numpy(self.scale(x.numpy())).mean().item()
+                return total
+        """,
 }
