@@ -21,7 +21,7 @@ from torchmemlint.flow.domain.refs import (
     SuperRef,
 )
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, limited, of, symbol
-from torchmemlint.flow.ir.ops import Class, Function
+from torchmemlint.flow.ir.ops import Class, Function, Op
 from torchmemlint.flow.models import containers, modules, tensors
 from torchmemlint.flow.names.index import is_abstract
 
@@ -45,7 +45,7 @@ def member(frame: Frame, state: State, holder: Object, name: str) -> Value | Non
     """Return a method of an instance's class, bound; None where it has none."""
     cls: Class = holder.about.cls
     function = frame.machine.index.method(cls, name)
-    if function is not None and is_abstract(function):
+    if function is not None and is_abstract(function) and not _is_exact(holder):
         return _of_subclasses(frame, cls, name, holder)
     if function is not None:
         return of(Bound.of(Code.of(function, _frame_of(frame, holder.about, function)), holder))
@@ -107,11 +107,16 @@ def _of_class(
         if value is not None:  # a class attribute, or a method that a decorator of the project has replaced
             return _bound_value(value, receiver, name in index.decorated(cls))
         function = cls.methods.get(name)
-        if function is not None and receiver is not None and is_abstract(function):
+        if function is not None and receiver is not None and is_abstract(function) and not _is_exact(receiver):
             return _of_subclasses(frame, cls, name, receiver)
         if function is not None:
             return _bound(frame, state, Code.of(function, owner.frame), cls_ref, receiver, point)
     return None
+
+
+def _is_exact(instance: Object) -> bool:
+    """Did the program itself make it, of just this class?"""
+    return isinstance(instance.site, Op) and not any(isinstance(call, Class) for call in instance.context)
 
 
 def _of_subclasses(frame: Frame, cls: Class, name: str, receiver: Object) -> Value:

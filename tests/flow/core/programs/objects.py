@@ -1,6 +1,47 @@
 """Graphs that objects hold."""
 
 OBJECTS = {
+    "a base class that does nothing is used itself": """
+        class Silent:
+            def see(self, value):
+                pass
+
+        class Observer(Silent):
+            def __init__(self):
+                self.values = []
+
+            def see(self, value):
+                self.values.append(value)
+
+        def train(loader):
+            observers = [Silent(), Observer()]
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                for observer in observers:
+                    observer.see(loss)
+                observers[1].values.clear()
+        """,
+    "a subclass is used in place of a base class that does nothing": """
+        class Silent:
+            def see(self, value):
+                pass
+
+        class Observer(Silent):
+            def __init__(self):
+                self.values = []
+
+            def see(self, value):
+                self.values.append(value)  # expect: TML102  # instead: self.values.append(value.item())
+
+        def train(loader):
+            observers = [Silent(), Observer()]
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                for observer in observers:
+                    observer.see(loss)
+        """,
     "a meter": """
         class Meter:
             def __init__(self):
