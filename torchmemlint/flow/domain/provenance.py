@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 
 from torchmemlint.flow.domain.refs import Behind, Loop, Phi, Source, root
+
+_NONE: frozenset[Source] = frozenset()
 
 
 @dataclass(slots=True)
@@ -16,7 +18,7 @@ class Provenance:
     """
 
     parents: dict[Source, set[Source]] = field(default_factory=dict)
-    loops: dict[Source, set[Loop]] = field(default_factory=dict)
+    made: dict[Loop, set[Source]] = field(default_factory=dict)  # what comes into being in an iteration of a loop
 
     def derive(self, source: Source, parents: Iterable[Source]) -> None:
         """Record what a source is made from, in addition to what is known."""
@@ -28,7 +30,12 @@ class Provenance:
 
     def arise(self, source: Source, loops: Iterable[Loop]) -> None:
         """Record that a source comes into being in an iteration of each of these loops."""
-        self.loops.setdefault(source, set()).update(loops)
+        for loop in loops:
+            self.made.setdefault(loop, set()).add(source)
+
+    def made_in(self, loop: Loop) -> Set[Source]:
+        """Return what comes into being in an iteration of a loop."""
+        return self.made.get(loop, _NONE)
 
     def alone(self, sources: Iterable[Source], found: set[Source]) -> set[Source]:
         """Return what was found above some sources, without the wholes of which only a part is among it."""
@@ -45,14 +52,16 @@ class Provenance:
         """
         seen = set(sources)
         queue = list(seen)
+        known = self.parents
         while queue:
             source = queue.pop()
             if type(source) is Phi and source.loop in outside:
                 continue
-            for parent in self.parents.get(source, ()):
-                if parent not in seen:
-                    seen.add(parent)
-                    queue.append(parent)
+            parents = known.get(source)
+            if parents and not parents <= seen:
+                new = parents - seen
+                seen |= new
+                queue.extend(new)
             if parts and type(source) is Behind and source.base not in seen:
                 seen.add(source.base)
                 queue.append(source.base)

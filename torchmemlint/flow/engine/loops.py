@@ -147,30 +147,41 @@ def _held(state: State, place: Place) -> frozenset[Source]:
 
 def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
     """Log the places that grow."""
-    around = frozenset((*frame.loops, loop))
-    ancestors = frame.provenance.ancestors
+    provenance, around = frame.provenance, frozenset((*frame.loops, loop))
+    made = provenance.made_in(loop)
+    if not made:
+        return
+    followed: dict[frozenset[Source], set[Source]] = {}
+
+    def ancestors(sources: frozenset[Source]) -> set[Source]:
+        found = followed.get(sources)
+        if found is None:
+            found = followed[sources] = provenance.ancestors(sources, around)
+        return found
+
     alive: set[Ref] | None = None
     for place, notes in frame.writes[loop].items():
         holder, key = place
         if holder is not None and (_is_passing(holder) or (type(key) is Special and key not in _GROWING)):
             continue
-        if holder is not None and loop in frame.provenance.loops.get(root(holder), ()):
+        if holder is not None and root(holder) in made:
             continue  # what a call of this iteration gave: another object in each
         if type(holder) is Object and not frame.applying and _is_made(before, back, holder):
             alive = _alive(frame, back) if alive is None else alive
             if holder not in alive:
                 continue  # nothing leads to it any more
         phi = Phi.of(loop, holder, key)
+        if phi not in provenance.parents:
+            continue  # it has not come round
         held = _held(back, place)
-        came_round = ancestors(held, around)
+        came_round = ancestors(held)
         if phi not in came_round:
             continue
-        found = frame.provenance.alone(held, came_round)
-        events = {s for s in found if _is_event(s) and loop in frame.provenance.loops.get(root(s), ())}
+        events = {s for s in provenance.alone(held, came_round) if root(s) in made and _is_event(s)}
         if not events:
             continue
         reset = holder is not None and holder in frame.erased[loop]
-        stores = [(note, ancestors(note.sources, around)) for note in _last(notes)]
+        stores = [(note, ancestors(note.sources)) for note in _last(notes)]
         reset = reset or any(n.strong and phi not in stored and not events & stored for n, stored in stores)
         for note, stored in stores:
             fresh = events & stored

@@ -47,6 +47,7 @@ class Substitution:
         self.parents: Mapping[Source, Iterable[Source]] = {}
         self.edges: dict[Ref, list[tuple[Key, Value]]] = {}  # what objects that the callee made hold
         self.installed: dict[tuple[Ref, Key], Value] = {}
+        self.behind: dict[Ref, list[Ref]] = {}  # what was met so far behind each symbol
         self.places: list[Source] = []  # phis and slots that were met just now
 
     def apply(self, summary: Summary, yields: bool = False) -> Value:
@@ -73,7 +74,10 @@ class Substitution:
         found = self.map.get(reference)
         if found is None:
             found = self.map[reference] = MAKERS[type(reference)](self, reference)
-            if type(reference) is Phi or type(reference) is Slot:
+            kind = type(reference)
+            if kind is Behind:
+                self.behind.setdefault(root(reference), []).append(reference)
+            elif kind is Phi or kind is Slot:
                 self._met(reference)
         return found
 
@@ -273,8 +277,8 @@ class Substitution:
 
     def _answer(self, result: Result, value: Value) -> None:
         self.map[result] = value
-        for known in [r for r in self.map if type(r) is Behind and root(r) is result]:
-            del self.map[known]
+        for known in self.behind.pop(result, ()):
+            self.map.pop(known, None)
 
     def forward(self, effect: fx.Forward) -> None:
         """Begin a graph, if the mode allows it here."""
@@ -350,7 +354,8 @@ class Substitution:
         if phi not in came_round:
             return
         stored = provenance.alone(sources, came_round & provenance.ancestors(sources, around))
-        events = frozenset(s for s in stored if loop in provenance.loops.get(root(s), ()))
+        made = provenance.made_in(loop)
+        events = frozenset(s for s in stored if root(s) in made)
         if events:
             place = phi.place
             kept = fx.Keep(
