@@ -24,9 +24,10 @@ class Provenance:
         """Record what a source is made from, in addition to what is known."""
         known = self.parents.get(source)
         if known is None:
-            self.parents[source] = {p for p in parents if p is not source}
+            known = self.parents[source] = set(parents)
         else:
-            known.update(p for p in parents if p is not source)
+            known.update(parents)
+        known.discard(source)
 
     def arise(self, source: Source, loops: Iterable[Loop]) -> None:
         """Record that a source comes into being in an iteration of each of these loops."""

@@ -37,11 +37,13 @@ def run_loop(
 ) -> None:
     """Run a body until the loop's head is stable, and leave the state after the loop.
 
-    The loop is taken to run at least once. `places` are known to be written in it.
+    The loop is taken to run at least once. `places` are known to be written in it. The first round of a loop surveys
+    what it writes: the loops in it are run once, as all is done again with what was found.
     """
     outer, frame.effects = frame.effects, []
-    known = frame.known.setdefault(loop, set())  # also from the last time that it was run, in a loop around it
-    known.update(places)
+    known = frame.known.setdefault(loop, {})  # also from the last time that it was run, in a loop around it
+    known.update(dict.fromkeys(places))
+    around, new = frame.surveying, not known
     before = state.copy()
     head = state
     breaks: list[State] = []
@@ -54,7 +56,11 @@ def run_loop(
         frame.continues.append([])
         inside = head.copy()
         marked = [place for place in known if _mark(frame, inside, loop, place)]
+        outside, frame.shortened = frame.shortened, False
+        frame.surveying = around or (new and not number)
         body(inside)
+        shortened, frame.shortened = frame.shortened, outside
+        frame.surveying = around
         for other in frame.continues.pop():
             inside.join(other)
         breaks = frame.breaks.pop()
@@ -62,14 +68,17 @@ def run_loop(
         back = inside
         for place in marked:
             frame.provenance.derive(Phi.of(loop, *place), _held(back, place))
-        found = {place for place, notes in frame.writes[loop].items() if any(n.sources for n in notes)} - known
+        found = [p for p, notes in frame.writes[loop].items() if p not in known and any(n.sources for n in notes)]
         if back.dead:
             break
         following = before.copy()
         following.join(back)
-        stable = not found and _same_objects(head, following)
-        known |= found
+        stable = not found and not shortened and _same_objects(head, following)
+        known.update(dict.fromkeys(found))
         if stable:
+            break
+        if around:
+            frame.shortened = True
             break
         if number and frame.machine.is_exhausted():  # what the first round wrote has its phis by now
             frame.cut = True
@@ -107,16 +116,16 @@ def _same_objects(a: State, b: State) -> bool:
         if held is edges or held is None or edges is None:
             continue
         for key, value in edges.items():
-            mine = held.get(key)
+            mine = held.get(key, NOTHING)
             if mine is value:
                 continue
-            if mine is None or mine.refs != value.refs or mine.open != value.open or _constant_differs(mine, value):
+            if mine.refs != value.refs or mine.open != value.open or _constant_differs(mine, value):
                 return False
     return True
 
 
 def _constant_differs(a: Value, b: Value) -> bool:
-    if a.constant is b.constant:
+    if a.constant is b.constant or (a.constant is NOTHING.constant and b.constant is NO_CONSTANT):
         return False
     return type(a.constant) is not type(b.constant) or a.constant != b.constant
 
