@@ -109,4 +109,5 @@ def test_loops_add_up() -> None:
     provenance.arise(graph(0), [LOOP])
     provenance.arise(graph(0), [INNER])
     provenance.arise(graph(1), [])
-    assert provenance.loops == {graph(0): {LOOP, INNER}, graph(1): set()}
+    assert provenance.made == {LOOP: {graph(0)}, INNER: {graph(0)}}
+    assert provenance.made_in(INNER) == {graph(0)}

@@ -110,7 +110,10 @@ class Heap:
 
     def put(self, holder: Ref, key: Key, value: Value) -> None:
         """Replace an edge."""
-        self._own(holder)[key] = value
+        if holder in self._owned:
+            self.table[holder][key] = value
+        else:
+            self._own(holder)[key] = value
         for r in value.refs:
             if type(r) is Object:
                 r.holders.add(holder)
@@ -138,11 +141,12 @@ class Heap:
         self.table[holder] = edges
 
     def _own(self, holder: Ref) -> dict[Key, Value]:
-        if holder not in self._owned:
-            self.table[holder] = dict(self.table.get(holder, _EMPTY))
-            self._owned.add(holder)
-            self._history.changes.append(holder)
-        return self.table[holder]
+        if holder in self._owned:
+            return self.table[holder]
+        own = self.table[holder] = dict(self.table.get(holder, _EMPTY))
+        self._owned.add(holder)
+        self._history.changes.append(holder)
+        return own
 
 
 class State:

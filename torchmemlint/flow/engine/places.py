@@ -50,7 +50,7 @@ def lookup(frame: Frame, state: State, name: Name, point: Point) -> Value:
         where = unit.imports.get(name.text)
         if where is not None:
             return of(External.of(frame.machine.index.absolute(unit, where)))
-    own = Globals.of(unit.name)
+    own = frame.own if frame.function.parent is None else Globals.of(unit.name)
     written = state.heap.get(own, name.text)
     return written if written is not None else access.attribute(frame, state, of(own), name.text, point)
 
@@ -77,7 +77,11 @@ def _constant(frame: Frame, state: State, op: ops.Constant) -> None:
 
 
 def _load(frame: Frame, state: State, op: ops.Load) -> None:
-    frame.temps[op.dst] = lookup(frame, state, op.name, frame.at(op))
+    name = op.name
+    if name.scope is Scope.LOCAL:  # most of them are
+        frame.temps[op.dst] = state.variables.get(name.text, UNKNOWN)
+    else:
+        frame.temps[op.dst] = lookup(frame, state, name, frame.at(op))
 
 
 def _bind(frame: Frame, state: State, op: ops.Bind) -> None:

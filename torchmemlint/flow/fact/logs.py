@@ -36,13 +36,14 @@ class Run:
     life: bool = False  # are the methods of an object run in any order, again and again?
     cut: bool = False
     _index: dict[type[Effect], list[Event]] = field(default_factory=dict)
+    _lasting: set[Ref] | None = None
 
     def lasting(self) -> set[Ref]:
         """Return what outlives the entry and may be read by code that is not seen; nothing outlives a program."""
-        if self.entry.parent is None:
-            return set()
-        heap = self.state.heap
-        return reachable(self.state, [h for h in heap.table if is_outside(h) or h is self.receiver])
+        if self._lasting is None:
+            holders = self.state.heap.table if self.entry.parent is not None else ()
+            self._lasting = reachable(self.state, [h for h in holders if is_outside(h) or h is self.receiver])
+        return self._lasting
 
     def of(self, kind: type[Effect]) -> list[Event]:
         """Return the events of one kind, in order."""

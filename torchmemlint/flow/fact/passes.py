@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Point, Reading
@@ -45,26 +46,35 @@ class Passes:
 
     def __init__(self, engine: Engine, run: Run, evidence: Evidence) -> None:
         self.engine, self.run, self.evidence = engine, run, evidence
-        ancestors = run.provenance.ancestors
-        self.returned = ancestors(run.returned)
-        self.stored: set[Source] = set()
+        self.returned = run.provenance.ancestors(run.returned)
+        self.trains = bool(run.of(fx.Differentiate))
+        kept = [e.effect for e in (*run.of(fx.Keep), *run.of(fx.Slotted))]
+        self.hooked = any(getattr(effect, "how", None) is fx.How.HOOK for effect in kept)
+
+    @cached_property
+    def stored(self) -> set[Source]:
+        """What is kept where code that is not seen may read it."""
+        run, sources = self.run, set[Source]()
         lasting = run.lasting()
         for event in run.of(fx.Slotted):
             effect = event.effect
             assert isinstance(effect, fx.Slotted)
             if effect.slot.holder in lasting:
-                self.stored |= ancestors(effect.sources)
-        self.trains = bool(run.of(fx.Differentiate))
+                sources |= effect.sources
         if not self.trains:  # it may be done elsewhere, with what containers hold
             for holder in lasting:
                 for value in run.state.heap.edges(holder).values():
-                    self.stored |= ancestors(value.graph)
-        self.given: set[Source] = set()
-        for source in run.provenance.parents:
+                    sources |= value.graph
+        return run.provenance.ancestors(sources)
+
+    @cached_property
+    def given(self) -> set[Source]:
+        """What is handed to code that is not seen."""
+        provenance, found = self.run.provenance, set[Source]()
+        for source in provenance.parents:
             if type(source) is Result:
-                self.given |= ancestors((source,)) - {source}
-        kept = [e.effect for e in (*run.of(fx.Keep), *run.of(fx.Slotted))]
-        self.hooked = any(getattr(effect, "how", None) is fx.How.HOOK for effect in kept)
+                found |= provenance.ancestors((source,)) - {source}
+        return found
 
     def all(self) -> Iterator[Pass]:
         """Yield the forward passes that record a graph."""

@@ -42,7 +42,6 @@ class Retention:
 def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
     """Yield what keeps graphs in one run."""
     returned = run.provenance.ancestors(run.returned)
-    lasting = run.lasting()
     for event in run.of(fx.Keep):
         effect = event.effect
         assert isinstance(effect, fx.Keep)
@@ -51,9 +50,9 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         doubts = evidence.best(effect.sources, effect.events)
         if doubts is None:
             continue
-        if effect.place[0] not in lasting and not any(evidence.is_pass(e) for e in effect.events):
+        if effect.place[0] not in run.lasting() and not any(evidence.is_pass(e) for e in effect.events):
             continue  # operations on a graph that there is anyway, for as long as the call lasts
-        if effect.place[0] not in lasting and not effect.spent and evidence.is_of_network(effect.loop):
+        if effect.place[0] not in run.lasting() and not effect.spent and evidence.is_of_network(effect.loop):
             if _is_chain(run, effect):
                 continue  # layer after layer: one pass
             doubts |= {Doubt.LAYERS}

@@ -41,6 +41,7 @@ class Index:
     stored: set[str] = field(default_factory=set)  # attributes that are assigned to outside of constructors
     operators: set[str] = field(default_factory=set)  # those that some class defines
     _names: dict[tuple[Unit, str], Value | None] = field(default_factory=dict)
+    _resolved: dict[str, Value | None] = field(default_factory=dict)
     _setters: dict[Class, dict[str, Function]] = field(default_factory=dict)
     _subclasses: dict[Class, list[Class]] = field(default_factory=dict)
     _decorated: dict[Class, frozenset[str]] = field(default_factory=dict)
@@ -69,8 +70,10 @@ class Index:
         found = self.units.get(qualified)
         if found is not None:
             return found
-        last = qualified.rpartition(".")[2]
-        near = [u for u in self._by_last.get(last, ()) if u.name.endswith("." + qualified)]
+        alike = self._by_last.get(qualified.rpartition(".")[2])
+        if alike is None:
+            return None
+        near = [u for u in alike if u.name.endswith("." + qualified)]
         return near[0] if len(near) == 1 else None
 
     def absolute(self, unit: Unit, qualified: str, relative: int = 0) -> str:
@@ -87,6 +90,13 @@ class Index:
 
     def resolve(self, qualified: str, hops: int = 0) -> Value | None:
         """Return what stands under a qualified name; None where the project does not have it."""
+        if hops:
+            return self._resolve(qualified, hops)
+        if qualified not in self._resolved:
+            self._resolved[qualified] = self._resolve(qualified, 0)
+        return self._resolved[qualified]
+
+    def _resolve(self, qualified: str, hops: int) -> Value | None:
         head, _, name = qualified.rpartition(".")
         unit = self.module(head) if head else None
         if unit is None or (name not in unit.module.bound and name not in unit.once):
