@@ -89,7 +89,7 @@ def run_loop(
         frame.log(Repeat(inner[0].point, loop, inner, tuple(known)))
     if loop not in frame.bounded and not back.dead:
         _keeps(frame, before, back, loop)
-    state.become(back.copy() if not back.dead else _dead(before))
+    state.become(back if not back.dead else _dead(before))
     for other in breaks:
         state.join(other)
 
@@ -170,6 +170,8 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
 
     alive: set[Ref] | None = None
     for place, notes in frame.writes[loop].items():
+        if place not in frame.known[loop]:
+            continue  # it holds no graph, or has not come round
         holder, key = place
         if holder is not None and (_is_passing(holder) or (type(key) is Special and key not in _GROWING)):
             continue

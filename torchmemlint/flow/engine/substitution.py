@@ -29,7 +29,7 @@ from torchmemlint.flow.domain.refs import (
     is_outside,
     root,
 )
-from torchmemlint.flow.domain.values import NOTHING, Value, limited, tensor
+from torchmemlint.flow.domain.values import LIMIT, NO_SOURCES, NOTHING, Value, limited, tensor
 from torchmemlint.flow.engine import instances
 from torchmemlint.flow.engine.references import MAKERS
 from torchmemlint.flow.ir.ops import For
@@ -93,6 +93,8 @@ class Substitution:
         """Return a value of the callee as one of the caller."""
         if not value.refs and not value.graph:
             return value
+        if len(value.refs) == 1 and (value.graph == value.refs or not value.graph):
+            return self._single(value)
         refs: set[Ref] = set()
         opened, constant = value.open, value.constant
         for r in value.each():
@@ -109,6 +111,16 @@ class Substitution:
             if s.symbolic and mine.refs and s not in value.refs:
                 graph |= reached(self.state, mine)
         return Value(kept, frozenset(graph), constant, opened or more)
+
+    def _single(self, value: Value) -> Value:
+        """Return a value that is one reference, or one symbol with its graph."""
+        (r,) = value.refs
+        mine = self.of(r)
+        if r.symbolic and value.graph and mine.open >= value.open and len(mine.refs) <= LIMIT:
+            return mine
+        refs, more = limited(mine.refs)
+        constant = mine.constant if r.symbolic else value.constant
+        return Value(refs, mine.graph if value.graph else NO_SOURCES, constant, value.open or mine.open or more)
 
     def sources(self, sources: Iterable[Source]) -> frozenset[Source]:
         """Return sources of the callee as sources of the caller."""
