@@ -149,6 +149,9 @@ class Machine(Protocol):
     def is_recursive(self, function: Function) -> bool:
         """Has it been seen to call itself, directly or not?"""
 
+    def is_unfinished(self, function: Function) -> bool:
+        """Is a summary of it being made? That is made once more, then."""
+
     def default(self, state: State, code: Code, parameter: Parameter) -> Value:
         """Return what a parameter is that is not given."""
 

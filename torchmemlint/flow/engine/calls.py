@@ -282,11 +282,13 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
 
 
 def _has_own(frame: Frame, target: Ref, name: str) -> bool:
-    """Is it the `self` of a method whose class has a method of this name?"""
+    """Is it the `self` of a method whose class defines a method of this name, or may store something under it?"""
     if type(target) is not Input or (cls := target.function.cls) is None:
         return False
-    first = target.function.parameters[0].name
-    return target.name == first and frame.machine.index.method(cls, name) is not None
+    if target.name != target.function.parameters[0].name:
+        return False
+    general = name in modules.METHODS or name in modules.SWITCHES
+    return not general or frame.machine.index.method(cls, name) is not None
 
 
 def _library_super(site: CallSite, target: SuperRef, name: str) -> Value:
@@ -354,12 +356,15 @@ def apply(
     machine = frame.machine
     too_much = machine.is_exhausted() or len(machine.active) >= _DEPTH
     frame.cut = frame.cut or too_much
-    if too_much or machine.active.count(function) >= _REPEATS:
+    repeats = machine.active.count(function) >= _REPEATS
+    if repeats and machine.is_unfinished(function):
+        return NOTHING  # the least that a call within itself may give
+    if too_much or repeats:
         given = sources_of(state, arguments.all())
         return Value(graph=computed(frame, state, given, point), open=True)
     summary = machine.summary(function, bound, state)
     if summary is None:
-        return NOTHING  # the least that a call within itself may give; the second round sees more
+        return NOTHING  # as above; the second round sees more
     frame.cut = frame.cut or summary.cut
     machine.active.append(function)
     try:

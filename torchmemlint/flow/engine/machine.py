@@ -53,6 +53,7 @@ class Engine:
     _summaries: dict[tuple[Function, Known], Summary | None] = field(default_factory=dict)
     _known: dict[Function, list[Known]] = field(default_factory=dict)
     _recursive: set[tuple[Function, Known]] = field(default_factory=set)
+    _unfinished: dict[Function, list[Known]] = field(default_factory=dict)
     _modules: dict[Unit, tuple[Frame, State]] = field(default_factory=dict)
     _ready: set[Unit] = field(default_factory=set)  # modules whose bodies have been run to their ends
     _spent: int = 0
@@ -206,14 +207,16 @@ class Engine:
                 self._recursive.add(key)
             return self._summaries[key]
         self._summaries[key] = None
+        self._unfinished.setdefault(function, []).append(key[1])
         try:
             self._summaries[key] = self._summarised(function, dict(key[1]))
-            if key in self._recursive:  # once more, with what the first round found in place of nothing
-                self._summaries[key] = self._summarised(function, dict(key[1]))
-            return self._summaries[key]
         finally:
+            self._unfinished[function].pop()
             if self._summaries[key] is None:
                 del self._summaries[key]
+        if key in self._recursive:  # once more, with what the first round found in place of nothing
+            self._summaries[key] = self._summarised(function, dict(key[1]))
+        return self._summaries[key]
 
     def _summarised(self, function: Function, constants: dict[str, object]) -> Summary:
         """Run a function for its summary: the work is its own, not that of the entry that asks for it first."""
@@ -248,6 +251,12 @@ class Engine:
     def is_recursive(self, function: Function) -> bool:
         """Has it been seen to call itself, directly or not?"""
         return any(f is function for f, _ in self._recursive)
+
+    def is_unfinished(self, function: Function) -> bool:
+        """Is a summary of it being made? That is made once more, then."""
+        found = self._unfinished.get(function, [])
+        self._recursive.update((function, known) for known in found)
+        return bool(found)
 
     def run(self, function: Function, constants: dict[str, object]) -> tuple[Frame, State]:
         """Run a function with symbols for its inputs, but for those whose constants are known."""

@@ -64,4 +64,53 @@ STATES = {
                 loss = F.mse_loss(agent(x), y)
                 loss.backward(retain_graph=True)
         """,
+    "a state that a recursion detaches": """
+        rnn = nn.LSTM(4, 4)
+
+        def repackage(h):
+            if isinstance(h, torch.Tensor):
+                return h.detach()  # instead: return h.detach().clone()
+            return tuple(repackage(v) for v in h)
+
+        def train(loader):
+            state = (torch.zeros(1, 8, 4), torch.zeros(1, 8, 4))
+            for x, y in loader:
+                state = repackage(state)
+                out, state = rnn(x[None], state)
+                F.mse_loss(out[0], y).backward()
+        """,
+    "a state that a recursion passes on": """
+        rnn = nn.LSTM(4, 4)
+
+        def moved(h):
+            if isinstance(h, torch.Tensor):
+                return h.float()  # instead: return h.float().detach()
+            return tuple(moved(v) for v in h)
+
+        def train(loader):
+            state = (torch.zeros(1, 8, 4), torch.zeros(1, 8, 4))
+            for x, y in loader:
+                state = moved(state)
+                out, state = rnn(x[None], state)  # expect: TML104
+                F.mse_loss(out[0], y).backward(retain_graph=True)
+        """,
+    "layers with the names of a writer's methods": """
+        class Memory(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.write, self.read = nn.Linear(8, 4), nn.Linear(8, 1)
+
+            def forward(self, x, memory):
+                memory = torch.tanh(self.write(torch.cat([x, memory], -1)))
+                return self.read(torch.cat([x, memory], -1)), memory
+
+        memory_of = Memory()
+
+        def train(loader):
+            memory = torch.zeros(8, 4)
+            for x, y in loader:
+                out, memory = memory_of(x, memory)  # expect: TML104
+                # instead: out, memory = memory_of(x, memory.detach())
+                F.mse_loss(out, y).backward(retain_graph=True)
+        """,
 }
