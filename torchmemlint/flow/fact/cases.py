@@ -8,6 +8,7 @@ from typing import NamedTuple
 from torchmemlint.flow.domain import refs
 from torchmemlint.flow.domain.effects import How, Point
 from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.doubts import Confidence, Doubt, confidence
 from torchmemlint.flow.fact.entries import runs
 from torchmemlint.flow.fact.evidence import Evidence
@@ -92,5 +93,6 @@ def _wasted(engine: Engine, done: list[tuple[Run, Evidence]]) -> Iterator[Select
         if p.reason is None:
             continue
         sites = [site for site in chain(p.point) if site not in used]
+        own = [site for site in sites if not roles.is_of_forward(engine, site.owner)]  # not a line of training, too
         if sites:
-            yield Point(sites[0]), "TML203" if p.reason is Reason.DETACHED else "TML201", p.doubts, False
+            yield Point((own or sites)[0]), "TML203" if p.reason is Reason.DETACHED else "TML201", p.doubts, False

@@ -27,6 +27,7 @@ class Doubt(enum.Enum):
     GIVEN = "it is handed to code that was not seen"
     HANDED = "it is detached, but also handed to code that was not seen"
     BASE = "a base class that was not seen calls it, perhaps with gradients disabled"
+    UNCALLED = "nothing in this project calls this method of a network: who does may turn gradients off"
     ROLE = "what runs it evaluates or predicts, by its name and by what it does, and trains nothing"
     READER = "it may be read, and differentiated, in code that was not seen"
     LAYERS = "the loop stands in the code of a network, and may run over its layers in one pass"

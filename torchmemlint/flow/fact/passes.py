@@ -165,6 +165,8 @@ class Passes:
         if numbers and not (returned or stored):
             return Reason.READ, frozenset(doubts | ({Doubt.GIVEN} if given else set()))
         if detached:
+            if self._is_uncalled() and roles.infers(self.engine, self.run.entry):
+                doubts.add(Doubt.UNCALLED)
             return Reason.DETACHED, frozenset(doubts | ({Doubt.HANDED} if given else set()))
         if not self.trains and any(self._has_role(function) for function in self._functions(point)):
             return Reason.ROLE, frozenset({Doubt.ROLE, *({Doubt.BASE} if self._is_open() else ())})
@@ -174,6 +176,11 @@ class Passes:
         """Is the entry a method of a class with a base that is not seen, which may differentiate what it returns?"""
         cls = self.run.method_of
         return cls is not None and self.engine.index.is_open(cls) and not self.engine.index.is_network(cls)
+
+    def _is_uncalled(self) -> bool:
+        """Is the entry a method of a network, other than one that trains it?"""
+        cls = self.run.method_of
+        return cls is not None and not self.trains and self.engine.index.is_network(cls)
 
     def _functions(self, point: Point) -> Iterator[Function]:
         yield self.run.entry

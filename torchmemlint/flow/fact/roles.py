@@ -27,6 +27,21 @@ def infers(engine: Engine, function: Function) -> bool:
     return engine.index.may_be_network(function.cls) and predicts(function)
 
 
+def is_of_forward(engine: Engine, function: Function) -> bool:
+    """Is it the forward of a network, or a method that it calls, directly or through others?"""
+    if function.cls is None or not engine.index.is_network(function.cls):
+        return False
+    order = engine.index.order(function.cls)
+    todo, seen = ["forward"], {"forward"}
+    while todo:
+        method = engine.index.method(function.cls, todo.pop())
+        for name in method.mentions - seen if method is not None else ():
+            if any(name in cls.methods for cls in order):
+                seen.add(name)
+                todo.append(name)
+    return function.name in seen
+
+
 def predicts(function: Function) -> bool:
     """Does it give results to users, by its name: `predict`, `_embed_texts`?"""
     return _words(function)[0] in _INFERENCE

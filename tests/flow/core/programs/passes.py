@@ -250,4 +250,37 @@ PASSES = {
                     total += torch.from_numpy(self.scale(x.numpy())).mean().item()
                 return total
         """,
+    "a line that training and inference share": """
+        class Decoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.out, self.stop = nn.Linear(4, 4), nn.Linear(4, 1)
+
+            def decode(self, x):
+                out = self.out(x)
+                return out, self.stop(out.detach())
+
+            def forward(self, x):
+                return self.decode(x)
+
+            def inference(self, x):
+                out, stop = self.decode(x)
+                return out, torch.sigmoid(stop.data)
+        """,
+    "a prediction of a network": """
+        class Decoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.out = nn.Linear(4, 4)
+
+            def decode(self, x):
+                return self.out(x)
+
+            def forward(self, x):
+                return self.decode(x)
+
+            def predict(self, x):
+                return self.decode(x).argmax(1)  # expect: TML201
+                # instead: return torch.no_grad()(self.decode)(x).argmax(1)
+        """,
 }
