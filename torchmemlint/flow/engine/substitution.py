@@ -35,6 +35,8 @@ from torchmemlint.flow.engine.references import MAKERS
 from torchmemlint.flow.ir.ops import For
 from torchmemlint.flow.models import gradients, guards, modules, optimizers
 
+_QUIET = frozenset({fx.Read, fx.Use, fx.Step, fx.Differentiate})  # they change nothing that an object holds
+
 
 class Substitution:
     """One application of a summary."""
@@ -61,8 +63,9 @@ class Substitution:
         self.frame.applying -= 1
         for source, parents in summary.parents.items():
             self._derive(source, parents)
-        for holder in self.edges:
-            self._refresh(holder)
+        if any(type(effect) not in _QUIET for effect in summary.effects):  # else no more is known than before
+            for holder in self.edges:
+                self._refresh(holder)
         if yields:
             return self.value(summary.yielded)
         return self.value(summary.returned)
