@@ -283,4 +283,13 @@ PASSES = {
                 return self.decode(x).argmax(1)  # expect: TML201
                 # instead: return torch.no_grad()(self.decode)(x).argmax(1)
         """,
+    "what a hub gives beside a network": """
+        net, tools = torch.hub.load("voices/detector", "detector")
+        find, read = tools
+
+        def speech(path):
+            for wave in read(path):
+                print(find(wave.cuda(), 16000).item())
+                print(net(wave.cuda()).item())  # expect: TML201  # instead: print(torch.no_grad()(net)(wave).item())
+        """,
 }
