@@ -23,7 +23,6 @@ from torchmemlint.flow.domain.refs import (
     Place,
     Ref,
     Result,
-    Site,
     Slot,
     Source,
     extended,
@@ -38,9 +37,9 @@ class Point(NamedTuple):
     site: Op
     context: Context = ()
 
-    def below(self, call: Site) -> Point:
+    def below(self, calls: Context) -> Point:
         """Return the same point, seen from a caller."""
-        return Point(self.site, extended(self.context, call))
+        return Point(self.site, extended(self.context, calls))
 
 
 @dataclass(slots=True)

@@ -33,11 +33,14 @@ def forget() -> None:
     _objects.clear()
 
 
-def extended(context: Context, call: Site) -> Context:
-    """Return the context below one more call, outermost last. A call that is in it already is not added again."""
-    if call in context:
-        return context
-    return (*context, call)[:CONTEXT_LIMIT]
+def extended(context: Context, calls: Context) -> Context:
+    """Return the context below more calls, outermost last. A call that is in it already is not added again."""
+    for call in calls:
+        if len(context) == CONTEXT_LIMIT:
+            break
+        if call not in context:
+            context = (*context, call)
+    return context
 
 
 class Special(enum.Enum):

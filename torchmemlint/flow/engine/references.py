@@ -13,6 +13,7 @@ from torchmemlint.flow.domain.refs import (
     Bound,
     ClassRef,
     Code,
+    Context,
     Derived,
     External,
     Globals,
@@ -27,7 +28,6 @@ from torchmemlint.flow.domain.refs import (
     Phi,
     Ref,
     Result,
-    Site,
     Slot,
     SuperRef,
     extended,
@@ -41,7 +41,7 @@ class Caller(Protocol):
     frame: Frame
     state: State
     point: Point
-    call: Site
+    calls: Context
 
     def of(self, reference: Ref) -> Value:
         """Return a reference of the callee as a value of the caller."""
@@ -73,7 +73,7 @@ def _result(substitution: Caller, reference: Ref) -> Value:
 
 
 def _object(s: Caller, made: Object) -> Value:
-    return of(Object.of(made.kind, made.site, extended(made.context, s.call), made.about, made.older))
+    return of(Object.of(made.kind, made.site, extended(made.context, s.calls), made.about, made.older))
 
 
 def _code(s: Caller, code: Code) -> Value:
@@ -108,7 +108,7 @@ def _parameters(s: Caller, parameters: Parameters) -> Value:
 
 
 def _graph(s: Caller, graph: Graph) -> Value:
-    return tensor((Graph.of(graph.site, extended(graph.context, s.call)),))
+    return tensor((Graph.of(graph.site, extended(graph.context, s.calls)),))
 
 
 def _derived(s: Caller, node: Derived) -> Value:
@@ -116,15 +116,15 @@ def _derived(s: Caller, node: Derived) -> Value:
 
 
 def _leaf(s: Caller, leaf: Leaf) -> Value:
-    return tensor((Leaf.of(leaf.site, extended(leaf.context, s.call)),))
+    return tensor((Leaf.of(leaf.site, extended(leaf.context, s.calls)),))
 
 
 def _loop(s: Caller, loop: Loop) -> Value:
-    return of(Loop.of(loop.site, extended(loop.context, s.call)))
+    return of(Loop.of(loop.site, extended(loop.context, s.calls)))
 
 
 def _phi(s: Caller, phi: Phi) -> Value:
-    loop = Loop.of(phi.loop.site, extended(phi.loop.context, s.call))
+    loop = Loop.of(phi.loop.site, extended(phi.loop.context, s.calls))
     holder, key = phi.place
     if holder is None:
         return tensor((Phi.of(loop, None, key),))

@@ -45,7 +45,7 @@ class Substitution:
         self.frame, self.state, self.point = frame, state, point
         self.map: dict[Ref, Value] = dict(bound)
         self.entry_mode = state.mode
-        self.call = point.site
+        self.calls = (point.site, *point.context)
         self.parents: Mapping[Source, Iterable[Source]] = {}
         self.edges: dict[Ref, list[tuple[Key, Value]]] = {}  # what objects that the callee made hold
         self.installed: dict[tuple[Ref, Key], Value] = {}
@@ -230,7 +230,7 @@ class Substitution:
 
     def at(self, effect: Effect) -> Point:
         """Return where an effect happens, seen from the caller."""
-        return effect.point.below(self.call)
+        return effect.point.below(self.calls)
 
     def renew(self, effect: fx.Renew) -> None:
         """Begin another object."""
@@ -309,7 +309,7 @@ class Substitution:
                 frame.provenance.derive(outer, self.sources(effect.inputs))
             self.map[graph] = NOTHING if outer is None else tensor((outer,))
             return
-        new = Graph.of(graph.site, extended(graph.context, self.call))
+        new = Graph.of(graph.site, extended(graph.context, self.calls))
         self.map[graph] = tensor((new,))
         inputs = self.sources(effect.inputs)
         frame.provenance.derive(new, inputs)
@@ -357,7 +357,7 @@ class Substitution:
         holder, _ = effect.place
         if holder is not None and is_outside(holder):
             return
-        loop = Loop.of(effect.loop.site, extended(effect.loop.context, self.call))
+        loop = Loop.of(effect.loop.site, extended(effect.loop.context, self.calls))
         if loop in self.frame.bounded:
             return
         phi = next((s for s in self.of(effect.phi).graph if type(s) is Phi), None)
@@ -417,7 +417,7 @@ class Substitution:
 
     def repeat(self, effect: fx.Repeat) -> None:
         """Run a loop of the callee with what is known of it here."""
-        loop = Loop.of(effect.loop.site, extended(effect.loop.context, self.call))
+        loop = Loop.of(effect.loop.site, extended(effect.loop.context, self.calls))
         places = []
         for holder, key in effect.places:
             if holder is not None:

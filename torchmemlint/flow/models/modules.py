@@ -166,7 +166,7 @@ def _run_unseen(frame: Frame, state: State, target: Ref, hook: Value, kind: str,
         return
     if any(r.symbolic for r in hook.refs):
         return
-    loop = Loop.of(point.site, extended(point.context, point.site))
+    loop = Loop.of(point.site, extended(point.context, (point.site,)))
 
     def body(inside: State) -> None:
         graph = Graph.of(point.site, (point.site, *point.context))

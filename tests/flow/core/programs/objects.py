@@ -1,6 +1,33 @@
 """Graphs that objects hold."""
 
 OBJECTS = {
+    "a network within a network is trained, then used": """
+        class Inner(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(6)])
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+        class Outer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = Inner()
+
+            def forward(self, x):
+                return self.inner(x)
+
+        def main(loader, test):
+            net = Outer()
+            for x, y in loader:
+                F.mse_loss(net(x), y).backward()
+            for x, y in test:
+                print(net(x).argmax(1))  # expect: TML201
+                # instead: print(net(x).backward())
+        """,
     "a base class that does nothing is used itself": """
         class Silent:
             def see(self, value):
