@@ -142,7 +142,10 @@ def unknown(frame: Frame, state: State, callee: Value, arguments: Arguments, poi
     result = _new_result(frame, state, point)
     evaluating = gradients.is_evaluating(state, callee)
     frame.log(Invoke(point, callee, arguments, state.mode, result, evaluating))
-    return _symbolic_result(frame, state, result, given)
+    value = _symbolic_result(frame, state, result, given)
+    for target in callee.each():
+        modules.run_hooks(CallSite(frame, state, point, arguments), target, value)
+    return value
 
 
 def _unknown_method(site: CallSite, receiver: Value, name: str) -> Value:

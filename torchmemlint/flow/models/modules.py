@@ -94,7 +94,7 @@ def forward(site: CallSite, target: Object) -> Value:
     """Call a module of a library, or a part of one."""
     state = site.state
     if state.mode is Mode.OFF:
-        _run_hooks(site, target, NOTHING)
+        run_hooks(site, target, NOTHING)
         return PLAIN
     inputs = sources_of(state, site.arguments.all())
     if is_transparent(state, target):
@@ -105,7 +105,7 @@ def forward(site: CallSite, target: Object) -> Value:
         result = Value(graph=_begin(site, of(target), inputs))
     if any(type(r) is Object and r.about == torch_functions.PACKED for r in site.value(0).refs):
         result = _of_packed(site, result)
-    _run_hooks(site, target, result)
+    run_hooks(site, target, result)
     return result
 
 
@@ -122,13 +122,13 @@ def run_forward(site: CallSite, target: Object, run: Callable[[], Value]) -> Val
     frame, state = site.frame, site.state
     if frame.inside or state.mode is Mode.OFF:
         result = run()
-        _run_hooks(site, target, result)
+        run_hooks(site, target, result)
         return result
     if gradients.is_frozen(state, target):
         frame.inside.append(None)
         result = run()
         frame.inside.pop()
-        _run_hooks(site, target, result)
+        run_hooks(site, target, result)
         return result
     inputs = sources_of(state, site.arguments.all())
     (graph,) = _begin(site, of(target), inputs)
@@ -140,30 +140,31 @@ def run_forward(site: CallSite, target: Object, run: Callable[[], Value]) -> Val
     made = result.open or graph in frame.provenance.ancestors(reached(state, result, HOLDERS))
     if not made and graph not in frame.reads.get(Reading.DETACHED, ()):
         del frame.effects[mark - 1]  # its forward makes no graph
-    _run_hooks(site, target, result)
+    run_hooks(site, target, result)
     return result
 
 
 # Hooks.
 
 
+_OWN, _OF_PARTS = ("hook", 0), ("hook", 1)
+
+
 def register(frame: Frame, state: State, owner: Value, hook: Value, kind: str, point: Point) -> None:
-    """Register a hook on modules: it runs whenever they run."""
+    """Register a hook on modules: it runs whenever they run, alone or as parts of another."""
     for target in owner.each():
-        if target.symbolic:
+        if target.symbolic and not frame.entry:
             frame.log(Register(point, target, hook, kind))
-            if frame.entry:
-                _run_unseen(frame, state, target, hook, kind, point)
         elif kind.startswith("register_forward"):
-            state.heap.add(target, ("hook", 0), hook)
-            if type(target) is Object and target.kind is Kind.MODULE and "." in str(target.about):
-                _run_unseen(frame, state, target, hook, kind, point)
+            state.heap.add(target, _OWN, hook)
+            for whole in _wholes(target):
+                state.heap.add(whole, _OF_PARTS, hook)
+            if frame.function.parent is None:  # in the body of a file: others may run the module
+                _run_unseen(frame, state, target, hook, point)
 
 
-def _run_unseen(frame: Frame, state: State, target: Ref, hook: Value, kind: str, point: Point) -> None:
+def _run_unseen(frame: Frame, state: State, target: Ref, hook: Value, point: Point) -> None:
     """Run a hook of a module whose passes are not seen here: it runs again and again, with a graph."""
-    if "forward" not in kind or not hook.refs:
-        return
     if any(r.symbolic for r in hook.refs):
         return
     loop = Loop.of(point.site, extended(point.context, (point.site,)))
@@ -179,17 +180,41 @@ def _run_unseen(frame: Frame, state: State, target: Ref, hook: Value, kind: str,
     frame.machine.run_loop(frame, state, loop, body)
 
 
-def _run_hooks(site: CallSite, target: Object, result: Value) -> None:
-    hook = site.state.heap.get(target, ("hook", 0))
-    if hook is None:
-        return
-    site.frame.hooks += 1
-    given = site.arguments.positional
-    row = Object.of(Kind.TUPLE, site.point.site, site.point.context, "inputs")
-    for number, value in enumerate(given):
-        site.state.heap.put(row, number, value)
-    site.call(hook, of(target), of(row), result)
-    site.frame.hooks -= 1
+def _wholes(part: Ref) -> set[Ref]:
+    """Return what a module is a part of: what its path begins with, and the containers that hold it."""
+    found: set[Ref] = set()
+    queue = [part]
+    while queue:
+        inner = queue.pop()
+        outer: list[Ref] = []
+        if type(inner) is Behind:
+            outer = [inner.base]
+        elif type(inner) is Object and inner.kind is Kind.MODULE:
+            name = str(inner.about)
+            path = name.removesuffix("[]") if name.endswith("[]") else name.rpartition(".")[0]
+            outer = [Object.of(Kind.MODULE, inner.site, inner.context, path)] if path else []
+        if type(inner) is Object:
+            outer += [r for r in inner.holders if type(r) is Object and r.kind in _HOLDING]
+        queue += [r for r in outer if r not in found]
+        found.update(outer)
+    return found
+
+
+_HOLDING = frozenset({Kind.MODULE, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.STREAM})
+
+
+def run_hooks(site: CallSite, target: Ref, result: Value) -> None:
+    """Run the hooks of a module that has run, and of its parts that are not seen."""
+    for key, given in ((_OWN, site.arguments.positional), (_OF_PARTS, [result])):
+        hook = site.state.heap.get(target, key)
+        if hook is None:
+            continue
+        row = Object.of(Kind.TUPLE, site.point.site, site.point.context, key)
+        for number, value in enumerate(given):
+            site.state.heap.put(row, number, value)
+        site.frame.hooks += 1
+        site.call(hook, of(target), of(row), result)
+        site.frame.hooks -= 1
 
 
 # Attributes, parts, parameters.

@@ -88,4 +88,43 @@ HOOKS = {
                 loss.backward()
                 features.clear()
         """,
+    "a hook on a part of what is trained": """
+        class Probe:
+            def __init__(self, layer):
+                self.inputs = []
+                layer.register_forward_pre_hook(self.keep)
+
+            def keep(self, module, given):
+                self.inputs.append(given[0])  # expect: TML106  # instead: self.inputs.append(given[0].detach())
+
+        def train(network, loader):
+            probe = Probe(network.head)
+            for x, y in loader:
+                F.mse_loss(network(x), y).backward()
+            print(len(probe.inputs))
+        """,
+    "hooks on parts whose outputs are penalised": """
+        def train(network: nn.Module, loader):
+            hidden = []
+            for module in network.modules():
+                module.register_forward_hook(lambda module, given, output: hidden.append(output))
+            for x, y in loader:
+                hidden.clear()
+                loss = F.mse_loss(network(x), y)
+                loss = loss + sum(h.abs().mean() for h in hidden)
+                loss.backward()
+        """,
+    "hooks on a network that is not run here": """
+        kept = {}
+
+        def keep(name):
+            def hook(module, given, output):
+                kept[name] = output
+            return hook
+
+        def backbone(network: nn.Module, blocks):
+            for number, block in enumerate(blocks):
+                network.blocks[block].register_forward_hook(keep(str(number)))
+            return network
+        """,
 }
