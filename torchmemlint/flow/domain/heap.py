@@ -325,9 +325,12 @@ def reached(state: State, value: Value, kinds: frozenset[Kind] = BOXES, depth: i
                 for r in held.refs:
                     if type(r) is not Object:
                         r = behind_code(r)
-                    if type(r) is Object and r.kind in kinds and r not in seen:
-                        seen.add(r)
-                        following.append(r)
+                    if type(r) is Object and r not in seen:
+                        if r.kind in kinds:
+                            seen.add(r)
+                            following.append(r)
+                        elif r.kind is Kind.TENSOR and (added := state.heap.get(r, Special.GRAPH)) is not None:
+                            sources |= added.graph
         frontier = following
     return sources
 

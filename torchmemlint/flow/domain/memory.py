@@ -188,6 +188,12 @@ def computed(frame: Frame, state: State, sources: frozenset[Source], point: Poin
         frame.read(sources, Reading.DETACHED)
         return NO_SOURCES
     leaves = frozenset(s for s in sources if type(s) is Leaf)
+    if leaves and frame.inside:  # part of a forward pass, which has begun a graph
+        outer = frame.inside[-1]
+        if outer is None:
+            return sources - leaves
+        frame.provenance.derive(outer, sources - leaves)
+        return frozenset((outer,))
     if leaves:
         graph = Graph.of(point.site, point.context)
         frame.provenance.derive(graph, sources)

@@ -1,6 +1,39 @@
 """What torch's own tools do."""
 
 TORCH_THINGS = {
+    "a network of parameters": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.zeros(4, 4))
+
+            def forward(self, x):
+                return torch.mm(x, self.weight)
+
+        def test(loader):
+            net = Net()
+            net.eval()
+            for x, y in loader:
+                print(net(x).argmax(1))  # expect: TML201  # instead: print(net(x).sum().backward())
+        """,
+    "a result that is filled part by part, beside another": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 4)
+
+            def forward(self, x):
+                found = torch.zeros(8, 4)
+                found[0] = self.layer(x)
+                return found, x
+
+        def test(loader):
+            net = Net()
+            net.eval()
+            for x, y in loader:
+                found, _ = net(x)  # expect: TML201
+                print(found.argmax(1))  # instead: found.sum().backward()
+        """,
     "mixed precision": """
         scaler = torch.amp.GradScaler(enabled=False)
 
