@@ -26,6 +26,11 @@ METADATA = (operations.values() - READERS - DISCRETE - {"retain_grad"}) | {"stor
 METADATA_ATTRIBUTES = frozenset(
     "shape device dtype ndim is_cuda is_leaf requires_grad layout itemsize nbytes names is_sparse is_quantized".split()
 )
+# Types without gradients: "only Tensors of floating point and complex dtype can require gradients" (torch's error).
+DISCRETE_TYPES = frozenset(
+    "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 short int long BoolTensor ByteTensor CharTensor "
+    "ShortTensor IntTensor LongTensor".split()
+)
 CUTS = frozenset({"detach", "detach_"})
 TURNING_GRADIENTS_OFF = frozenset({"no_grad", "inference_mode"})  # contexts and decorators
 # How a program says which tensors get gradients: as an attribute or keyword, and as a method.

@@ -20,7 +20,7 @@ from torchmemlint.flow.domain.effects import (
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State
 from torchmemlint.flow.domain.provenance import Provenance
 from torchmemlint.flow.domain.refs import Behind, Code, Context, External, Graph, Key, Loop, Place, Ref, Source
-from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value
+from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, UNKNOWN, Value
 from torchmemlint.flow.ir.ops import Function, Op, Parameter, Unit
 from torchmemlint.flow.names.index import Index
 
@@ -36,6 +36,7 @@ class Written:
     sources: frozenset[Source]  # of all that is stored, reachable from it
     own: frozenset[Source]  # of the value itself
     strong: bool
+    before: frozenset[Source] = NO_SOURCES  # of what the place held until then
     hook: bool = False  # by a hook
 
 

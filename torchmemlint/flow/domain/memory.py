@@ -67,7 +67,9 @@ def write(frame: Frame, state: State, base: Value, key: Key, value: Value, point
         if isinstance(key, Ref):
             frame.keys.add(key)
         if frame.loops:
-            frame.wrote((holder, key), Written(point, sources, value.graph, strong))
+            held = state.heap.get(holder, key)
+            before = NO_SOURCES if held is None else held.graph
+            frame.wrote((holder, key), Written(point, sources, value.graph, strong, before))
         kept = with_graph(value, sources) if key is ELEMENT and sources is not value.graph else value
         graphs = frozenset(s for s in sources if type(s) is not Leaf)  # a leaf is only itself
         if graphs and not weak and _is_slot(frame, holder):

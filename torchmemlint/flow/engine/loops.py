@@ -197,6 +197,8 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
         for note, stored in stores:
             fresh = events & stored
             how = _how(place, note, phi, stored)
+            if how is How.COLLECTION and key is ELEMENT and phi not in ancestors(note.before):
+                continue  # added to what this iteration has made; what is kept on another path is another object
             if fresh and how is not None:
                 spent = is_spent(frame, back, frozenset(fresh))
                 frame.log(Keep(note.point, place, phi, note.sources, held, frozenset(fresh), how, loop, spent, reset))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Evidence, Point, Reading, Use
+from torchmemlint.flow.domain.effects import Arguments, Evidence, Point, Reading, Use
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import State, graph_of, reached
 from torchmemlint.flow.domain.memory import changed_in_place, computed, differentiate, sources_of
-from torchmemlint.flow.domain.refs import Derived, Kind, Leaf, Object, Parameters, Slot, Source
+from torchmemlint.flow.domain.refs import Derived, External, Kind, Leaf, Object, Parameters, Slot, Source
 from torchmemlint.flow.domain.values import PLAIN, Value, with_graph
 from torchmemlint.flow.models import containers, gradients
 from torchmemlint.knowledge import torch_api
@@ -80,7 +80,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     if name in _READERS:
         frame.read(sources, Reading.ARRAY if name in ("numpy", "__array__") else Reading.NUMBER)
         return PLAIN
-    if name in _DISCRETE:
+    if name in _DISCRETE or (name in ("to", "type") and _is_discrete(site.arguments)):
         frame.read(sources, Reading.DISCRETE)
         return PLAIN
     if name in _NO_GRAPH:
@@ -102,6 +102,12 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     if name in ("cpu", "cuda", "to", "float", "half", "double", "bfloat16", "type") and base.refs:
         return Value(base.refs, result.graph, open=base.open)  # a module, too, is what it was
     return result
+
+
+def _is_discrete(arguments: Arguments) -> bool:
+    """Is a type among the arguments that has no gradients?"""
+    names = [r.qualified for value in arguments.all() for r in value.refs if type(r) is External]
+    return any(name.rpartition(".")[2] in torch_api.DISCRETE_TYPES for name in names if name.startswith("torch."))
 
 
 def ranks(site: CallSite, name: str, position: int) -> bool:

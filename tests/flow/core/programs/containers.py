@@ -1,6 +1,22 @@
 """What is put into lists, dictionaries and other containers."""
 
 CONTAINERS = {
+    "a dict made anew in some iterations": """
+        def parts(outputs):
+            losses = []
+            for output in outputs:
+                losses.append(output.mean())
+            return sum(losses), losses
+
+        def train(loader, writer):
+            for step, (x, y) in enumerate(loader):
+                loss, losses = parts([model(part) for part in x])
+                loss.backward()
+                if step % 10 == 0:
+                    shown = {"total": loss}
+                    shown.update({str(number): part for number, part in enumerate(losses)})
+                    writer.add(shown)
+        """,
     "a list that a method fills and its caller replaces": """
         class Log:
             def note(self, name, value):

@@ -1,6 +1,27 @@
 """What torch's own tools do."""
 
 TORCH_THINGS = {
+    "integers have no graph": """
+        def train(loader):
+            kept = []
+            for x, y in loader:
+                scores = model(x)
+                F.mse_loss(scores, y).backward()
+                kept.append(scores.to(torch.uint8))
+                kept.append(scores.to(dtype=torch.int64))
+                kept.append(scores.type(torch.LongTensor))
+            print(len(kept))
+        """,
+    "other types have a graph": """
+        def train(loader):
+            kept = []
+            for x, y in loader:
+                scores = model(x)
+                F.mse_loss(scores, y).backward()
+                kept.append(scores.to(torch.float16))  # expect: TML102
+                # instead: kept.append(scores.detach().to(torch.float16))
+            print(len(kept))
+        """,
     "a network of parameters": """
         class Net(nn.Module):
             def __init__(self):
