@@ -32,8 +32,8 @@ def tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 
 
 def comprehension(table: symtable.SymbolTable) -> bool:
-    """Is it what Python up to 3.11 makes a function of its own of?"""
-    return ".0" in table.get_identifiers()
+    """Is it what Python up to 3.11 makes a function of its own of, other than generator expressions?"""
+    return ".0" in table.get_identifiers() and table.get_name() != "genexpr"
 
 
 def inlined(function: ops.Function) -> set[str]:
@@ -44,7 +44,7 @@ def inlined(function: ops.Function) -> set[str]:
 
 
 def key_of(function: ops.Function) -> tuple[str, int]:
-    return ("lambda" if function.name == "<lambda>" else function.name, function.span[0])
+    return (function.name.strip("<>"), function.span[0])
 
 
 def ours(function: ops.Function) -> frozenset[str]:

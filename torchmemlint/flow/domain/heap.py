@@ -254,7 +254,7 @@ def elements(state: State, holder: Ref) -> Value:
 
 
 _SERIAL = attrgetter("serial")
-_INTERCHANGEABLE = frozenset({Kind.TUPLE, Kind.TENSOR, Kind.LAZY, Kind.STREAM})  # nothing is added to older ones
+_INTERCHANGEABLE = frozenset({Kind.TUPLE, Kind.TENSOR, Kind.LAZY})  # nothing is added to older ones
 
 
 def renew(state: State, made: Object) -> None:
@@ -285,7 +285,7 @@ def _replaced(value: Value, old: Ref, new: Ref) -> Value:
     return Value(value.refs - {old} | {new}, value.graph, value.constant, value.open)
 
 
-BOXES = frozenset({Kind.LIST, Kind.DICT, Kind.TUPLE, Kind.STREAM, Kind.LAZY})
+BOXES = frozenset({Kind.LIST, Kind.DICT, Kind.TUPLE, Kind.LAZY})
 _CLOSED = frozenset({Kind.PARTIAL, Kind.GENERATOR, Kind.FRAME, Kind.GUARDED})  # functions with what they hold
 HOLDERS = BOXES | _CLOSED | {Kind.INSTANCE}
 

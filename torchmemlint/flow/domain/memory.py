@@ -38,7 +38,7 @@ from torchmemlint.flow.domain.refs import (
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, Value, join, of, with_graph
 
 _NO_HOLDERS = (External, Method)
-_INNER = frozenset({Kind.LIST, Kind.TUPLE, Kind.STREAM, Kind.LAZY, Kind.DICT})
+_INNER = frozenset({Kind.LIST, Kind.TUPLE, Kind.LAZY, Kind.DICT})
 _REPLACEABLE = frozenset({Kind.LIST, Kind.DICT, Kind.TENSOR})
 _RENEWED = frozenset({Kind.LIST, Kind.DICT, Kind.INSTANCE})
 

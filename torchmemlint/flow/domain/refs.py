@@ -148,7 +148,6 @@ class Kind(enum.Enum):
     LIST = "list"  # also sets and deques
     TUPLE = "tuple"
     DICT = "dict"
-    STREAM = "stream"  # a generator expression: its elements, consumed once
     LAZY = "lazy"  # an iterator that does its work when it is consumed: map, zip, enumerate
     GENERATOR = "generator"  # a call of a generator function that has not run yet
     INSTANCE = "instance"  # of a class of the project

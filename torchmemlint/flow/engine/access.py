@@ -45,6 +45,7 @@ from torchmemlint.flow.domain.values import (
 )
 from torchmemlint.flow.engine import instances, lazy
 from torchmemlint.flow.engine.loops import run_loop
+from torchmemlint.flow.ir.ops import FIRST
 from torchmemlint.flow.models import containers, gradients, modules, tensors
 
 _CARRIERS = (Graph, Result, Derived, Phi, Slot)
@@ -236,6 +237,9 @@ def _is_short(state: State, reference: Ref) -> bool:
         return False
     if reference.kind is Kind.MODULE:
         return True
+    if reference.kind is Kind.GENERATOR:  # a generator expression gives one for each of its first iterable
+        first = state.heap.get(reference, FIRST)
+        return first is not None and bool(first.refs) and all(_is_short(state, r) for r in first.refs)
     if reference.kind is Kind.LAZY:
         parts = [state.heap.get(reference, ("part", i)) for i in range(3)]
         given = [part for part in parts if part is not None]
@@ -264,12 +268,6 @@ def _next_of(frame: Frame, state: State, holder: Ref, source: Value, point: Poin
         return frame.machine.call_method(frame, state, of(holder), "__next__", Arguments(), point)
     if holder.kind is Kind.LAZY:
         return containers.marked(lazy.following(frame, state, holder, point), containers.through(source))
-    if holder.kind is Kind.STREAM:
-        value = elements(state, holder)
-        for s in reached(state, value):
-            if type(s) in (Graph, Result):
-                frame.arise(s)
-        return value
     if holder.kind is Kind.DICT:
         return lazy.key_of(frame, state, holder)
     if holder.kind in (Kind.LIST, Kind.TUPLE):

@@ -139,6 +139,7 @@ def unknown(frame: Frame, state: State, callee: Value, arguments: Arguments, poi
     given = sources_of(state, arguments.all())
     if callee.refs and all(gradients.is_frozen(state, r) for r in callee.refs):
         return Value(graph=computed(frame, state, given, point), open=True)
+    arguments = containers.consumed(CallSite(frame, state, point, arguments)).arguments
     result = _new_result(frame, state, point)
     evaluating = gradients.is_evaluating(state, callee)
     frame.log(Invoke(point, callee, arguments, state.mode, result, evaluating))
@@ -149,6 +150,7 @@ def unknown(frame: Frame, state: State, callee: Value, arguments: Arguments, poi
 
 
 def _unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
+    site = containers.consumed(site)
     frame, state = site.frame, site.state
     result = _new_result(frame, state, site.point)
     evaluating = gradients.is_evaluating(state, receiver)
@@ -175,6 +177,7 @@ def call_method(frame: Frame, state: State, receiver: Value, name: str, argument
     """Return the value of `receiver.name(...)` for all that the receiver may be."""
     site = CallSite(frame, state, point, arguments)
     if not receiver.refs:
+        site = containers.consumed(site)
         if name in containers.METHODS and not receiver.graph and not receiver.known:
             return containers.on_unknown(site, name)
         return tensors.method(site, receiver, name)

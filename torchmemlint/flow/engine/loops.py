@@ -221,7 +221,7 @@ _GROWING = frozenset({ELEMENT, Special.GRAPH, Special.CACHED})
 
 def _is_passing(holder: object) -> bool:
     """Does it hold its elements only until they are consumed?"""
-    return type(holder) is Object and holder.kind in (Kind.STREAM, Kind.LAZY)
+    return type(holder) is Object and holder.kind is Kind.LAZY
 
 
 def _is_event(source: Source) -> bool:

@@ -34,7 +34,7 @@ from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.ops import NO_TEMP, Scope, Spread
 from torchmemlint.flow.models import containers, tensors
 
-_MADE = {"list": Kind.LIST, "tuple": Kind.TUPLE, "set": Kind.LIST, "dict": Kind.DICT, "stream": Kind.STREAM}
+_MADE = {"list": Kind.LIST, "tuple": Kind.TUPLE, "set": Kind.LIST, "dict": Kind.DICT}
 
 
 def value_of(frame: Frame, number: int) -> Value:
@@ -270,7 +270,7 @@ def _collect(frame: Frame, state: State, op: ops.Collect) -> None:
 
 def _unpack(frame: Frame, state: State, op: ops.Unpack) -> None:
     value, point = frame.temps[op.src], frame.at(op)
-    lazily = any(type(r) is Object and r.kind in (Kind.GENERATOR, Kind.LAZY, Kind.STREAM) for r in value.refs)
+    lazily = any(type(r) is Object and r.kind in (Kind.GENERATOR, Kind.LAZY) for r in value.refs)
     if lazily:
         element = access.iterate(frame, state, value, point)
         for target in op.targets:

@@ -1,22 +1,71 @@
-"""Comprehensions and generator expressions: loops that fill a container."""
+"""Comprehensions, which are loops that fill a container, and generator expressions, which are functions."""
 
 from __future__ import annotations
 
 import ast
 
-from .building import Builder, expression, span
+from .building import Builder, expression, given_plainly, span
 from .keys import dict_key
 from .narrowing import mark_tested, narrowings
-from .ops import Collect, For, If, Make, Temp
+from .ops import (
+    FIRST,
+    Call,
+    Collect,
+    Define,
+    For,
+    Function,
+    If,
+    Load,
+    Make,
+    Name,
+    Parameter,
+    Passing,
+    Temp,
+    Yield,
+)
 from .scopes import restore
 from .targets import assign, names_in
 
-Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-_KINDS = {ast.ListComp: "list", ast.SetComp: "set", ast.DictComp: "dict", ast.GeneratorExp: "stream"}
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp
+_KINDS = {ast.ListComp: "list", ast.SetComp: "set", ast.DictComp: "dict"}
 _NO_NAMES: frozenset[str] = frozenset()
 
 
-@expression("ListComp", "SetComp", "DictComp", "GeneratorExp")
+@expression("GeneratorExp")
+def generator_expression(b: Builder, node: ast.GeneratorExp) -> Temp:
+    """`(f(x) for x in y)`: a generator function that is called with the first iterable."""
+    place = span(node)
+    source = b.expression(node.generators[0].iter)
+    function = Function("<genexpr>", place, b.unit, b.function, None)
+    function.generator = True
+    function.parameters.append(Parameter(FIRST, Passing.POSITIONAL, "", False))
+    function.bound.add(FIRST)
+    walruses = {inner.target.id for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)}
+    for text in walruses:
+        b.target(text)
+    b.enter(function)
+    if b.frame.outer is not None and b.frame.outer.outer is None:
+        b.frame.globals = frozenset(walruses)
+    else:
+        b.frame.nonlocals = frozenset(walruses)
+    own = [FIRST, *(text for generator in node.generators for text in names_in(generator.target))]
+    for text in own:  # whatever comprehensions around call theirs
+        b.names[text] = Name(text)
+        b.frame.made.append(b.names[text])
+    first = b.temp()
+    b.block.append(Load(function, place, first, b.names[FIRST]))
+    body = b.block
+    _rounds(b, node, 0, first, first)
+    b.block = body
+    b.leave()
+    b.function.nested.append(function)
+    made, dst = b.temp(), b.temp()
+    b.block.append(Define(b.function, place, made, function, ()))
+    b.block.append(Call(b.function, place, dst, made, (given_plainly[source],)))
+    return dst
+
+
+@expression("ListComp", "SetComp", "DictComp")
 def comprehension(b: Builder, node: Comprehension) -> Temp:
     """`[f(x) for x in y if z]`. The first iterable is evaluated outside, all else in a scope of its own."""
     source = b.expression(node.generators[0].iter)
@@ -44,7 +93,7 @@ def comprehension(b: Builder, node: Comprehension) -> Temp:
     return box
 
 
-def _rounds(b: Builder, node: Comprehension, index: int, source: Temp, box: Temp) -> None:
+def _rounds(b: Builder, node: Comprehension | ast.GeneratorExp, index: int, source: Temp, box: Temp) -> None:
     """One `for` of a comprehension, with what stands behind it."""
     generator = node.generators[index]
     item = b.temp()
@@ -65,6 +114,9 @@ def _rounds(b: Builder, node: Comprehension, index: int, source: Temp, box: Temp
     elif isinstance(node, ast.DictComp):
         key = dict_key(b, node.key)
         b.block.append(Collect(b.function, span(node.value), box, key, b.expression(node.value)))
+    elif isinstance(node, ast.GeneratorExp):
+        src, dst = b.expression(node.elt), b.temp()
+        b.block.append(Yield(b.function, span(node.elt), dst, src, False))
     else:
         b.block.append(Collect(b.function, span(node.elt), box, None, b.expression(node.elt)))
     b.scopes.loops.append((op, binds[first:] + touched[first_touched:]))

@@ -3,8 +3,8 @@
 A body is a list of operations. Control flow stays structured: an operation that branches or loops holds the blocks that
 it runs. Operands are temporaries, numbered from 0 within their function; each is written before it is read.
 
-Everything that consumes an iterable item by item is a `For`: a loop, a comprehension, a generator expression. What
-`list(x)` or `sum(x)` consume is not visible in syntax; their models say it.
+Everything that consumes an iterable item by item is a `For`: a loop, a comprehension, a generator expression (which is
+a generator function). What `list(x)` or `sum(x)` consume is not visible in syntax; their models say it.
 
 An operation is also the identity of the place it stands at: two are equal only if they are the same object.
 """
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 Span = tuple[int, int, int, int]  # line, column, end line, end column; columns in UTF-8 bytes, as in `ast`
 Temp = int
 NO_TEMP: Temp = -1  # an operand that is not there
+FIRST = ".0"  # what Python calls the parameter of a generator expression: its first iterable
 
 
 class Scope(enum.Enum):
@@ -304,7 +305,7 @@ class Make(Op):
     """`dst` becomes a container that is written out, or an empty one that a comprehension fills."""
 
     dst: Temp
-    kind: str  # "list", "tuple", "set", "dict", "stream" (a generator expression)
+    kind: str  # "list", "tuple", "set", "dict"
     entries: tuple[Entry, ...]
 
 

@@ -17,7 +17,7 @@ Model = Callable[[CallSite], Value]
 
 def _numbers(site: CallSite) -> Value:
     """`float(x)`, `print(x)`: the values are read."""
-    given = sources_of(site.state, site.arguments.all())
+    given = sources_of(site.state, containers.consumed(site).arguments.all())
     site.frame.read(given, Reading.NUMBER)
     return PLAIN
 
@@ -102,7 +102,7 @@ def _sum(site: CallSite) -> Value:
     items = site.value(0)
 
     def add(at: CallSite, total: Value) -> Value:
-        sources = sources_of(at.state, [total, at.iterate(items)])
+        sources = sources_of(at.state, [total, at.machine.advance(at.frame, at.state, items, at.point)])
         return Value(graph=computed(at.frame, at.state, sources, at.point))
 
     return _folded(site, site.arguments.get(1, "start") or PLAIN, add)
@@ -145,7 +145,7 @@ def _iter(site: CallSite) -> Value:
 
 
 def _is_iterator(value: Value) -> bool:
-    return all(type(r) is Object and r.kind in (Kind.LAZY, Kind.GENERATOR, Kind.STREAM) for r in value.refs)
+    return all(type(r) is Object and r.kind in (Kind.LAZY, Kind.GENERATOR) for r in value.refs)
 
 
 def _through(site: CallSite) -> Value:

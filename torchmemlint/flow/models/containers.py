@@ -10,6 +10,7 @@ from torchmemlint.flow.domain.heap import ELEMENT, State, elements, load, renew,
 from torchmemlint.flow.domain.memory import begin, erase, key_of
 from torchmemlint.flow.domain.refs import Key, Kind, Object, Phi, Ref, Slot, Source, Special
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, join, of, with_graph
+from torchmemlint.flow.ir.ops import FIRST
 
 METHODS = frozenset(
     "append extend setdefault get items values keys pop popleft popitem clear appendleft extendleft insert remove sort "
@@ -192,6 +193,34 @@ def _pushed_out(site: CallSite, target: Ref) -> None:
         erase(site.frame, site.state, of(target), ELEMENT, site.point)
 
 
+def consumed(site: CallSite) -> CallSite:
+    """Return a call of what is not modelled: the generator expressions that it is given are consumed by it."""
+    given = site.arguments
+    if not any(_is_expression(site.state, value) for value in given.all()):
+        return site
+    more = Arguments(
+        [_drained(site, value) for value in given.positional],
+        {name: _drained(site, value) for name, value in given.named.items()},
+        None if given.star is None else _drained(site, given.star),
+        given.stars,
+    )
+    return CallSite(site.frame, site.state, site.point, more)
+
+
+def _is_expression(state: State, value: Value) -> bool:
+    return any(
+        type(r) is Object and r.kind is Kind.GENERATOR and state.heap.get(r, FIRST) is not None for r in value.refs
+    )
+
+
+def _drained(site: CallSite, value: Value) -> Value:
+    if not _is_expression(site.state, value):
+        return value
+    box = made(site, Kind.LIST, "consumed")
+    site.consume(value, box)
+    return box
+
+
 def on_unknown(site: CallSite, name: str) -> Value:
     """Return the value of a container's method where nothing is known of the container."""
     if name in ("get", "pop", "setdefault"):
@@ -203,7 +232,7 @@ def on_unknown(site: CallSite, name: str) -> Value:
 def merge(site: CallSite, box: Value, other: Value) -> None:
     """`box.update(other)` and `{**other}`, key by key."""
     for holder in other.each():
-        if type(holder) is Object and holder.kind in (Kind.LAZY, Kind.STREAM, Kind.GENERATOR, Kind.LIST, Kind.TUPLE):
+        if type(holder) is Object and holder.kind in (Kind.LAZY, Kind.GENERATOR, Kind.LIST, Kind.TUPLE):
             pair = site.iterate(of(holder))
             if any(type(r) is Object and r.kind is Kind.TUPLE for r in pair.refs):
                 site.write(box, ELEMENT, site.item(pair, 1), True)

@@ -10,7 +10,7 @@ from torchmemlint.flow.domain.heap import ELEMENT, Mode, visible
 from torchmemlint.flow.domain.memory import computed, differentiate, key_of, sources_of
 from torchmemlint.flow.domain.refs import Code, Kind, Leaf, Object
 from torchmemlint.flow.domain.values import NO_SOURCES, PLAIN, Value, of
-from torchmemlint.flow.models import builtins, contracted, guards, modules, optimizers, torch_functions
+from torchmemlint.flow.models import builtins, containers, contracted, guards, modules, optimizers, torch_functions
 from torchmemlint.knowledge.contracts import contracts
 
 Model = Callable[[CallSite], Value]
@@ -49,6 +49,7 @@ def call(site: CallSite, qualified: str) -> Value:
 def _other(site: CallSite, qualified: str) -> Value:
     """Call what only contracts speak of, or nothing: it passes on the graphs that it is given."""
     known = contracts()
+    site = containers.consumed(site)
     frame, state = site.frame, site.state
     given = sources_of(state, site.arguments.all())
     name = qualified.rpartition(".")[2]

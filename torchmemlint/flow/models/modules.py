@@ -25,7 +25,7 @@ from torchmemlint.flow.domain.refs import (
     extended,
 )
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, Value, constant, join, limited, of, tensor
-from torchmemlint.flow.models import contracted, gradients, tensors, torch_functions
+from torchmemlint.flow.models import containers, contracted, gradients, tensors, torch_functions
 from torchmemlint.knowledge import modules as known
 from torchmemlint.knowledge import torch_api
 from torchmemlint.knowledge.contracts import contracts
@@ -60,6 +60,7 @@ def is_transparent(state: State, module: Ref, depth: int = 3) -> bool:
 
 def construct(site: CallSite, qualified: str) -> Value:
     """Return a new module of a library's class."""
+    site = containers.consumed(site)
     made = Object.of(Kind.MODULE, site.point.site, site.point.context, qualified)
     renew(site.state, made)
     for number, value in enumerate(site.arguments.positional):
@@ -200,7 +201,7 @@ def _wholes(part: Ref) -> set[Ref]:
     return found
 
 
-_HOLDING = frozenset({Kind.MODULE, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.STREAM})
+_HOLDING = frozenset({Kind.MODULE, Kind.LIST, Kind.TUPLE, Kind.DICT})
 
 
 def run_hooks(site: CallSite, target: Ref, result: Value) -> None:
@@ -256,7 +257,7 @@ def _parts(state: State, holder: Ref) -> set[Ref]:
     for name, value in visible(state.heap.edges(holder)):
         if type(name) is int or name is ELEMENT:
             for r in value.each():
-                if type(r) is Object and r.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.STREAM):
+                if type(r) is Object and r.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
                     for _, held in visible(state.heap.edges(r)):
                         found |= held.refs
                 else:

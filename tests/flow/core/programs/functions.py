@@ -1,6 +1,67 @@
 """Graphs that pass through functions, closures, callbacks and decorators."""
 
 FUNCTIONS = {
+    "a loop over a generator expression": """
+        def train(loader):
+            def one(x, y):
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                return loss
+
+            kept = []
+            for loss in (one(x, y) for x, y in loader):
+                kept.append(loss)  # expect: TML102  # instead: kept.append(loss.item())
+            print(len(kept))
+        """,
+    "a generator expression that a loop trains with": """
+        def train(loader):
+            total = 0.0
+            for loss in (F.mse_loss(model(x), y) for x, y in loader):
+                loss.backward()
+                total += loss  # expect: TML101  # instead: total += loss.item()
+            print(total)
+        """,
+    "a sum of a generator expression": """
+        def learn(x, y):
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            return loss
+
+        def train(loader):
+            total = sum(learn(x, y) for x, y in loader)  # expect: TML101
+            # instead: total = sum(learn(x, y).item() for x, y in loader)
+            print(total)
+        """,
+    "generator expressions that other calls consume": """
+        kept = []
+
+        def learn(x, y):
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            kept.append(loss)  # expect: TML102  # instead: kept.append(loss.item())
+            return False
+
+        def train(loader):
+            any(learn(x, y) for x, y in loader)
+            print(*(learn(x, y) for x, y in loader))
+            print(",".join(str(learn(x, y)) for x, y in loader))
+        """,
+    "a norm over parameters": """
+        def train(loader):
+            for x, y in loader:
+                F.mse_loss(model(x), y).backward()
+                norm = sum(p.pow(2).sum() for p in model.parameters())
+                print(norm.item())
+        """,
+    "a name that a generator expression binds for its function": """
+        def train(loader, limit):
+            last = None
+            for x, y in loader:
+                if any((last := part).sum() > limit for part in x):
+                    loss = F.mse_loss(model(last), y)
+                    loss.backward()
+            print(last)
+        """,
     "a helper that returns the loss": """
         def learn(x, y):
             loss = F.mse_loss(model(x), y)
