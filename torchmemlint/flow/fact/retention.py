@@ -52,7 +52,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             continue
         if effect.place[0] not in run.lasting() and not any(evidence.is_pass(e) for e in effect.events):
             continue  # operations on a graph that there is anyway, for as long as the call lasts
-        if effect.place[0] not in run.lasting() and not effect.spent and evidence.is_of_network(effect.loop):
+        if not effect.spent and evidence.is_of_network(effect.loop):
             if _is_chain(run, effect):
                 continue  # layer after layer: one pass
             doubts |= {Doubt.LAYERS}

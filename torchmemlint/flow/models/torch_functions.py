@@ -86,6 +86,15 @@ def _gradient(site: CallSite) -> Value:
     return Value(box.refs, open=True)
 
 
+def _derivative(site: CallSite) -> Value:
+    """`torch.autograd.functional.jacobian(f, inputs, create_graph)` and its like: numbers, unless a graph is wanted."""
+    inputs = sources_of(site.state, site.arguments.positional[1:])
+    if site.constant(2, "create_graph", False) is False:
+        site.frame.read(inputs, Reading.DETACHED)
+        return Value(open=True)
+    return Value(graph=computed(site.frame, site.state, inputs, site.point), open=True)
+
+
 def _backward(site: CallSite) -> Value:
     """`torch.autograd.backward(tensors, ...)`."""
     sources = sources_of(site.state, [site.value(0, "tensors")])
@@ -158,6 +167,7 @@ def _is_enabled(site: CallSite) -> Value:
 FUNCTIONS: dict[str, Model] = {
     "torch.autograd.grad": _gradient,
     "torch.autograd.backward": _backward,
+    **{f"torch.autograd.functional.{name}": _derivative for name in ("jacobian", "hessian")},
     "torch.distributed.autograd.backward": _distributed_backward,
     "torch.nn.Parameter": _parameter,
     "torch.nn.parameter.Parameter": _parameter,

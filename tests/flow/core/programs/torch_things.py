@@ -1,6 +1,17 @@
 """What torch's own tools do."""
 
 TORCH_THINGS = {
+    "a jacobian is numbers": """
+        from torch.autograd.functional import jacobian
+
+        def train(loader):
+            found = []
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                found.append(jacobian(model, x).sum())  # instead: found.append(jacobian(model, x, False).sum())
+            print(len(found))
+        """,
     "integers have no graph": """
         def train(loader):
             kept = []
