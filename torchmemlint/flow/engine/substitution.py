@@ -201,7 +201,11 @@ class Substitution:
 
     def perform(self, effects: list[Effect]) -> None:
         """Perform effects in order."""
-        self.frame.machine.spend(len(effects))
+        machine = self.frame.machine
+        machine.spend(len(effects))
+        if machine.is_exhausted():
+            self.frame.cut = True
+            return
         for effect in effects:
             _PERFORMERS[type(effect)](self, effect)
 
