@@ -47,6 +47,8 @@ _WEIGHTS = frozenset({"weight", "bias"})
 
 def is_transparent(state: State, module: Ref, depth: int = 3) -> bool:
     """Has a module no parameters that are trained? It passes graphs on and begins none."""
+    if type(module) is Object and module.kind is Kind.INSTANCE:
+        return depth > 0 and _is_bare(state, module, depth)
     if type(module) is not Object or module.kind is not Kind.MODULE:
         return False
     if gradients.is_frozen(state, module):
@@ -56,6 +58,15 @@ def is_transparent(state: State, module: Ref, depth: int = 3) -> bool:
         parts = _parts(state, module)
         return bool(parts) and all(is_transparent(state, r, depth - 1) for r in parts)
     return known.has_parameters(qualified) is False or qualified.endswith("Loss")
+
+
+def _is_bare(state: State, instance: Object, depth: int) -> bool:
+    """Has an instance of a network of the project no attributes but transparent modules and plain values?"""
+    held = [value for _, value in visible(state.heap.edges(instance))]
+    return set(instance.about.cls.bases) <= {"torch.nn.Module"} and all(
+        not value.graph and not value.open and all(is_transparent(state, r, depth - 1) for r in value.refs)
+        for value in held
+    )
 
 
 def construct(site: CallSite, qualified: str) -> Value:

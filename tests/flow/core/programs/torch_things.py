@@ -1,6 +1,37 @@
 """What torch's own tools do."""
 
 TORCH_THINGS = {
+    "a network of the project without parameters, within another": """
+        class Absolute(nn.Module):
+            def __init__(self, scale):
+                super().__init__()
+                self.scale = scale
+                self.activation = nn.ReLU()
+
+            def forward(self, x):
+                return self.activation(x).abs()
+
+        def test(loader):
+            net = nn.Sequential(Absolute(2), nn.Softmax(1))
+            net.eval()
+            for x, y in loader:
+                print(net(x).max().item())
+        """,
+    "a network of the project with parameters, within another": """
+        class Scaled(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale = nn.Parameter(torch.ones(4))
+
+            def forward(self, x):
+                return x * self.scale
+
+        def test(loader):
+            net = nn.Sequential(Scaled(), nn.Softmax(1))
+            net.eval()
+            for x, y in loader:
+                print(net(x).max().item())  # expect: TML201  # instead: net(x).sum().backward()
+        """,
     "a jacobian is numbers": """
         from torch.autograd.functional import jacobian
 
