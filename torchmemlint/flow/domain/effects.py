@@ -37,6 +37,10 @@ class Point(NamedTuple):
     site: Op
     context: Context = ()
 
+    def chain(self) -> list[Op]:
+        """Return the operations that led there, innermost first."""
+        return [site for site in (self.site, *self.context) if isinstance(site, Op)]
+
     def below(self, calls: Context) -> Point:
         """Return the same point, seen from a caller."""
         return Point(self.site, extended(self.context, calls))

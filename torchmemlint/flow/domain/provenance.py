@@ -39,7 +39,7 @@ class Provenance:
         return self.made.get(loop, _NONE)
 
     def alone(self, sources: Iterable[Source], found: set[Source]) -> set[Source]:
-        """Return what was found above some sources, without the wholes of which only a part is among it."""
+        """Return what was found above some sources; a whole is left out if only a part of it was found."""
         wholes = {root(s) for s in found if type(s) is Behind}.difference(sources)
         return found - {w for w in wholes if not any(w in self.parents.get(s, ()) for s in found)}
 

@@ -13,7 +13,7 @@ from torchmemlint.flow.fact.doubts import Confidence, Doubt, confidence
 from torchmemlint.flow.fact.entries import runs
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
-from torchmemlint.flow.fact.passes import Passes, Reason, chain
+from torchmemlint.flow.fact.passes import Passes, Reason
 from torchmemlint.flow.fact.retention import Fate, Retention, retentions
 from torchmemlint.flow.ir.lower import lower
 from torchmemlint.flow.names.index import Index
@@ -92,7 +92,7 @@ def _wasted(engine: Engine, done: list[tuple[Run, Evidence]]) -> Iterator[Select
     for p in (p for one in passes for p in one.all()):
         if p.reason is None:
             continue
-        sites = [site for site in chain(p.point) if site not in used]
+        sites = [site for site in p.point.chain() if site not in used]
         own = [site for site in sites if not roles.is_of_forward(engine, site.owner)]  # not a line of training, too
         if sites:
             yield Point((own or sites)[0]), "TML203" if p.reason is Reason.DETACHED else "TML201", p.doubts, False

@@ -112,28 +112,24 @@ class Evidence:
             elif effect.evidence is Shown.TRAINING:
                 self.training.add(effect.reference)
         optional: set[Ref] = set()
-        for event in run.of(fx.Invoke):
-            effect = event.effect
-            assert isinstance(effect, fx.Invoke)
-            self.callees.setdefault(effect.result, set()).update(effect.callee.refs)
-            self.called |= effect.callee.refs
-            if not effect.arguments.all() or self._constructs_network(effect.point):
-                self.made.add(effect.result)
-            self.modes[effect.result] = effect.mode
-            if _has_option(effect.arguments):
-                optional |= effect.callee.refs
-            # What is moved to a device, or has a state, and is called: a network. So is what a network consists of.
-            self.networks |= effect.callee.refs & (movable | self.owned)
-        for event in run.of(fx.InvokeMethod):
-            effect = event.effect
-            assert isinstance(effect, fx.InvokeMethod)
-            methods = {Behind.of(r, effect.name) for r in effect.receiver.refs if r.depth < NO_PATH}
-            self.callees.setdefault(effect.result, set()).update(methods)
-            if not effect.arguments.all():
-                self.made.add(effect.result)
-            self.modes[effect.result] = effect.mode
-            if _has_option(effect.arguments):
-                optional |= methods
+        for event in (*run.of(fx.Invoke), *run.of(fx.InvokeMethod)):
+            call = event.effect
+            assert isinstance(call, fx.Invoke | fx.InvokeMethod)
+            makes = not call.arguments.all()
+            if isinstance(call, fx.Invoke):
+                callees = set(call.callee.refs)
+                self.called |= callees
+                # What is moved to a device, or has a state, and is called: a network. So is what a network consists of.
+                self.networks |= callees & (movable | self.owned)
+                makes = makes or self._constructs_network(call.point)
+            else:
+                callees = {Behind.of(r, call.name) for r in call.receiver.refs if r.depth < NO_PATH}
+            self.callees.setdefault(call.result, set()).update(callees)
+            self.modes[call.result] = call.mode
+            if makes:
+                self.made.add(call.result)
+            if _has_option(call.arguments):
+                optional |= callees
         for result, callees in self.callees.items():
             if callees & optional:
                 self.modes[result] = Mode.EITHER
@@ -302,7 +298,7 @@ class Evidence:
 
     def _constructs_network(self, point: Point) -> bool:
         """Does the constructor of a network lead there? What is not seen there makes its layers."""
-        owners = [site.owner for site in (point.site, *point.context) if isinstance(site, Op)]
+        owners = [site.owner for site in point.chain()]
         return any(o.name == "__init__" and o.cls is not None and self.index.may_be_network(o.cls) for o in owners)
 
     def is_of_network(self, loop: Loop) -> bool:

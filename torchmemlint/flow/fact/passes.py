@@ -107,7 +107,7 @@ class Passes:
                 effect = event.effect
                 source = effect.graph if isinstance(effect, fx.Forward) else getattr(effect, "result", None)
                 if source is not None and self._is_differentiated(source):
-                    yield from chain(effect.point)
+                    yield from effect.point.chain()
 
     def _is_differentiated(self, source: Source) -> bool:
         """Is it, or some part of it, differentiated?"""
@@ -184,13 +184,8 @@ class Passes:
 
     def _functions(self, point: Point) -> Iterator[Function]:
         yield self.run.entry
-        for site in chain(point):
+        for site in point.chain():
             yield site.owner
 
     def _has_role(self, function: Function) -> bool:
         return roles.infers(self.engine, function) or roles.evaluates(function)
-
-
-def chain(point: Point) -> list[Op]:
-    """Return the operations that led to a pass, innermost first."""
-    return [site for site in (point.site, *point.context) if isinstance(site, Op)]

@@ -9,6 +9,7 @@ from .keys import dict_key
 from .narrowing import mark_tested, narrowings
 from .ops import (
     FIRST,
+    NO_TEMP,
     Call,
     Collect,
     Define,
@@ -55,7 +56,7 @@ def generator_expression(b: Builder, node: ast.GeneratorExp) -> Temp:
     first = b.temp()
     b.block.append(Load(function, place, first, b.names[FIRST]))
     body = b.block
-    _rounds(b, node, 0, first, first)
+    _rounds(b, node, 0, first, NO_TEMP)
     b.block = body
     b.leave()
     b.function.nested.append(function)

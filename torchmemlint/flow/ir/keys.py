@@ -8,14 +8,13 @@ from .building import EXPRESSIONS, Builder, computed_key
 from .ops import ComputedKey, ConstantKey, Key, SliceKey, Temp
 
 WHOLE = SliceKey()
-_PLAIN = frozenset({int, str, bool, type(None)})
 
 
 def dict_key(b: Builder, node: ast.expr) -> ConstantKey | ComputedKey:
     """Lower what stands before the colon in a dict."""
     if isinstance(node, ast.Constant):
-        if node.value.__class__ in _PLAIN:
-            return ConstantKey(node.value)  # type: ignore[arg-type]
+        if node.value is None or isinstance(node.value, str | int):  # a bool, too
+            return ConstantKey(node.value)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         operand = node.operand
         if isinstance(operand, ast.Constant) and type(operand.value) is int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from torchmemlint.flow.domain.effects import Arguments, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame
@@ -61,6 +61,24 @@ def made(site: CallSite, kind: Kind, about: object = None) -> Value:
     """Return a new container of this site."""
     box = Object.of(kind, site.point.site, site.point.context, about)
     return begin(site.frame, site.state, box, site.point)
+
+
+def row(site: CallSite, about: object, values: Iterable[Value]) -> Value:
+    """Return a new tuple."""
+    box = made(site, Kind.TUPLE, about)
+    for holder in box.each():
+        for number, value in enumerate(values):
+            site.state.heap.put(holder, number, value)
+    return box
+
+
+def record(site: CallSite, about: object, fields: Mapping[str, Value]) -> Value:
+    """Return a new tuple whose items have names, too."""
+    box = row(site, about, fields.values())
+    for holder in box.each():
+        for name, value in fields.items():
+            site.state.heap.put(holder, name, value)
+    return box
 
 
 def lazy(site: CallSite, how: str, parts: Iterable[Value]) -> Value:

@@ -92,7 +92,7 @@ def call_object(site: CallSite, target: Object) -> Value | None:
 def _got(site: CallSite, getter: Object) -> Value:
     """Call what `operator.itemgetter` or `operator.attrgetter` gave: parts of the argument."""
     whole, found = site.value(0), []
-    for _, key in sorted(visible(site.state.heap.edges(getter)), key=lambda edge: str(edge[0])):
+    for _, key in list(visible(site.state.heap.edges(getter))):
         if getter.about == "operator.itemgetter":
             found.append(site.item(whole, key_of(key)))
             continue
@@ -100,12 +100,7 @@ def _got(site: CallSite, getter: Object) -> Value:
         for name in key.constant.split(".") if isinstance(key.constant, str) else ():
             part = site.machine.attribute(site.frame, site.state, part, name, site.point)
         found.append(part)
-    if len(found) == 1:
-        return found[0]
-    row = Object.of(Kind.TUPLE, site.point.site, site.point.context, "parts")
-    for number, value in enumerate(found):
-        site.state.heap.put(row, number, value)
-    return of(row)
+    return found[0] if len(found) == 1 else containers.row(site, "parts", found)
 
 
 def _record(site: CallSite, cls: Object) -> Value:

@@ -123,10 +123,7 @@ def forward(site: CallSite, target: Object) -> Value:
 
 def _of_packed(site: CallSite, result: Value) -> Value:
     """Return what a recurrent network makes of a packed sequence: another one, and its state."""
-    pair = Object.of(Kind.TUPLE, site.point.site, site.point.context, "output and state")
-    site.state.heap.put(pair, 0, torch_functions.packed(site, result))
-    site.state.heap.put(pair, 1, result)
-    return of(pair)
+    return containers.row(site, "output and state", [torch_functions.packed(site, result), result])
 
 
 def run_forward(site: CallSite, target: Object, run: Callable[[], Value]) -> Value:
@@ -221,11 +218,9 @@ def run_hooks(site: CallSite, target: Ref, result: Value) -> None:
         hook = site.state.heap.get(target, key)
         if hook is None:
             continue
-        row = Object.of(Kind.TUPLE, site.point.site, site.point.context, key)
-        for number, value in enumerate(given):
-            site.state.heap.put(row, number, value)
+        inputs = containers.row(site, key, given)
         site.frame.hooks += 1
-        site.call(hook, of(target), of(row), result)
+        site.call(hook, of(target), inputs, result)
         site.frame.hooks -= 1
 
 
@@ -239,10 +234,10 @@ def is_own(name: str) -> bool:
 
 def attribute(frame: Frame, state: State, holder: Object, name: str, point: Point) -> Value:
     """Return an attribute of a module that nobody wrote: a method, a parameter, or a part."""
-    if name != "training" and is_own(name):
-        return of(Method.of(holder, name))
     if name == "training":
         return gradients.training(state, holder)
+    if is_own(name):
+        return of(Method.of(holder, name))
     if name in _WEIGHTS:
         return parameter(frame, state, Parameters.of(holder), point)
     if holder.kind is Kind.MODULE and name not in torch_api.METADATA_ATTRIBUTES:

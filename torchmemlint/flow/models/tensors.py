@@ -73,9 +73,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
         return _requires(site, base)
     if name in torch_api.CUTS:
         frame.read(sources, Reading.DETACHED)
-        for s in sources:
-            if s.symbolic or type(s) is Derived:
-                frame.log(Use(site.point, s, Evidence.DETACHED))
+        _shown(site, sources, Evidence.DETACHED)
         return Value(open=base.open)
     if name in _READERS:
         frame.read(sources, Reading.ARRAY if name in ("numpy", "__array__") else Reading.NUMBER)
@@ -91,9 +89,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
         return PLAIN
     given = sources_of(state, site.arguments.all())
     if not base.refs and name in SHOWING and len(sources) == 1:  # nothing else can make a tensor of it
-        (source,) = sources
-        if source.symbolic or type(source) is Derived:
-            frame.log(Use(site.point, source, Evidence.TENSOR))
+        _shown(site, sources, Evidence.TENSOR)
     if name == "copy_":
         return Value(graph=computed(frame, state, given, site.point))
     result = Value(graph=computed(frame, state, sources | given, site.point), open=base.open)
@@ -102,6 +98,13 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     if name in ("cpu", "cuda", "to", "float", "half", "double", "bfloat16", "type") and base.refs:
         return Value(base.refs, result.graph, open=base.open)  # a module, too, is what it was
     return result
+
+
+def _shown(site: CallSite, sources: frozenset[Source], evidence: Evidence) -> None:
+    """Note what a method shows of sources that only a caller knows, or that code which is not seen gave."""
+    for source in sources:
+        if source.symbolic or type(source) is Derived:
+            site.frame.log(Use(site.point, source, evidence))
 
 
 def _is_discrete(arguments: Arguments) -> bool:
@@ -120,12 +123,7 @@ def ranks(site: CallSite, name: str, position: int) -> bool:
 def with_indices(site: CallSite, values: Value) -> Value:
     """Return the pair of values and their indices, as `torch.return_types` have it."""
     site.frame.read(values.graph, Reading.DISCRETE)
-    pair = containers.made(site, Kind.TUPLE, "values and indices")
-    for holder in pair.each():
-        for position, name, value in ((0, "values", values), (1, "indices", PLAIN)):
-            site.state.heap.put(holder, position, value)
-            site.state.heap.put(holder, name, value)
-    return pair
+    return containers.record(site, "values and indices", {"values": values, "indices": PLAIN})
 
 
 def backward(site: CallSite, sources: frozenset[Source]) -> None:

@@ -120,13 +120,8 @@ def _parameter(site: CallSite) -> Value:
 
 def packed(site: CallSite, values: Value) -> Value:
     """Return a packed sequence: its `data` is a tensor with its graph."""
-    row = containers.made(site, Kind.TUPLE, PACKED)
-    for holder in row.each():
-        for position, name in enumerate(("data", "batch_sizes", "sorted_indices", "unsorted_indices")):
-            held = PLAIN if position else values
-            site.state.heap.put(holder, position, held)
-            site.state.heap.put(holder, name, held)
-    return row
+    others = dict.fromkeys(("batch_sizes", "sorted_indices", "unsorted_indices"), PLAIN)
+    return containers.record(site, PACKED, {"data": values, **others})
 
 
 def _pack(site: CallSite) -> Value:
