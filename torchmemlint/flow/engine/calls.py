@@ -136,10 +136,10 @@ def _call_object(frame: Frame, state: State, target: Object, arguments: Argument
 
 def unknown(frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
     """Call what was not seen: it passes on the graphs that it is given, and may begin one. Its result is a symbol."""
+    arguments = containers.consumed(CallSite(frame, state, point, arguments)).arguments
     given = sources_of(state, arguments.all())
     if callee.refs and all(gradients.is_frozen(state, r) for r in callee.refs):
         return Value(graph=computed(frame, state, given, point), open=True)
-    arguments = containers.consumed(CallSite(frame, state, point, arguments)).arguments
     result = _new_result(frame, state, point)
     evaluating = gradients.is_evaluating(state, callee)
     frame.log(Invoke(point, callee, arguments, state.mode, result, evaluating))

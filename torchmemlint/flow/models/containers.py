@@ -234,8 +234,10 @@ def _is_expression(state: State, value: Value) -> bool:
 def _drained(site: CallSite, value: Value) -> Value:
     if not _is_expression(site.state, value):
         return value
+    item = site.consume(value)  # whether all items are kept until the end is not seen
     box = made(site, Kind.LIST, "consumed")
-    site.consume(value, box)
+    for holder in box.each():
+        site.state.heap.put(holder, ELEMENT, item)
     return box
 
 

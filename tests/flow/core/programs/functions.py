@@ -46,6 +46,16 @@ FUNCTIONS = {
             print(*(learn(x, y) for x, y in loader))
             print(",".join(str(learn(x, y)) for x, y in loader))
         """,
+    "a call that is not seen consumes a generator expression": """
+        def test(loader, mean):
+            for x, y in loader:
+                print(mean(model(part) for part in x).item())  # expect: TML201
+                # instead: mean(model(part) for part in x).sum().backward()
+
+        def train(loader, mean):
+            for x, y in loader:
+                mean(F.mse_loss(model(part), y) for part in x).backward()
+        """,
     "a norm over parameters": """
         def train(loader):
             for x, y in loader:
