@@ -180,7 +180,10 @@ def api() -> str:
     for name in ("FixedSource", "RolledBack", "CheckError", "ConfigError"):
         parts += [f"### `{name}`", *_described(getattr(torchmemlint, name))]
     parts += ["### `Finding`", *_described(torchmemlint.Finding), "And what it is made of:"]
-    parts += [_fields(getattr(torchmemlint, name)) for name in ("Severity", "Position", "Span", "Evidence", "Fix")]
+    parts += [
+        _fields(getattr(torchmemlint, name))
+        for name in ("Severity", "Confidence", "Position", "Span", "Evidence", "Fix")
+    ]
     parts += [_fields(getattr(torchmemlint, name)) for name in ("Applicability", "Edit")]
     return "\n" + "\n\n".join(part for part in parts if part) + "\n\n"
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torchmemlint.api import CheckError, FixedSource, RolledBack, check_paths, check_source, fix_source
     from torchmemlint.config.errors import ConfigError
+    from torchmemlint.doubts import Confidence, Doubt
     from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Position, Severity, Span
 
 __version__ = "0.1.0"
@@ -17,7 +18,9 @@ __version__ = "0.1.0"
 __all__ = [
     "Applicability",
     "CheckError",
+    "Confidence",
     "ConfigError",
+    "Doubt",
     "Edit",
     "Evidence",
     "Finding",
@@ -41,6 +44,7 @@ _HOMES = {
         ("Applicability", "Edit", "Evidence", "Finding", "Fix", "Position", "Severity", "Span"),
         "torchmemlint.findings",
     ),
+    **dict.fromkeys(("Confidence", "Doubt"), "torchmemlint.doubts"),
     "ConfigError": "torchmemlint.config.errors",
 }
 

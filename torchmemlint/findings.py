@@ -11,6 +11,7 @@ import enum
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from torchmemlint.doubts import Confidence, Doubt, confidence
 from torchmemlint.immutable import immutable
 from torchmemlint.measured import Measured
 
@@ -138,10 +139,16 @@ class Finding:
     evidence: tuple[Evidence, ...] = ()
     fix: Fix | None = None
     why: str = ""  # why the pattern costs memory, one sentence
+    doubts: tuple[Doubt, ...] = ()  # what could not be determined; decides the property `confidence`
     fingerprint: str = field(default="", compare=False)  # see `fingerprints`; set by the engine
     former_fingerprint: str = field(default="", compare=False)  # by which older files of measurements know it
     measured: Measured | None = field(default=None, compare=False)  # by an earlier run of a program; set by the engine
     cells: CellIndex | None = field(default=None, compare=False, repr=False)  # set where it is a notebook's
+
+    @property
+    def confidence(self) -> Confidence:
+        """How sure it is: its doubts decide."""
+        return confidence(frozenset(self.doubts))
 
 
 class Lead(enum.Enum):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from torchmemlint.doubts import Confidence, Doubt, ordered
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Position, Severity, Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.base import Rule, Tag
@@ -21,6 +22,8 @@ from torchmemlint.syntax.source_module import Site
 __all__ = [
     "Applicability",
     "Call",
+    "Confidence",
+    "Doubt",
     "Edit",
     "Evidence",
     "FileFacts",
@@ -102,11 +105,13 @@ def report(
     severity: Severity | None = None,
     evidence: Iterable[tuple[Call | Site | Span, str]] = (),
     fix: Fix | None = None,
+    doubts: Iterable[Doubt] = (),
 ) -> Finding:
     """A finding of `rule` at a place of the file.
 
     (A fact may lie in another file, which the analysis was led to; what is found there is reported when that file is
     checked.) `severity` is the rule's own if it is not given. `evidence` says, place by place, what made it so.
+    `doubts` are what the rule could not determine: with one, the finding is no longer certain.
     """
     span = _span(place)
     found = tuple(Evidence(words, _span(where), _elsewhere(where, facts)) for where, words in evidence)
@@ -115,7 +120,9 @@ def report(
     path, statement = facts.path, _statement(facts, span)
     if isinstance(place, Site) and place.piece.path != path:
         path, statement = place.piece.path, place.piece.statement_span(span)
-    return Finding(rule.code, rule.name, level, message, path, span, statement, found, fix, rule.why)
+    return Finding(
+        rule.code, rule.name, level, message, path, span, statement, found, fix, rule.why, doubts=ordered(doubts)
+    )
 
 
 def _calls_in(node: ast.AST, around: tuple[ast.stmt, ...]) -> Iterator[tuple[ast.Call, tuple[ast.stmt, ...]]]:

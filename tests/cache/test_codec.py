@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from torchmemlint.doubts import Doubt
 from torchmemlint.engine.cache.codec import dump, load
 from torchmemlint.engine.checking import check_text
 from torchmemlint.findings import Applicability, Finding, Position, Severity, Span
@@ -23,6 +25,14 @@ def test_findings_come_back_as_they_were(folder: str) -> None:
             back = load(Finding, json.loads(json.dumps(dump(finding))))
             assert back == finding
             assert repr(back) == repr(finding)
+
+
+def test_doubts_come_back() -> None:
+    span = Span(Position(1, 1), Position(1, 2))
+    finding = Finding("TML101", "graph-accumulation", Severity.ERROR, "a leak", Path("a.py"), span, span)
+    for doubts in ((), (Doubt.MODE, Doubt.CUT)):
+        back = load(Finding, json.loads(json.dumps(dump(replace(finding, doubts=doubts)))))
+        assert back.doubts == doubts
 
 
 @pytest.mark.parametrize(

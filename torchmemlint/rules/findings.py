@@ -7,6 +7,7 @@ from pathlib import Path
 
 import libcst as cst
 
+from torchmemlint.doubts import Doubt, ordered
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.values import Step
@@ -26,6 +27,7 @@ def report(
     severity: Severity | None = None,
     evidence: Iterable[Link] = (),
     fix: Fix | None = None,
+    doubts: Iterable[Doubt] = (),
 ) -> Finding:
     """A finding of `rule` at `site`."""
     span = site.span
@@ -40,6 +42,7 @@ def report(
         chain(evidence, facts.path),
         fix,
         rule.why,
+        doubts=ordered(doubts),
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from torchmemlint.doubts import Confidence
 from torchmemlint.flow.fact.cases import cases
-from torchmemlint.flow.fact.doubts import Confidence
 
 
 def found(files: Mapping[str, str]) -> set[tuple[str, int, str]]:

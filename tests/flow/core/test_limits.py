@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from torchmemlint.doubts import Doubt
 from torchmemlint.flow.fact.cases import cases
-from torchmemlint.flow.fact.doubts import Doubt
 
 from .findings import found
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from torchmemlint.doubts import Confidence, Doubt, confidence
 from torchmemlint.flow.domain import refs
 from torchmemlint.flow.domain.effects import How, Point
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
-from torchmemlint.flow.fact.doubts import Confidence, Doubt, confidence
 from torchmemlint.flow.fact.entries import runs
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run

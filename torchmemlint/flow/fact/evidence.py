@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from torchmemlint.doubts import Doubt, rank
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Arguments, Point, Reading
 from torchmemlint.flow.domain.effects import Evidence as Shown
@@ -24,7 +25,6 @@ from torchmemlint.flow.domain.refs import (
     root,
 )
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.fact.doubts import Doubt, rank
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.knowledge.contracts import contracts

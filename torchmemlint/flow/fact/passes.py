@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Point, Reading
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.refs import Behind, Loop, Ref, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
-from torchmemlint.flow.fact.doubts import Doubt
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.ops import Function, Op

@@ -6,10 +6,10 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import How, Point
 from torchmemlint.flow.domain.refs import Key, Kind, Loop, Object, Phi, Ref, Source
-from torchmemlint.flow.fact.doubts import Doubt
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 
 
 class Doubt(enum.Enum):
@@ -43,6 +44,11 @@ class Confidence(enum.Enum):
     LIKELY = "likely"
     POSSIBLE = "possible"
 
+    @property
+    def rank(self) -> int:
+        """0 for possible, 1 for likely, 2 for certain."""
+        return ("possible", "likely", "certain").index(self.value)
+
 
 _LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.GIVEN, Doubt.BESIDE})
 _SLIGHT = frozenset({Doubt.EVALUATED, Doubt.HANDED})  # with one of those, a finding is still likely
@@ -56,6 +62,12 @@ def confidence(doubts: frozenset[Doubt]) -> Confidence:
     return Confidence.LIKELY if len(serious) <= 1 and serious <= _LIKELY else Confidence.POSSIBLE
 
 
+def ordered(doubts: Iterable[Doubt]) -> tuple[Doubt, ...]:
+    """Return these doubts, each once, in the order in which `Doubt` lists them."""
+    found = set(doubts)
+    return tuple(doubt for doubt in Doubt if doubt in found)
+
+
 def rank(doubts: frozenset[Doubt]) -> tuple[int, int, list[str]]:
     """Return a key by which the surest of several sets of doubts is the least."""
-    return list(Confidence).index(confidence(doubts)), len(doubts), sorted(doubt.name for doubt in doubts)
+    return -confidence(doubts).rank, len(doubts), sorted(doubt.name for doubt in doubts)

@@ -1,0 +1,49 @@
+"""How sure a finding is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from torchmemlint.doubts import Confidence, Doubt, ordered, rank
+from torchmemlint.findings import Finding, Position, Severity, Span
+from torchmemlint.fingerprints import with_fingerprints
+
+SPAN = Span(Position(1, 1), Position(1, 2))
+FINDING = Finding("TML101", "graph-accumulation", Severity.ERROR, "a leak", Path("a.py"), SPAN, SPAN)
+
+
+@pytest.mark.parametrize(
+    ("doubts", "confidence"),
+    [
+        ((), Confidence.CERTAIN),
+        ((Doubt.GIVEN,), Confidence.LIKELY),
+        ((Doubt.EVALUATED,), Confidence.LIKELY),
+        ((Doubt.GIVEN, Doubt.HANDED), Confidence.LIKELY),
+        ((Doubt.GIVEN, Doubt.PASSED_ON), Confidence.POSSIBLE),
+        ((Doubt.MODE,), Confidence.POSSIBLE),
+    ],
+)
+def test_doubts_decide_the_confidence(doubts: tuple[Doubt, ...], confidence: Confidence) -> None:
+    assert replace(FINDING, doubts=doubts).confidence is confidence
+
+
+def test_the_surer_ranks_higher() -> None:
+    assert sorted(Confidence, key=lambda one: one.rank) == [
+        Confidence.POSSIBLE,
+        Confidence.LIKELY,
+        Confidence.CERTAIN,
+    ]
+    assert rank(frozenset()) < rank(frozenset({Doubt.GIVEN})) < rank(frozenset({Doubt.MODE}))
+
+
+def test_doubts_stand_in_one_order() -> None:
+    assert ordered([Doubt.CUT, Doubt.MODE, Doubt.CUT]) == ordered([Doubt.MODE, Doubt.CUT]) == (Doubt.MODE, Doubt.CUT)
+
+
+def test_a_doubt_does_not_change_the_fingerprint() -> None:
+    (sure,) = with_fingerprints([FINDING], "x\n")
+    (doubted,) = with_fingerprints([replace(FINDING, doubts=(Doubt.GIVEN,))], "x\n")
+    assert (sure.fingerprint, sure.former_fingerprint) == (doubted.fingerprint, doubted.former_fingerprint)
