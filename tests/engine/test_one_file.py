@@ -4,7 +4,7 @@ import fakes
 import pytest
 
 from torchmemlint.engine.one_file import Fixing, Profile, check_bytes, check_file, check_source
-from torchmemlint.findings import Finding, Position, Severity, Span
+from torchmemlint.findings import Applicability, Finding, Position, Severity, Span
 from torchmemlint.fixes.apply import fix_text
 
 EVERYTHING = Profile(frozenset(fakes.BY_CODE))
@@ -192,6 +192,30 @@ def test_fixes_are_previewed_or_written(tmp_path: Path) -> None:
     assert file.read_bytes() == b"import torch\r\nmended\r\nLEAK102\r\n"
     assert [finding.code for finding in written.findings] == ["TML102"]
     assert check_file(file, Profile(EVERYTHING.codes, fixing=Fixing.WRITE)).fixed is None
+
+
+@pytest.mark.parametrize(
+    ("name", "applicability"),
+    [
+        ("LEAK101", Applicability.SAFE),
+        ("LEAK101_GIVEN", Applicability.UNSAFE),
+        ("LEAK201", Applicability.UNSAFE),
+        ("LEAK201_GIVEN", Applicability.UNSAFE),
+        ("LEAK102_GIVEN", None),
+    ],
+)
+def test_only_the_fix_of_a_certain_finding_is_safe(name: str, applicability: Applicability | None) -> None:
+    (finding,) = check_source(f"{name}\n", PATH, EVERYTHING)
+    assert (finding.fix.applicability if finding.fix is not None else None) is applicability
+
+
+def test_the_fix_of_a_doubted_finding_needs_the_word(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("import torch\nLEAK101_GIVEN\n")
+    check_file(path, Profile(EVERYTHING.codes, fixing=Fixing.WRITE))
+    assert path.read_text() == "import torch\nLEAK101_GIVEN\n"
+    check_file(path, Profile(EVERYTHING.codes, fixing=Fixing.WRITE, unsafe=True))
+    assert path.read_text() == "import torch\nmended\n"
 
 
 def test_a_statement_that_ends_after_its_newline(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """A small stand-in for the rules and the analysis, so that these tests do not depend on what they find.
 
-The word `LEAK101` in a file is a finding of TML101, and so on; its safe fix replaces it by `mended`.
+The word `LEAK101` in a file is a finding of TML101, and so on; its safe fix replaces it by `mended`. `LEAK101_GIVEN`
+is one with that doubt.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from types import ModuleType
 
 import pytest
 
+from torchmemlint.doubts import Doubt
 from torchmemlint.engine import one_file
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
 from torchmemlint.rules import registry
@@ -61,13 +63,16 @@ def check_text(text: str, path: Path, codes: frozenset[str], around: object = No
         place = Position(getattr(error, "lineno", None) or 1, getattr(error, "offset", None) or 1)
         raise UnreadableFile(f"Syntax error: {error.args[0]}", place) from error
     found = []
-    for match in re.finditer(r"LEAK(\d{3})", text):
+    for match in re.finditer(r"LEAK(\d{3})(?:_([A-Z_]+))?", text):
         rule = BY_CODE[f"TML{match[1]}"]
         if rule.code in codes:
             span = Span(position_of(text, match.start()), position_of(text, match.end()))
             fix = Fix("Mend it", rule.fix, (Edit(span, "mended"),)) if rule.fix else None
             statement = _statement(tree, span)
-            found.append(Finding(rule.code, rule.name, rule.severity, "a leak", path, span, statement, fix=fix))
+            doubts = (Doubt[match[2]],) if match[2] else ()
+            found.append(
+                Finding(rule.code, rule.name, rule.severity, "a leak", path, span, statement, fix=fix, doubts=doubts)
+            )
     return found
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from torchmemlint.config.contracts import Framework
 from torchmemlint.config.limits import DEFAULT, MEGABYTE, Limits
+from torchmemlint.doubts import Confidence
 from torchmemlint.engine.cache.snapshot import digest_of
 from torchmemlint.engine.run import FixedFile
-from torchmemlint.findings import ContextFile, Finding, Position, Severity, Span
+from torchmemlint.findings import Applicability, ContextFile, Finding, Fix, Position, Severity, Span
 from torchmemlint.immutable import immutable
 from torchmemlint.source.decoding import LimitReached, SourceText, UnreadableFile, read
 from torchmemlint.source.directives import MARKERS
@@ -374,15 +375,26 @@ def _unreadable(path: Path, problem: UnreadableFile, profile: Profile, text: str
 
 
 def _finished(findings: Sequence[Finding], text: str, profile: Profile) -> list[Finding]:
-    """Sorted by place, with the configured severities and with fingerprints."""
+    """Sorted by place, with the configured severities, with fixes as safe as they are sure, and with fingerprints."""
     if not findings:
         return []
     from torchmemlint.fingerprints import with_fingerprints
 
     severities = dict(profile.severities)
     ordered = sorted(findings, key=lambda finding: (finding.span.start, finding.code, finding.message))
-    weighed = [replace(finding, severity=severities.get(finding.code, finding.severity)) for finding in ordered]
+    weighed = [
+        replace(finding, severity=severities.get(finding.code, finding.severity), fix=_trusted(finding))
+        for finding in ordered
+    ]
     return with_fingerprints(weighed, text)
+
+
+def _trusted(finding: Finding) -> Fix | None:
+    """The fix of a finding: safe only where the finding is certain."""
+    fix = finding.fix
+    if fix is None or fix.applicability is not Applicability.SAFE or finding.confidence is Confidence.CERTAIN:
+        return fix
+    return replace(fix, applicability=Applicability.UNSAFE)
 
 
 @lru_cache(maxsize=16)
