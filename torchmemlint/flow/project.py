@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from torchmemlint.findings import ContextFile, Lead
-from torchmemlint.flow.finder import Finder, Place
+from torchmemlint.flow.names.finder import Finder, Place
 from torchmemlint.flow.needs import Ledger, Needs
 from torchmemlint.flow.program import ClassInfo, Function, Program, Sketch
 from torchmemlint.flow.texts import Texts

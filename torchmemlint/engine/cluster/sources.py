@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from torchmemlint.config.settings import DEFAULT_EXCLUDED_NAMES
-from torchmemlint.flow.finder import Finder
+from torchmemlint.flow.names.finder import Finder
 from torchmemlint.flow.project import MAX_FILE, Files
 from torchmemlint.flow.texts import Texts, python_files
 from torchmemlint.immutable import immutable

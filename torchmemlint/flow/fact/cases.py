@@ -1,33 +1,70 @@
-"""Which facts are cases of which rule, without messages: for measuring the analysis."""
+"""Cases: the facts of a project that are cases of rules, file by file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
 
-from torchmemlint.doubts import Confidence, Doubt, confidence
+from torchmemlint.doubts import rank
 from torchmemlint.flow.domain import refs
-from torchmemlint.flow.domain.effects import How, Point
-from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.fact import roles
-from torchmemlint.flow.fact.entries import runs
-from torchmemlint.flow.fact.evidence import Evidence
-from torchmemlint.flow.fact.logs import Run
-from torchmemlint.flow.fact.passes import Passes, Reason
-from torchmemlint.flow.fact.retention import Fate, Retention, retentions
-from torchmemlint.flow.ir.lower import lower
-from torchmemlint.flow.names.index import Index
+from torchmemlint.flow.fact.outcomes import Case, Outcome, Place, outcome
+from torchmemlint.flow.names.finder import InMemory
+from torchmemlint.flow.names.importing import Imports
+from torchmemlint.flow.names.sources import Sources
+
+_SAME = {"TML102": "TML106", "TML103": "TML101"}  # at one place the other says it better
 
 
-class Case(NamedTuple):
-    """A fact at a place."""
+class Cases:
+    """The cases of a project's files.
 
-    file: str
-    line: int
-    code: str
-    confidence: Confidence
-    doubts: frozenset[Doubt]
-    advice: bool = False  # one graph, not a growing number of them
+    A file is run with the files that import each other with it. What is found in another file than the one that was
+    run is reported in that: so a file's cases come from its own runs and those of all files that import it.
+    """
+
+    def __init__(self, sources: Sources, imports: Imports) -> None:
+        self._sources = sources
+        self._imports = imports
+        self._outcomes: dict[tuple[Path, ...], Outcome] = {}
+
+    def of(self, path: Path) -> list[Case]:
+        """The cases in a file, in order of place, each with the fewest doubts that any run has."""
+        found: dict[tuple[Place, str], Case] = {}
+        for case in self._all(path):
+            key = (case.place, case.code)
+            if case.place.path == path and (key not in found or rank(case.doubts) < rank(found[key].doubts)):
+                found[key] = case
+        told = {(place.span[0], code) for place, code in found}
+        kept = [case for (place, code), case in found.items() if (place.span[0], _SAME.get(code)) not in told]
+        return sorted(kept, key=lambda case: (case.place, case.code))
+
+    def _all(self, path: Path) -> Iterator[Case]:
+        for one in self._outcomes_on(path):
+            yield from one.kept
+            for waste in one.wasted:
+                if any(call.path == path for call in waste.calls):
+                    unused = [n for n, call in enumerate(waste.calls) if not self._is_used(call)]
+                    own = [n for n in unused if waste.own[n]]
+                    if unused:
+                        yield waste.at((own or unused)[0])
+
+    def _is_used(self, call: Place) -> bool:
+        return any(call in one.used for one in self._outcomes_on(call.path))
+
+    def _outcomes_on(self, path: Path) -> list[Outcome]:
+        """What the runs of a file, and of those that import it, show."""
+        groups = {self._imports.group(user) for user in (path, *self._imports.users(path))}
+        return [self._outcome(group) for group in sorted(groups)]
+
+    def _outcome(self, group: tuple[Path, ...]) -> Outcome:
+        found = self._outcomes.get(group)
+        if found is None:
+            users = {self._imports.group(user) for user in self._imports.users(group[0])}
+            called = {function for user in sorted(users) for function in self._outcome(user).called}
+            refs.forget()
+            found = self._outcomes[group] = outcome(self._sources, group, called)
+        return found
 
 
 def check(files: Mapping[str, str]) -> list[tuple[str, int, str, str]]:
@@ -36,63 +73,14 @@ def check(files: Mapping[str, str]) -> list[tuple[str, int, str, str]]:
 
 
 def cases(files: Mapping[str, str]) -> list[Case]:
-    """Return all cases in some files."""
-    refs.forget()
-    index = Index()
-    names = {}
-    for file, text in files.items():
-        module = file.removesuffix(".py").replace("/", ".")
-        unit = lower(text, module.removesuffix(".__init__"))
-        unit.package = module.endswith("__init__")
-        names[unit] = file
-        index.add(unit)
-    engine = Engine(index)
-    done = [(run, Evidence(engine, run)) for run in runs(engine)]
-    found: dict[tuple[str, int, str], Case] = {}
-    for point, code, doubts, advice in [*_kept(done), *_wasted(engine, done)]:
-        op = point.site
-        case = Case(names[op.owner.unit], op.span[0], code, confidence(doubts), doubts, advice)
-        old = found.get(case[:3])
-        if old is None or len(doubts) < len(old.doubts):
-            found[case[:3]] = case
-    for file, line, code in list(found):
-        if (code == "TML102" and (file, line, "TML106") in found) or (
-            code == "TML103" and (file, line, "TML101") in found
-        ):
-            del found[file, line, code]
-    return sorted(found.values(), key=lambda c: c[:3])
+    """Return all cases in some files that lie nowhere."""
+    root = Path("/")
+    texts = {root / name: text for name, text in files.items()}
+    finder = InMemory(root, texts)
 
+    def locate(dotted: str, path: Path) -> tuple[Path, str] | None:
+        return finder.place(dotted, path)[0]
 
-Selected = tuple[Point, str, frozenset[Doubt], bool]
-
-
-def _kept(done: Iterable[tuple[Run, Evidence]]) -> Iterator[Selected]:
-    for run, evidence in done:
-        for kept in retentions(run, evidence):
-            code = _code_of(kept)
-            if code is not None:
-                yield kept.point, code, kept.doubts, not kept.grows
-
-
-def _code_of(kept: Retention) -> str | None:
-    if kept.grows:
-        if kept.how is How.SUM and kept.fate is Fate.EACH:
-            return "TML104"
-        if kept.fate in (Fate.EACH, Fate.LATER):
-            return None
-        return {How.SUM: "TML101", How.COLLECTION: "TML102", How.HOOK: "TML106", How.CACHE: "TML103"}[kept.how]
-    if kept.fate is Fate.NEVER and kept.spent:
-        return "TML106" if kept.how is How.HOOK else "TML103"
-    return None
-
-
-def _wasted(engine: Engine, done: list[tuple[Run, Evidence]]) -> Iterator[Selected]:
-    passes = [Passes(engine, run, evidence) for run, evidence in done]
-    used = {site for one in passes for site in one.differentiated()}
-    for p in (p for one in passes for p in one.all()):
-        if p.reason is None:
-            continue
-        sites = [site for site in p.point.chain() if site not in used]
-        own = [site for site in sites if not roles.is_of_forward(engine, site.owner)]  # not a line of training, too
-        if sites:
-            yield Point((own or sites)[0]), "TML203" if p.reason is Reason.DETACHED else "TML201", p.doubts, False
+    project = Cases(Sources(root, locate, texts.get), Imports(texts.items(), locate))
+    found = (case for path in sorted(texts) for case in project.of(path))
+    return [replace(case, place=Place(case.place.path.relative_to(root), case.place.span)) for case in found]

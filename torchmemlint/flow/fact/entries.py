@@ -1,8 +1,8 @@
-"""Entries: what nobody in the project calls is run from outside."""
+"""Entries: a file is run as a program, and what nobody in the project calls is run from outside."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.frame import Frame
@@ -16,13 +16,13 @@ from torchmemlint.flow.fact.logs import Run, logged
 from torchmemlint.flow.ir.ops import Function, Unit
 
 
-def runs(engine: Engine) -> Iterator[Run]:
-    """Yield the runs of a project: the bodies of its files, then what nothing has called, callers first.
+def runs(engine: Engine, files: Iterable[Unit]) -> Iterator[Run]:
+    """Yield the runs of some files: their bodies, then what nothing has called, callers first.
 
     A test is no program, and that it calls something does not say how users call it.
     """
     ends: dict[Unit, State] = {}
-    units = [unit for unit in engine.index.units.values() if not roles.is_test(engine, unit.module)]
+    units = [unit for unit in files if not roles.is_test(engine, unit.module)]
     for unit in units:
         frame, state = engine.run_module(unit)
         yield logged(frame, state, Value())

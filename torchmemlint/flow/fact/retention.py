@@ -37,6 +37,7 @@ class Retention:
     read: bool
     doubts: frozenset[Doubt]
     sources: frozenset[Source]
+    loop: Loop | None = None
 
 
 def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
@@ -73,7 +74,9 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             doubts |= {Doubt.RESET}
         read = evidence.is_read(effect.phi)
         holder, key = effect.place
-        yield Retention(effect.point, holder, key, effect.how, True, effect.spent, fate, read, doubts, effect.events)
+        yield Retention(
+            effect.point, holder, key, effect.how, True, effect.spent, fate, read, doubts, effect.events, effect.loop
+        )
     for event in run.of(fx.Slotted):
         effect = event.effect
         assert isinstance(effect, fx.Slotted)

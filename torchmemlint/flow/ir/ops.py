@@ -572,7 +572,6 @@ class Unit:
     module: Function = None  # type: ignore[assignment]  # set by the lowering
     functions: list[Function] = field(default_factory=list)  # all of them, the module's body first
     classes: list[Class] = field(default_factory=list)
-    package: bool = False  # is it an `__init__.py`?
     stored: set[str] = field(default_factory=set)  # attributes that are assigned to outside of constructors
     imports: dict[str, str] = field(default_factory=dict)  # module-level name -> qualified; dots of relative ones stay
     stars: list[str] = field(default_factory=list)  # modules of `from m import *`; dots of relative ones stay

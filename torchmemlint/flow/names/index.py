@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from torchmemlint.flow.domain.refs import Behind, ClassRef, Code, External, Globals
 from torchmemlint.flow.domain.values import Value, of, symbol
 from torchmemlint.flow.ir.ops import Class, Function, Raise, Unit
+from torchmemlint.flow.names.sources import Sources
 from torchmemlint.knowledge.contracts import contracts
 
 _ABSTRACT = 6  # operations of a body that only raises, with a text
@@ -33,8 +34,9 @@ _BOXES = frozenset({"dict", "list", "collections.UserDict", "collections.Ordered
 class Index:
     """The files of a project."""
 
-    units: dict[str, Unit] = field(default_factory=dict)
-    _by_last: dict[str, list[Unit]] = field(default_factory=dict)
+    sources: Sources
+    units: dict[str, Unit] = field(default_factory=dict)  # those that were asked for
+    _absolute: dict[tuple[Unit, str], str] = field(default_factory=dict)
     _orders: dict[Class, tuple[Class, ...]] = field(default_factory=dict)
     _libraries: dict[Class, frozenset[str]] = field(default_factory=dict)
 
@@ -44,6 +46,7 @@ class Index:
     _resolved: dict[str, Value | None] = field(default_factory=dict)
     _setters: dict[Class, dict[str, Function]] = field(default_factory=dict)
     _subclasses: dict[Class, list[Class]] = field(default_factory=dict)
+    _known: int = 0  # files whose classes are among those
     _decorated: dict[Class, frozenset[str]] = field(default_factory=dict)
 
     def add(self, unit: Unit) -> None:
@@ -52,7 +55,6 @@ class Index:
         for cls in unit.classes:
             self.operators.update(name for name in cls.methods if name in _OPERATORS)
         self.units[unit.name] = unit
-        self._by_last.setdefault(unit.name.rpartition(".")[2], []).append(unit)
 
     def attribute(self, module: str, name: str) -> Value | None:
         """Return a name of a module, or a module in it; None where it has none."""
@@ -62,31 +64,26 @@ class Index:
         found = self.in_unit(unit, name)
         if found is not None:
             return found
-        inner = self.units.get(f"{module}.{name}")
+        inner = self.module(f"{module}.{name}")
         return of(Globals.of(inner.name)) if inner is not None else None
 
     def module(self, qualified: str) -> Unit | None:
-        """Return the file of a module, also where only the end of its name is known."""
+        """Return the file of a module, which is added where it is met for the first time."""
         found = self.units.get(qualified)
-        if found is not None:
-            return found
-        alike = self._by_last.get(qualified.rpartition(".")[2])
-        if alike is None:
-            return None
-        near = [u for u in alike if u.name.endswith("." + qualified)]
-        return near[0] if len(near) == 1 else None
+        if found is None:
+            found = self.sources.find(qualified)
+            if found is not None:
+                self.add(found)
+        return found
 
     def absolute(self, unit: Unit, qualified: str, relative: int = 0) -> str:
-        """Return an import's name without leading dots."""
-        if not relative:
-            stripped = qualified.lstrip(".")
-            relative = len(qualified) - len(stripped)
-            if not relative:
-                return qualified
-            qualified = stripped
-        package = unit.name.split(".")
-        base = package[: len(package) - relative + unit.package]
-        return ".".join([*base, qualified]) if base else qualified
+        """Return what an import stands for, seen from the project's root; its own name where that lies outside."""
+        dotted = "." * relative + qualified
+        found = self._absolute.get((unit, dotted))
+        if found is None:
+            found = self.sources.absolute(dotted, unit) or dotted.lstrip(".")
+            self._absolute[unit, dotted] = found
+        return found
 
     def resolve(self, qualified: str, hops: int = 0) -> Value | None:
         """Return what stands under a qualified name; None where the project does not have it."""
@@ -206,8 +203,10 @@ class Index:
         return [c.methods[name] for c in self._below(cls) if name in c.methods]
 
     def _below(self, cls: Class) -> list[Class]:
-        if not self._subclasses:
-            for unit in self.units.values():
+        if self._known < len(self.units):
+            self._known = len(self.units)
+            self._subclasses.clear()
+            for unit in list(self.units.values()):
                 for c in unit.classes:
                     for above in self.order(c)[1:]:
                         self._subclasses.setdefault(above, []).append(c)

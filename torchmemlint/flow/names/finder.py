@@ -117,6 +117,25 @@ class Finder:
         return name in names
 
 
+class InMemory(Finder):
+    """Finds files that lie nowhere."""
+
+    def __init__(self, root: Path, files: Iterable[Path]) -> None:
+        super().__init__(root)
+        self._folders: dict[str, set[str]] = {}
+        for path in files:
+            for inner in (path, *path.parents[:-1]):
+                self._folders.setdefault(str(inner.parent), set()).add(inner.name)
+
+    def is_folder(self, path: str) -> bool:
+        """Is it a folder?"""
+        return path in self._folders
+
+    def names_in(self, folder: str) -> Iterable[str]:
+        """What lies in a folder."""
+        return self._folders.get(folder, ())
+
+
 def _above(path: str) -> str:
     """The folder that a path lies in."""
     return os.path.dirname(path) or "."  # noqa: PTH120 (see `Finder`)

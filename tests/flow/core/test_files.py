@@ -1,0 +1,54 @@
+"""Files are run one by one: what is found in another file is reported there."""
+
+from __future__ import annotations
+
+from tests.flow.core.findings import found
+
+NET = "import torch\nnet = torch.nn.Linear(3, 3)\noptimizer = torch.optim.SGD(net.parameters(), 0.1)\n"
+STEP = (
+    "def step(x, history):\n"
+    "    loss = net(x).sum()\n"
+    "    loss.backward()\n"
+    "    optimizer.step()\n"
+    "    history.append(loss)\n"
+)
+LOOP = "history = []\nfor _ in range(9):\n    step(torch.rand(2, 3), history)\nprint(history)\n"
+
+
+def test_what_another_file_runs() -> None:
+    files = {"training.py": NET + STEP, "main.py": "import torch\nfrom training import step\n" + LOOP}
+    assert found(files) == {("training.py", 8, "TML102")}
+
+
+def test_files_of_one_name_in_two_folders() -> None:
+    main = "import torch\nfrom utils import step\n" + LOOP
+    harmless = STEP.replace("append(loss)", "append(loss.item())")
+    files = {
+        "one/main.py": main,
+        "one/utils.py": NET + STEP,
+        "two/main.py": main,
+        "two/utils.py": NET + harmless,
+    }
+    assert found(files) == {("one/utils.py", 8, "TML102")}
+
+
+def test_what_a_caller_in_another_file_decides() -> None:
+    """`evaluate` is run without gradients wherever it is called."""
+    evaluate = (
+        "import torch\n\ndef evaluate(net, loader):\n    net.eval()\n    return [net(x).argmax() for x in loader]\n"
+    )
+    call = "    print(evaluate(torch.nn.Linear(3, 3), torch.rand(4, 2, 3)))\n"
+    main = "import torch\nfrom evaluation import evaluate\n\nwith torch.no_grad():\n"
+    assert found({"evaluation.py": evaluate, "main.py": main + call}) == set()
+    without = main.replace("with torch.no_grad():", "if True:")
+    assert found({"evaluation.py": evaluate, "main.py": without + call}) == {("evaluation.py", 5, "TML201")}
+    assert found({"evaluation.py": evaluate}) == {("evaluation.py", 5, "TML201")}
+
+
+def test_files_that_import_each_other() -> None:
+    files = {
+        "training.py": "import main\n" + NET + STEP,
+        "main.py": "import torch\n\ndef run():\n    from training import step\n"
+        + "".join(f"    {line}\n" for line in LOOP.splitlines()),
+    }
+    assert found(files) == {("training.py", 9, "TML102")}

@@ -1,0 +1,61 @@
+"""Which files import which, told from their text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchmemlint.flow.names.finder import InMemory
+from torchmemlint.flow.names.importing import Imports, imported
+
+ROOT = Path("/")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("import a", ["a"]),
+        ("import a.b as c, d", ["a.b", "d"]),
+        ("from a import b, c as d", ["a.b", "a.c"]),
+        ("from a.b import (\n    c,\n    d,\n)\n", ["a.b.c", "a.b.d"]),
+        ("from . import a", [".a"]),
+        ("from ..a import b", ["..a.b"]),
+        ("from a import *", ["a"]),
+        ("def f():\n    from a import b\n", ["a.b"]),
+        ("important = 1\nfrom_a = 2\n", []),
+        ("x = 'import a'\n", []),
+    ],
+)
+def test_imported_names(text: str, names: list[str]) -> None:
+    assert list(imported(text)) == names
+
+
+def imports(**texts: str) -> Imports:
+    files = {ROOT / f"{name.replace('__', '/')}.py": text for name, text in texts.items()}
+    finder = InMemory(ROOT, files)
+    return Imports(files.items(), lambda dotted, path: finder.place(dotted, path)[0])
+
+
+def test_users_of_a_file() -> None:
+    known = imports(a="", b="import a", c="from b import x", d="import json")
+    assert known.users(ROOT / "a.py") == {ROOT / "b.py", ROOT / "c.py"}
+    assert known.users(ROOT / "c.py") == set()
+    assert known.group(ROOT / "a.py") == (ROOT / "a.py",)
+
+
+def test_files_that_import_each_other() -> None:
+    known = imports(a="import b", b="import c", c="import a", d="import a")
+    assert known.group(ROOT / "b.py") == (ROOT / "a.py", ROOT / "b.py", ROOT / "c.py")
+    assert known.users(ROOT / "b.py") == {ROOT / "d.py"}
+
+
+def test_a_file_next_to_the_one_that_imports() -> None:
+    known = imports(one__main="import utils", one__utils="", two__main="import utils", two__utils="")
+    assert known.users(ROOT / "one/utils.py") == {ROOT / "one/main.py"}
+
+
+def test_another_text_of_a_file() -> None:
+    known = imports(a="", b="import a")
+    known.put(ROOT / "b.py", "import json")
+    assert known.users(ROOT / "a.py") == set()

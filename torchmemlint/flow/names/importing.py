@@ -1,0 +1,76 @@
+"""Which files of a project import which, told from their text alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from torchmemlint.flow.names.sources import Locate
+
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(\.*[ \t]*[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]+))", re.MULTILINE
+)
+_NAME = re.compile(r"(\w+(?:\.\w+)*)(?:\s+as\s+\w+)?")
+
+
+def imported(text: str) -> Iterator[str]:
+    """Yield the dotted names that a file imports, those of relative imports with their dots."""
+    for found in _IMPORT.finditer(text):
+        module, names, modules = found.groups()
+        if modules is not None:
+            yield from _NAME.findall(modules)
+            continue
+        base = module.replace(" ", "").replace("\t", "")
+        if not base:
+            continue
+        if "*" in names:
+            yield base
+        for name in _NAME.findall(names):
+            yield base + name if base.endswith(".") else f"{base}.{name}"
+
+
+class Imports:
+    """The files of a project, each with those that it imports and those that import it."""
+
+    def __init__(self, files: Iterable[tuple[Path, str]], locate: Locate) -> None:
+        self._of: dict[Path, set[Path]] = {}
+        self._by: dict[Path, set[Path]] = {}
+        self._locate = locate
+        self._groups: dict[Path, tuple[Path, ...]] = {}
+        for path, text in files:
+            self.put(path, text)
+
+    def put(self, path: Path, text: str) -> None:
+        """Take a file's text for what it imports."""
+        self._groups.clear()
+        for other in self._of.get(path, ()):
+            self._by[other].discard(path)
+        found = self._of[path] = set()
+        for dotted in imported(text):
+            place = self._locate(dotted, path)
+            if place is not None and place[0] != path:
+                found.add(place[0])
+                self._by.setdefault(place[0], set()).add(path)
+
+    def group(self, path: Path) -> tuple[Path, ...]:
+        """A file with those that it imports and that import it, too, directly or not; in order."""
+        if path not in self._groups:
+            forth, back = self._reached(path, self._of), self._reached(path, self._by)
+            members = tuple(sorted({path, *(forth & back)}))
+            self._groups.update(dict.fromkeys(members, members))
+        return self._groups[path]
+
+    def users(self, path: Path) -> set[Path]:
+        """The files that import a file, directly or not, other than its group."""
+        return self._reached(path, self._by) - set(self.group(path))
+
+    @staticmethod
+    def _reached(path: Path, edges: dict[Path, set[Path]]) -> set[Path]:
+        found: set[Path] = set()
+        todo = [path]
+        while todo:
+            following = edges.get(todo.pop(), set()) - found
+            found |= following
+            todo += following
+        return found

@@ -1,0 +1,68 @@
+"""The files of a project by the names of their modules, lowered when somebody asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from torchmemlint.flow.ir.lower import lower
+from torchmemlint.flow.ir.ops import Unit
+
+Locate = Callable[[str, Path], "tuple[Path, str] | None"]  # where a dotted name leads that a file imports
+
+
+class Sources:
+    """The files below `root`. `read` gives the text of one, None where it cannot be had."""
+
+    def __init__(self, root: Path, locate: Locate, read: Callable[[Path], str | None]) -> None:
+        self._root = root
+        self._locate = locate
+        self._read = read
+        self._units: dict[Path, tuple[str, Unit | None]] = {}
+        self._paths: dict[str, Path] = {}
+
+    def name(self, path: Path) -> str:
+        """The name of a file's module, seen from the root: where two folders have a `utils.py`, there are two names."""
+        relative = path.relative_to(self._root) if path.is_relative_to(self._root) else path
+        return ".".join(relative.with_suffix("").parts).removesuffix(".__init__")
+
+    def path(self, unit: Unit) -> Path:
+        """The file that was lowered to this."""
+        return self._paths[unit.name]
+
+    def unit(self, path: Path) -> Unit | None:
+        """A file as operations; None where it is no Python 3."""
+        text = self._read(path)
+        if text is None:
+            return None
+        known = self._units.get(path)
+        if known is None or (known[0] is not text and known[0] != text):
+            known = self._units[path] = text, self._lowered(path, text)
+        return known[1]
+
+    def _lowered(self, path: Path, text: str) -> Unit | None:
+        try:
+            unit = lower(text, self.name(path))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        self._paths[unit.name] = path
+        return unit
+
+    def find(self, name: str) -> Unit | None:
+        """The file of a module, by its name seen from the root."""
+        path = self._paths.get(name)
+        if path is None:
+            place = self._locate(name, self._root / "__main__.py")
+            if place is None or place[1] or self.name(place[0]) != name:
+                return None
+            path = place[0]
+        return self.unit(path)
+
+    def absolute(self, dotted: str, unit: Unit) -> str | None:
+        """What a dotted name that a file imports stands for, seen from the root; None for what lies outside."""
+        place = self._locate(dotted, self.path(unit))
+        if place is None:
+            return None
+        name = self.name(place[0])
+        self._paths.setdefault(name, place[0])
+        return f"{name}.{place[1]}" if place[1] else name
