@@ -152,10 +152,13 @@ def unknown(frame: Frame, state: State, callee: Value, arguments: Arguments, poi
 def _unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
     site = containers.consumed(site)
     frame, state = site.frame, site.state
+    given = sources_of(state, [receiver, *site.arguments.all()])
+    if receiver.refs and all(gradients.is_frozen(state, r) for r in receiver.refs):
+        return Value(graph=computed(frame, state, given, site.point), open=True)
     result = _new_result(frame, state, site.point)
     evaluating = gradients.is_evaluating(state, receiver)
     frame.log(InvokeMethod(site.point, receiver, name, site.arguments, state.mode, result, evaluating))
-    return _symbolic_result(frame, state, result, sources_of(state, [receiver, *site.arguments.all()]))
+    return _symbolic_result(frame, state, result, given)
 
 
 def _new_result(frame: Frame, state: State, point: Point) -> Result:

@@ -85,7 +85,7 @@ def attribute(frame: Frame, state: State, holder: Ref, name: str, point: Point) 
         asked = member(frame, state, holder, "__getattr__")
         if asked is not None and not name.startswith("__"):
             return frame.machine.call(frame, state, asked, Arguments([constant(name)]), point)
-        return elsewhere(holder, name)
+        return elsewhere(holder, name) if _is_exact(holder) else _of_subclasses(frame, holder.about.cls, name, holder)
     if type(holder) is ClassRef:
         found = _of_class(frame, state, holder, name, None, point)
         return UNKNOWN if found is None else found
@@ -120,7 +120,7 @@ def _is_exact(instance: Object) -> bool:
 
 
 def _of_subclasses(frame: Frame, cls: Class, name: str, receiver: Object) -> Value:
-    """Return what subclasses put in place of an abstract method: one of theirs, or code that is not seen."""
+    """Return a method that a class leaves to its subclasses: one of theirs, or code that is not seen."""
     refs, more = limited(
         frozenset(Bound.of(code_of(function), receiver) for function in frame.machine.index.overriding(cls, name))
     )

@@ -13,7 +13,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import lives, roles
 from torchmemlint.flow.fact.inputs import enter
 from torchmemlint.flow.fact.logs import Run, logged
-from torchmemlint.flow.ir.ops import Function, Unit
+from torchmemlint.flow.ir.ops import Class, Function, Unit
 
 
 def runs(engine: Engine, files: Iterable[Unit]) -> Iterator[Run]:
@@ -28,30 +28,33 @@ def runs(engine: Engine, files: Iterable[Unit]) -> Iterator[Run]:
         yield logged(frame, state, Value())
         state.spent = frozenset()
         ends[unit] = state
-    mentioned = _mentions(units)
+    mentioned, places = _mentions(units), _callers_first(units)
     for wanted in (True, False):  # what nobody mentions calls the others
-        for unit in units:
-            for function in unit.functions[1:]:
-                chosen = (function.name not in mentioned) is wanted and function not in engine.called
-                if (
-                    chosen
-                    and function.body
-                    and function.name != "<lambda>"
-                    and function.cls is None
-                    and function.parent is unit.module
-                    and not roles.is_test(engine, function)
-                ):
-                    yield _enter(engine, function, ends[unit])
-            for cls in unit.classes:
-                if roles.is_test_case(engine, cls):
-                    continue
-                methods = [
-                    m
-                    for m in cls.methods.values()
-                    if (m.name not in mentioned) is wanted and (m not in engine.called or lives.is_hook(engine, m))
-                ]
-                if methods:
-                    yield from lives.runs(engine, cls, methods, ends[unit])
+        for cls, functions in _grouped(engine, units, mentioned, wanted, places):
+            unit = functions[0].unit
+            if cls is None:
+                if functions[0] not in engine.called:
+                    yield _enter(engine, functions[0], ends[unit])
+                continue
+            methods = [m for m in functions if m not in engine.called or lives.is_hook(engine, m)]
+            if methods:
+                yield from lives.runs(engine, cls, methods, ends[unit])
+
+
+def _grouped(
+    engine: Engine, units: list[Unit], mentioned: set[str], wanted: bool, places: dict[str, int]
+) -> list[tuple[Class | None, list[Function]]]:
+    """Return the functions that are (not) mentioned, each by itself, and the methods of each class, callers first."""
+    found: list[tuple[Class | None, list[Function]]] = []
+    for unit in units:
+        for function in unit.functions[1:]:
+            plain = function.cls is None and function.parent is unit.module and function.name != "<lambda>"
+            if plain and function.body and not roles.is_test(engine, function):
+                found.append((None, [function]))
+        found += [(c, list(c.methods.values())) for c in unit.classes if not roles.is_test_case(engine, c)]
+    chosen = [(cls, [f for f in group if (f.name not in mentioned) is wanted]) for cls, group in found]
+    ordered = [(cls, sorted(group, key=lambda f: places[f.name])) for cls, group in chosen if group]
+    return sorted(ordered, key=lambda one: places[one[1][0].name])
 
 
 def _mentions(units: list[Unit]) -> set[str]:
@@ -62,6 +65,30 @@ def _mentions(units: list[Unit]) -> set[str]:
             if function.parent is not None and function.parent.parent is None:
                 found |= function.mentions - {function.name}
     return found
+
+
+def _callers_first(units: list[Unit]) -> dict[str, int]:
+    """Return a place for each name of a function or class: behind what mentions it, unless it leads there itself."""
+    mentions: dict[str, set[str]] = {}
+    for unit in units:
+        for function in unit.functions[1:]:
+            mentions.setdefault(function.name, set()).update(function.mentions)
+        for cls in unit.classes:  # who makes an object may call its methods without naming them
+            mentions.setdefault(cls.name, set()).update(cls.methods)
+    seen: set[str] = set()
+    left: list[str] = []  # names in the order in which all that they lead to has been seen
+    for first in reversed(mentions):
+        todo = [] if first in seen else [(first, sorted(mentions[first] & mentions.keys()))]
+        seen.add(first)
+        while todo:
+            name, rest = todo[-1]
+            if not rest:
+                left.append(name)
+                todo.pop()
+            elif (following := rest.pop()) not in seen:
+                seen.add(following)
+                todo.append((following, sorted(mentions[following] & mentions.keys())))
+    return {name: place for place, name in enumerate(reversed(left))}
 
 
 def _enter(engine: Engine, function: Function, end: State) -> Run:

@@ -83,6 +83,7 @@ class Evidence:
         self.proven: set[Source] = set()  # without a graph there, backward would raise
         self.wholes: set[Source] = set()  # of these, some part is proven to have one
         self.overwritten: set[Source] = set()  # parts of results that are replaced by something without a graph
+        self.arrays: set[Source] = set()  # with a graph there, what is done with them would raise
         self.passed: set[Source] = set()  # made from such, by what was not seen, and differentiated
         self.differentiated: set[Source] = set()
         self.differentiated_in: dict[Source, set[Loop]] = {}
@@ -156,6 +157,19 @@ class Evidence:
             assert isinstance(effect, fx.Read)
             found = run.provenance.ancestors(effect.sources)
             self.readings.setdefault(effect.reading, set()).update(found)
+            if effect.reading is Reading.ARRAY:
+                self.arrays |= self._made_from(effect.sources)
+
+    def _made_from(self, sources: frozenset[Source]) -> set[Source]:
+        """Return sources with what they are made from by operations, not by calls or places that may hold others."""
+        found, queue = set(sources), list(sources)
+        while queue:
+            source = queue.pop()
+            if type(source) in (Graph, Derived):
+                new = self.run.provenance.parents.get(source, set()) - found
+                found |= new
+                queue.extend(new)
+        return found
 
     def _detached_callees(self) -> set[Ref]:
         """Return what is called beside training and detached: networks, unless a trained graph goes through it."""
@@ -205,6 +219,8 @@ class Evidence:
         kind = type(source)
         if source in self.networks or source in self.called:
             return None  # what is called is no tensor
+        if source in self.arrays:
+            return None
         mode = self.cut | {Doubt.MODE} if _is_open(self.modes.get(source)) else self.cut
         if kind is Graph:
             return mode

@@ -226,6 +226,10 @@ def _deepcopy(site: CallSite) -> Value:
         return site.postpone("copy.deepcopy")
     if value.refs and all(r.symbolic for r in value.refs):
         made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, "copy.deepcopy")
+        for flag in (Special.FROZEN, Special.EVALUATING):
+            set_to = [site.state.heap.get(r, flag) for r in value.refs]
+            if set_to[0] is not None and len(set_to) == 1:
+                site.state.heap.put(made, flag, set_to[0])
         return Value(frozenset((made,)), value.graph, open=True)
     if any(type(r) is Object and r.kind in _COPIED for r in value.refs):
         return _copied_modules(site, value)

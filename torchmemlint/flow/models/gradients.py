@@ -36,6 +36,13 @@ def _parts(frame: Frame, state: State, holder: Object, seen: set[Ref]) -> Iterat
                 yield from _parts(frame, state, r, seen)
 
 
+def _unseen_parts(frame: Frame, state: State, module: Ref) -> Iterator[Ref]:
+    """Yield what an instance of a network holds that may be a module which was not seen being made."""
+    if type(module) is Object and module.kind is Kind.INSTANCE and is_network(frame, module):
+        for _, value in visible(state.heap.edges(module)):
+            yield from (r for r in value.each() if r.symbolic or (type(r) is Object and r.kind is Kind.OPAQUE))
+
+
 def is_network(frame: Frame, reference: Ref) -> bool:
     """Is it a module, of torch or of a class of the project?"""
     if type(reference) is not Object:
@@ -46,14 +53,15 @@ def is_network(frame: Frame, reference: Ref) -> bool:
 
 
 def is_frozen(state: State, module: Ref) -> bool:
-    """Do the parameters of a module not require gradients?"""
-    found = state.heap.get(module, Special.FROZEN)
+    """Do the parameters of a module, or of what it is a part of, not require gradients?"""
+    found = _flag(state, module, Special.FROZEN)
     return found is not None and found.constant is True
 
 
 def is_evaluating(state: State, value: Value) -> bool:
     """Was eval() called last on a module, or on what it is a part of?"""
-    return any(_evaluates(state, r) for r in value.refs)
+    flags = [_flag(state, r, Special.EVALUATING) for r in value.refs]
+    return any(found is not None and found.constant is True for found in flags)
 
 
 def training(state: State, module: Ref) -> Value:
@@ -64,17 +72,18 @@ def training(state: State, module: Ref) -> Value:
     return constant(not found.constant)
 
 
-def _evaluates(state: State, module: Ref) -> bool:
+def _flag(state: State, module: Ref, flag: Special) -> Value | None:
+    """Return what a module, or the nearest thing that it is a part of, was set to."""
     while True:
-        found = state.heap.get(module, Special.EVALUATING)
+        found = state.heap.get(module, flag)
         if found is not None:
-            return found.constant is True
+            return found
         if type(module) is Behind:
             module = module.base
         elif type(module) is Object and module.kind is Kind.MODULE and "." in str(module.about):
             module = Object.of(module.kind, module.site, module.context, str(module.about).rpartition(".")[0])
         else:
-            return False
+            return None
 
 
 def freezes(method: str) -> bool:
@@ -91,4 +100,5 @@ def set_requires_grad(frame: Frame, state: State, base: Value, flag: Value, poin
             frame.log(Freeze(point, owner, flag))
         if flag.known and (owner.symbolic or (type(owner) is Object and owner.kind in _OWNERS | {Kind.OPAQUE})):
             for module in within(frame, state, owner):
-                state.heap.put(module, Special.FROZEN, constant(flag.constant is False))
+                for part in (module, *_unseen_parts(frame, state, module)):
+                    state.heap.put(part, Special.FROZEN, constant(flag.constant is False))

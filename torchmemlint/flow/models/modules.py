@@ -43,6 +43,7 @@ _PARAMETERS = frozenset({"parameters", "named_parameters", "get_parameter"})
 _PARTS = frozenset({"children", "modules", "named_children", "named_modules", "get_submodule"})
 _SHARED = frozenset({"zero_grad", "state_dict", "load_state_dict", "type"})  # optimizers and others have these, too
 _WEIGHTS = frozenset({"weight", "bias"})
+_WRAPPED = "module"  # of DistributedDataParallel and its like, which are taken for what they wrap
 
 
 def is_transparent(state: State, module: Ref, depth: int = 3) -> bool:
@@ -240,6 +241,8 @@ def attribute(frame: Frame, state: State, holder: Object, name: str, point: Poin
         return of(Method.of(holder, name))
     if name in _WEIGHTS:
         return parameter(frame, state, Parameters.of(holder), point)
+    if name == _WRAPPED:
+        return of(holder)
     if holder.kind is Kind.MODULE and name not in torch_api.METADATA_ATTRIBUTES:
         return of(Object.of(Kind.MODULE, holder.site, holder.context, f"{holder.about}.{name}"))
     one = frozenset((Behind.of(holder, name),))  # set by code that is not seen

@@ -15,7 +15,7 @@ from torchmemlint.knowledge import torch_api
 
 Model = Callable[[CallSite], Value]
 
-_FROM_ARRAYS = frozenset({"from_numpy", "FloatTensor", "LongTensor", "IntTensor", "BoolTensor", "DoubleTensor"})
+_FROM_ARRAYS = frozenset({"from_numpy"})  # of a tensor with a graph they would raise
 PACKED = "packed"  # sequences of different lengths in one tensor
 
 

@@ -22,7 +22,7 @@ optimizer = torch.optim.SGD(model.parameters(), 0.1)
 """
 _EXPECT = re.compile(r"  # expect: (TML\d+(?:, TML\d+)*)")
 _INSTEAD = re.compile(r" *# instead: (.*)$", re.MULTILINE)
-_FILE = re.compile(r"^# file: (\w+\.py)\n", re.MULTILINE)
+_FILE = re.compile(r"^# file: ([\w/]+\.py)\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)

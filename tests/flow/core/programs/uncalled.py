@@ -1,0 +1,195 @@
+"""Functions and methods that nothing in the project calls, or whose callers stand elsewhere."""
+
+from __future__ import annotations
+
+UNCALLED = {
+    "a caller that stands behind what it calls": """
+        class Runner:
+            def __init__(self, network: nn.Module):
+                self.network = network
+                self.actions = [self._evaluate]
+
+            def _step(self, batch):
+                return self.network(batch)
+
+            def _loop(self, loader):
+                for batch in loader:
+                    print(self._step(batch).mean().item())
+
+            def _evaluate(self, loader):
+                with torch.no_grad():
+                    self._loop(loader)
+        """,
+    "a caller with gradients that stands behind what it calls": """
+        class Runner:
+            def __init__(self, network: nn.Module):
+                self.network = network
+                self.actions = [self._evaluate]
+
+            def _step(self, batch):
+                return self.network(batch)  # expect: TML201
+
+            def _loop(self, loader):
+                for batch in loader:
+                    print(self._step(batch).mean().item())
+
+            def _evaluate(self, loader):
+                self._loop(loader)
+        """,
+    "a caller in a later file that is started by name": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.length = nn.Linear(4, 1)
+                self.decoder = nn.Linear(4, 4)
+
+            def forward(self, x):
+                return self.decoder(x), self.length(x)
+
+            def infer(self, x):
+                n = int(self.length(x).sum().item())
+                return self.decoder(x[:n])
+
+        # file: training.py
+        import torch
+        import torch.multiprocessing as mp
+        from torch.nn.parallel import DistributedDataParallel
+        from main import Net
+
+        def run(rank, loader):
+            net = DistributedDataParallel(Net().cuda(rank), device_ids=[rank])
+            evaluate(net, loader)
+
+        def evaluate(net, loader):
+            with torch.no_grad():
+                for x in loader:
+                    print(net.module.infer(x).shape)
+
+        mp.spawn(run, nprocs=2, args=([],))
+        """,
+    "a method of what DistributedDataParallel wraps": """
+        from torch.nn.parallel import DistributedDataParallel
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.head = nn.Linear(4, 4)
+
+            def forward(self, x):
+                return self.head(x)
+
+            def scores(self, x):
+                return self.head(x)  # expect: TML201  # instead: return self.head(x)
+
+        net = DistributedDataParallel(Net())
+        for x in torch.randn(8, 2, 4):
+            print(net.module.scores(x).sum().item())  # instead: net.module.scores(x).sum().backward()
+        """,
+    "a folder of the project that is called torch": """
+        import torch
+
+        def validate(loader):
+            with torch.no_grad():  # instead: with torch.enable_grad():
+                for x in loader:
+                    print(model(x).sum().item())
+
+        # file: project/torch/__init__.py
+        no_grad = None
+        """,
+    "a subclass has the method that the method of a class runs": """
+        class Attack:
+            def __init__(self, network: nn.Module):
+                self.network = network
+
+            def forward(self, images):
+                raise NotImplementedError
+
+            def __call__(self, images):
+                return self.forward(images)
+
+        class Perturbing(Attack):
+            def forward(self, images):
+                return self.perturb(images).detach()
+
+            def perturb(self, images):
+                images = images.clone().requires_grad_()
+                gradient, = torch.autograd.grad(self.network(images).sum(), images)
+                return images + gradient.sign()
+        """,
+    "a subclass has the method that wastes a pass": """
+        class Attack:
+            def __init__(self, network: nn.Module):
+                self.network = network
+
+            def forward(self, images):
+                raise NotImplementedError
+
+            def __call__(self, images):
+                return self.forward(images)
+
+        class Ranking(Attack):
+            def forward(self, images):
+                return self.rank(images)
+
+            def rank(self, images):
+                return self.network(images).argmax(1)  # expect: TML201  # instead: return images.argmax(1)
+        """,
+    "a copy of a frozen network": """
+        import copy
+
+        def evaluate(build, loader):
+            network = build().requires_grad_(False).to("cuda")  # instead: network = build().requires_grad_(False)
+            average = copy.deepcopy(network).eval()
+            for x in loader:
+                print(average(x).sum().item())
+        """,
+    "a copy of a network that is trained": """
+        import copy
+
+        def evaluate(build, loader):
+            network = build().requires_grad_(True).to("cuda")
+            average = copy.deepcopy(network).eval()
+            for x in loader:
+                print(average(x).sum().item())  # expect: TML201
+        """,
+    "a frozen network of parts that were not seen": """
+        class Sampler(nn.Module):
+            def __init__(self, generator):
+                super().__init__()
+                self.generator = generator
+
+            def forward(self, z):
+                return self.generator.synthesis(self.generator.mapping(z))
+
+        def distances(generator, loader):
+            sampler = Sampler(generator)
+            sampler.eval().requires_grad_(False)
+            for z in loader:
+                print(sampler(z).sum().item())
+        """,
+    "a network of parts that were not seen": """
+        class Sampler(nn.Module):
+            def __init__(self, generator):
+                super().__init__()
+                self.generator = generator
+
+            def forward(self, z):
+                return self.generator.synthesis(self.generator.mapping(z))
+
+        def distances(generator, loader):
+            sampler = Sampler(generator)
+            sampler.eval()
+            for z in loader:
+                print(sampler(z).sum().item())  # expect: TML201
+        """,
+    "arrays are made of what is collected": """
+        def sample(network, loader):
+            network.eval()
+            return torch.cat([network(x).cpu() for x in loader]).numpy()
+        """,
+    "arrays are made of what is collected and detached": """
+        def sample(network, loader):
+            network.eval()
+            return torch.cat([network(x).cpu() for x in loader]).detach().numpy()  # expect: TML102, TML201
+        """,
+}
