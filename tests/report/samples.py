@@ -59,7 +59,7 @@ def accumulation() -> Finding:
         ),
         Fix("detach `loss`", Applicability.SAFE, (Edit(span(9, 22, 9, 22), ".detach()"),)),
         "Every activation of every step stays on the device.",
-        "0123456789abcdef",
+        fingerprint="0123456789abcdef",
     )
 
 
@@ -79,7 +79,7 @@ def evaluation() -> Finding:
             (Edit(span(1, 1, 1, 1), "import torch\n\n\n@torch.no_grad()\n"),),
         ),
         "Activations are kept for a backward that never comes.",
-        "fedcba9876543210",
+        fingerprint="fedcba9876543210",
     )
 
 
