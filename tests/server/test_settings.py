@@ -20,6 +20,7 @@ def test_what_an_editor_sends_where_nothing_is_set_changes_nothing() -> None:
         "select": [],
         "extendSelect": [],
         "ignore": [],
+        "confidence": None,
         "showSyntaxErrors": True,
         "workspaceDiagnostics": "open",
         "logLevel": "info",
@@ -40,7 +41,9 @@ def test_an_empty_list_takes_back_what_was_selected_before() -> None:
 
 
 def test_what_is_wrong_is_said_and_leaves_the_setting_as_it_was() -> None:
-    settings, problems = read_settings({"select": ["TML9999"], "run": "always", "slect": []}, DEFAULT, None)
+    given = {"select": ["TML9999"], "run": "always", "slect": [], "confidence": "sure"}
+    settings, problems = read_settings(given, DEFAULT, None)
     assert settings == DEFAULT
-    assert len(problems) == 3
+    assert len(problems) == 4
+    assert "`torchmemlint.confidence`: expected one of 'certain', 'likely', 'possible', got 'sure'" in problems
     assert read_settings([1], DEFAULT, None) == (DEFAULT, ["the settings are not an object"])

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from torchmemlint.config.errors import ConfigError
+from torchmemlint.config.layers import Layer
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.config.selection import Selection
 from torchmemlint.config.settings import Settings
+from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Finding
 from torchmemlint.server.files import EditedFiles
 from torchmemlint.server.known import KnownFindings
@@ -58,7 +60,9 @@ class Folder:
     def resolver(self) -> Resolver:
         """Finds the settings of a directory. Raises ConfigError where the file that the client names is broken."""
         if self._resolver is None:
-            self._resolver = Resolver(self.path, config=self.settings.configuration, selection=self._selection())
+            self._resolver = Resolver(
+                self.path, config=self.settings.configuration, layer=self._layer(), selection=self._selection()
+            )
         return self._resolver
 
     def files(self, root: Path) -> EditedFiles:
@@ -94,8 +98,12 @@ class Folder:
         settings = self.settings
         return Selection(settings.select, settings.extend_select, settings.ignore)
 
+    def _layer(self) -> Layer:
+        given = self.settings.confidence
+        return Layer(confidence=None if given is None else Confidence(given))
+
     def _without_files(self) -> Settings:
-        return Resolver(self.path, isolated=True, selection=self._selection()).fallback()
+        return Resolver(self.path, isolated=True, layer=self._layer(), selection=self._selection()).fallback()
 
 
 class Folders:

@@ -10,12 +10,14 @@ from typing import Any
 from torchmemlint.codes import digits_of, is_own
 from torchmemlint.config.errors import ConfigError, did_you_mean
 from torchmemlint.config.selection import expand
+from torchmemlint.doubts import Confidence
 
 SECTION = "torchmemlint"  # of the client's settings
 RUN = ("onType", "onSave")
 WORKSPACE = ("open", "all")
 LOG_LEVELS = ("error", "warning", "info", "debug")
-_CHOICES = {"run": RUN, "workspace_diagnostics": WORKSPACE, "log_level": LOG_LEVELS}
+CONFIDENCES = tuple(confidence.value for confidence in Confidence)
+_CHOICES = {"run": RUN, "workspace_diagnostics": WORKSPACE, "log_level": LOG_LEVELS, "confidence": CONFIDENCES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class ClientSettings:
     select: tuple[str, ...] | None = None  # rules instead of the configured ones
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    confidence: str | None = None  # the least that is reported, instead of the configured one
     run: str = "onType"
     fix_all: bool = True  # offer `source.fixAll`
     show_syntax_errors: bool = True

@@ -2,6 +2,8 @@
 
 export const SECTION = "torchmemlint";
 
+const CONFIDENCES = ["certain", "likely", "possible"] as const;
+
 export interface Settings {
   enable: boolean;
   run: "onType" | "onSave";
@@ -10,6 +12,7 @@ export interface Settings {
   select: string[];
   extendSelect: string[];
   ignore: string[];
+  confidence: (typeof CONFIDENCES)[number] | null;
   showSyntaxErrors: boolean;
   workspaceDiagnostics: "open" | "all";
   importStrategy: "fromEnvironment" | "useBundled";
@@ -48,6 +51,7 @@ const TOLD = [
   "select",
   "extendSelect",
   "ignore",
+  "confidence",
   "showSyntaxErrors",
   "workspaceDiagnostics",
 ] as const;
@@ -63,6 +67,7 @@ export function readSettings(read: Reader, variables: Variables): Settings {
     select: texts(read("select")),
     extendSelect: texts(read("extendSelect")),
     ignore: texts(read("ignore")),
+    confidence: CONFIDENCES.find((one) => one === read("confidence")) ?? null,
     showSyntaxErrors: flag(read("showSyntaxErrors"), true),
     workspaceDiagnostics: oneOf(read("workspaceDiagnostics"), ["open", "all"]),
     importStrategy: oneOf(read("importStrategy"), ["fromEnvironment", "useBundled"]),

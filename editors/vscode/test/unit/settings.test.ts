@@ -77,12 +77,19 @@ void test("an empty path of a configuration is none", () => {
   assert.equal(read({ configuration: "" }).configuration, null);
 });
 
+void test("a confidence that there is not is none", () => {
+  assert.equal(read({ confidence: "possible" }).confidence, "possible");
+  assert.equal(read({ confidence: "sure" }).confidence, null);
+  assert.equal(read().confidence, null);
+});
+
 void test("the server is told the settings of each folder, and nothing about where it lies", () => {
   const common = read({ path: ["/x"], select: ["TML1"] });
   const folder = read({ ignore: ["TML301"], run: "onSave" });
   const options = initializationOptions(common, [{ uri: "file:///a", settings: folder }]);
   assert.deepEqual(options.settings, serverSettings(common));
   assert.deepEqual(Object.keys(options.settings).sort(), [
+    "confidence",
     "configuration",
     "enable",
     "extendSelect",
