@@ -82,6 +82,15 @@ def options() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def doubts() -> str:
+    """What findings may leave undetermined."""
+    from torchmemlint.doubts import Doubt, confidence
+
+    lines = [f"| `{doubt.label}` | {doubt.value} | {confidence(frozenset({doubt})).value} |" for doubt in Doubt]
+    head = "| name | what could not be determined | confidence |\n|---|---|---|\n"
+    return "\n" + head + "\n".join(lines) + "\n\n"
+
+
 def presets() -> str:
     """The presets, with the rules that each has."""
     from torchmemlint.config.presets import PRESETS
@@ -406,6 +415,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "first": lambda: shown("examples/", "--select", "TML201"),
     "rules": rules,
     "options": options,
+    "doubts": doubts,
     "presets": presets,
     "terms": terms,
     "operations": operations,

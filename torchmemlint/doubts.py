@@ -36,6 +36,11 @@ class Doubt(enum.Enum):
     CUT = "it is a part of a run that was too long to be followed to its end"
     UNSEEN_INPUT = "whether the argument has a graph is decided by a caller that was not seen"
 
+    @property
+    def label(self) -> str:
+        """Its name in reports, as rules have theirs."""
+        return self.name.lower().replace("_", "-")
+
 
 class Confidence(enum.Enum):
     """How sure a finding is."""

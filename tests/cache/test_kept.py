@@ -9,12 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.cache.conftest import Project
+from torchmemlint.doubts import Doubt
+from torchmemlint.engine import checking
 from torchmemlint.engine.cache import results, snapshot, store
 from torchmemlint.engine.one_file import Fixing, Profile, check_file
+from torchmemlint.findings import Finding
 from torchmemlint.flow.needs import Needs
 
 METER = "class Meter:\n    def __init__(self):\n        self.values = []\n\n    def update(self, value):\n"
@@ -176,7 +180,15 @@ def test_places_in_cells_are_kept(project: Project) -> None:
         assert finding.cells.cell(finding.span.start.row) == 2
 
 
-@pytest.mark.parametrize("setting", ['ignore = ["TML101"]', 'severity = {TML101 = "advice"}', 'target-torch = "2.0"'])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        'ignore = ["TML101"]',
+        'severity = {TML101 = "advice"}',
+        'target-torch = "2.0"',
+        'confidence = "certain"',
+    ],
+)
 def test_other_settings_are_another_matter(project: Project, setting: str) -> None:
     project.write("a.py", TOTAL)
     project.check()
@@ -187,6 +199,26 @@ def test_other_settings_are_another_matter(project: Project, setting: str) -> No
     project.write("torchmemlint.toml", "fail-on = 'error'\n")  # does not change what is found
     project.check()
     assert project.checked == []
+
+
+def test_doubts_are_kept_and_how_many_findings_are_not_shown(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_text = checking.check_text
+
+    def doubting(*arguments: Any, **options: Any) -> list[Finding]:
+        found = check_text(*arguments, **options)
+        return [one for finding in found for one in (replace(finding, doubts=(Doubt.GIVEN,)), _less_certain(finding))]
+
+    monkeypatch.setattr(checking, "check_text", doubting)
+    project.write("a.py", TOTAL)
+    first, second = project.check(), project.check()
+    assert project.checked == []
+    assert [finding.doubts for finding in second.findings] == [finding.doubts for finding in first.findings]
+    assert {finding.doubts for finding in second.findings} == {(Doubt.GIVEN,)}
+    assert first.unsure == second.unsure == len(first.findings)
+
+
+def _less_certain(finding: Finding) -> Finding:
+    return replace(finding, doubts=(Doubt.MODE,))
 
 
 def test_what_a_folder_requires_of_torch_is_another_matter(project: Project) -> None:

@@ -305,10 +305,11 @@ def test_show_files_and_settings(run: Run, project: Path) -> None:
     (project / "b.py").write_text(LEAK)
     (project / "a.py").write_text(CLEAN)
     assert run("--show-files", ".") == (0, f"{project / 'a.py'}\n{project / 'b.py'}\n", "")
-    code, out, _ = run("--show-settings", "--select=TML1", "--fail-on=error", ".")
+    code, out, _ = run("--show-settings", "--select=TML1", "--fail-on=error", "--confidence=possible", ".")
     assert code == 0
     assert 'rules = ["TML000", "TML101", "TML102"]' in out
     assert 'fail-on = "error"' in out
+    assert 'confidence = "possible"' in out
 
 
 def test_project_root_bounds_configuration_and_shortens_paths(run: Run, project: Path) -> None:

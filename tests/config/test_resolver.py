@@ -8,6 +8,7 @@ from torchmemlint.config.layers import Layer, override, read_inline, read_layer
 from torchmemlint.config.options import OPTIONS
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.config.selection import Selection
+from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Severity
 
 FULL = """
@@ -19,6 +20,7 @@ exclude = ["third_party/"]
 extend-exclude = ["gen_*.py"]
 respect-gitignore = false
 fail-on = "error"
+confidence = "certain"
 cache-dir = "cache"
 target-torch = "2.4"
 
@@ -47,6 +49,7 @@ def test_every_option(root: Path) -> None:
     assert settings.source == root / "pyproject.toml"
     assert dict(settings.severities) == {"TML101": Severity.ERROR, "TML102": Severity.ADVICE}
     assert settings.fail_on is Severity.ERROR
+    assert settings.confidence is Confidence.CERTAIN
     assert (settings.exclude, settings.extend_exclude) == (("third_party/",), ("gen_*.py",))
     assert not settings.respect_gitignore
     assert (settings.cache_dir, settings.target_torch) == (root / "cache", "2.4")
@@ -66,6 +69,7 @@ def test_defaults(root: Path) -> None:
     settings = Resolver(root, isolated=True).settings_for(root)
     assert settings.source is None
     assert settings.fail_on is Severity.WARNING
+    assert settings.confidence is Confidence.LIKELY
     assert settings.respect_gitignore
     assert settings.excludes(str(root / "a" / ".venv"), is_directory=True)
     assert not settings.excludes(str(root / "a" / "env.py"), is_directory=False)
@@ -127,6 +131,8 @@ def test_command_line_over_files(root: Path) -> None:
         ("respect-gitignore = 'yes'", "expected true or false, found a string"),
         ("fail-on = 'eror'", 'expected one of "advice", "warning", "error", found "eror". Did you mean `error`?'),
         ("fail-on = true", "expected a string, found a boolean"),
+        ("confidence = 'sure'", 'expected one of "certain", "likely", "possible", found "sure"'),
+        ("confidence = 1", "`confidence`: expected a string, found an integer"),
         ("severity = {TML101 = 'of'}", "Did you mean `off`?"),
         ("severity = {TML999 = 'off'}", "`severity`: Unknown rule selector `TML999`"),
         ("per-file-ignores = ['a']", "expected a table, found a list"),

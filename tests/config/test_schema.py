@@ -99,6 +99,7 @@ def test_our_own_configuration_passes() -> None:
         {"severity": {"TML101": "of"}},
         {"severity": {"TML9": "off"}},
         {"fail-on": "off"},
+        {"confidence": "high"},
         {"respect-gitignore": "yes"},
         {"cache-dir": 3},
         {"target-torch": "2"},

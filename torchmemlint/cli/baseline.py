@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from torchmemlint.cli.confidence import confidence_option
 from torchmemlint.cli.terminal import complain
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def _about_the_run(command: Callable[..., int]) -> Callable[..., int]:
         click.option("--jobs", "-j", type=click.IntRange(min=1), help="Use at most so many processes."),
         click.option("--isolated", is_flag=True, help="Ignore all configuration files."),
         click.option("--config", multiple=True, metavar="FILE|KEY=VALUE", help="A configuration file, or one setting."),
+        confidence_option,
         click.option("--ignore", multiple=True, metavar="RULE_SELECTOR", help="Rules not to check."),
         click.option(
             "--extend-select", multiple=True, metavar="RULE_SELECTOR", help="Rules to check besides the selected ones."
@@ -113,6 +115,7 @@ def _resolver(options: dict[str, Any]) -> Resolver:
             ConfigurationOptions(
                 **chosen,
                 isolated=options.get("isolated", False),
+                confidence=options.get("confidence"),
                 per_file_ignores=(),
                 fail_on=None,
                 project_root=None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from torchmemlint.cli.confidence import confidence_option
 from torchmemlint.cli.corpora import opened_corpus, projects_option
 from torchmemlint.cli.executors import executor_option, opened
 from torchmemlint.cli.outputs import write
@@ -30,6 +31,7 @@ _SELECTOR = "RULE_SELECTOR"
 @click.option("--select", multiple=True, metavar=_SELECTOR, help="Rules to check instead of the configured ones.")
 @click.option("--extend-select", multiple=True, metavar=_SELECTOR, help="Rules to check besides the selected ones.")
 @click.option("--ignore", multiple=True, metavar=_SELECTOR, help="Rules not to check.")
+@confidence_option
 @click.option("--isolated", is_flag=True, help="Ignore all configuration files.")
 @click.option("--config", multiple=True, metavar="FILE|KEY=VALUE", help="A configuration file, or one setting as TOML.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Use at most so many processes.")
@@ -98,7 +100,7 @@ def _of_projects(options: dict[str, Any]) -> Census:
     from torchmemlint.cli.configuration import ConfigurationOptions, resolver_for
     from torchmemlint.engine.runner import Request
 
-    names = ("select", "extend_select", "ignore", "config", "isolated")
+    names = ("select", "extend_select", "ignore", "config", "isolated", "confidence")
     given = {name: options[name] for name in names}
     configuration = ConfigurationOptions(**given, per_file_ignores=(), fail_on=None, project_root=None)
     resolver_for(configuration)  # says at once what is wrong with the options

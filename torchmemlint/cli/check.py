@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from torchmemlint.cli.confidence import confidence_option
 from torchmemlint.cli.corpora import projects_option
 from torchmemlint.cli.executors import LOCAL, executor_option, opened
 from torchmemlint.cli.outputs import FormatType, Target, deliver, targets
@@ -94,6 +95,7 @@ class Output:
     type=click.Choice(["error", "warning", "advice"]),
     help="The least severity that makes the exit code 1.  [default: warning]",
 )
+@confidence_option
 @click.option("--stdin-filename", type=click.Path(path_type=Path), help="The name of what comes by `-`.")
 @click.option("--isolated", is_flag=True, help="Ignore all configuration files.")
 @click.option(
@@ -229,6 +231,7 @@ def _configuration(options: dict[str, Any]) -> ConfigurationOptions:
         "extend",
         "preset",
         "limit",
+        "confidence",
     )
     return ConfigurationOptions(**{name: options[name] for name in names})
 

@@ -18,6 +18,7 @@ from torchmemlint.config.presets import BY_NAME
 from torchmemlint.config.resolver import Resolver
 from torchmemlint.config.selection import Selection, expand
 from torchmemlint.config.settings import Settings
+from torchmemlint.doubts import Confidence
 from torchmemlint.engine.cache.store import default_folder
 from torchmemlint.findings import Severity
 from torchmemlint.rules import registry
@@ -41,6 +42,7 @@ class ConfigurationOptions:
     extend: tuple[str, ...] = ()
     preset: str | None = None
     limit: tuple[str, ...] = ()
+    confidence: str | None = None
 
 
 def resolver_for(options: ConfigurationOptions) -> Resolver:
@@ -66,6 +68,8 @@ def resolver_for(options: ConfigurationOptions) -> Resolver:
         layer = override(layer, Layer(preset=options.preset, fail_on=BY_NAME[options.preset].fail_on))
     if options.fail_on is not None:
         layer = override(layer, Layer(fail_on=Severity(options.fail_on)))
+    if options.confidence is not None:
+        layer = override(layer, Layer(confidence=Confidence(options.confidence)))
     if options.limit:
         layer = override(layer, Layer(limits=_limits(options.limit)))
     if options.per_file_ignores:
@@ -105,6 +109,7 @@ def settings_lines(settings: Settings) -> list[str]:
         f"per-file-ignores = {{{ignores}}}",
         f"severity = {{{severities}}}",
         f'fail-on = "{settings.fail_on.value}"',
+        f'confidence = "{settings.confidence.value}"',
         f"exclude = {_list(exclude)}",
         f"extend-exclude = {_list(settings.extend_exclude)}",
         f"respect-gitignore = {str(settings.respect_gitignore).lower()}",
@@ -128,6 +133,7 @@ def settings_table(settings: Settings) -> dict[str, object]:
         "severity": {code: severity.value for code, severity in settings.severities},
         "extend": list(settings.extend),
         "fail-on": settings.fail_on.value,
+        "confidence": settings.confidence.value,
         "exclude": sorted(DEFAULT_EXCLUDED_NAMES) if settings.exclude is None else list(settings.exclude),
         "extend-exclude": list(settings.extend_exclude),
         "respect-gitignore": settings.respect_gitignore,

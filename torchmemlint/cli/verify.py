@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from torchmemlint.cli.confidence import confidence_option
 from torchmemlint.cli.running import (
     hand_over,
     how_to_report,
@@ -51,6 +52,7 @@ _SELECTOR = "RULE_SELECTOR"
 @click.option("--select", multiple=True, metavar=_SELECTOR, help="Rules to check instead of the configured ones.")
 @click.option("--extend-select", multiple=True, metavar=_SELECTOR, help="Rules to check besides the selected ones.")
 @click.option("--ignore", multiple=True, metavar=_SELECTOR, help="Rules not to check.")
+@confidence_option
 @click.option("--record", is_flag=True, help="Keep the figures: `check` then shows them beside the findings.")
 @click.option(
     "--record-file",
@@ -95,7 +97,7 @@ def _verify(program: Program, options: dict[str, Any]) -> int:
     from torchmemlint.cli.configuration import ConfigurationOptions, resolver_for
     from torchmemlint.runtime.verify import Options, verify
 
-    names = ("select", "extend_select", "ignore", "config", "isolated")
+    names = ("select", "extend_select", "ignore", "config", "isolated", "confidence")
     chosen = {name: options[name] for name in names}
     resolver = resolver_for(ConfigurationOptions(**chosen, per_file_ignores=(), fail_on=None, project_root=None))
     how = Options(**options_of_run(options), unsafe=options["unsafe_fixes"], jobs=options["jobs"])

@@ -13,6 +13,7 @@ from torchmemlint.config.errors import ConfigError, did_you_mean
 from torchmemlint.config.limits import Given
 from torchmemlint.config.options import OPTIONS
 from torchmemlint.config.selection import expand
+from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Severity
 from torchmemlint.immutable import immutable
 from torchmemlint.regular import text_of
@@ -37,6 +38,7 @@ class Layer:
     severity: tuple[tuple[str, Severity | None], ...] | None = None  # None as a value: off
     extend: tuple[str, ...] | None = None
     fail_on: Severity | None = None
+    confidence: Confidence | None = None
     exclude: tuple[str, ...] | None = None
     extend_exclude: tuple[str, ...] | None = None
     respect_gitignore: bool | None = None

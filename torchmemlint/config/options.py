@@ -11,6 +11,7 @@ from torchmemlint.config.errors import ConfigError, did_you_mean
 from torchmemlint.config.limits import DEFAULT, MAX_NESTING, NAMES, read_limits
 from torchmemlint.config.names import BASELINE
 from torchmemlint.config.presets import BY_NAME, PRESETS
+from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Severity
 from torchmemlint.immutable import immutable
 from torchmemlint.measured import FILE_NAME
@@ -21,6 +22,7 @@ OFF = "off"
 MODULE = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"  # its dotted name
 VERSION = r"[0-9]+\.[0-9]+(\.[0-9]+)?"  # of torch
 _SEVERITIES = {severity.value: severity for severity in Severity}
+_CONFIDENCES = {confidence.value: confidence for confidence in Confidence}
 
 
 @immutable()
@@ -60,6 +62,11 @@ def boolean(value: object) -> bool:
 def severity(value: object) -> Severity:
     """`error`, `warning` or `advice`."""
     return _choice(value, _SEVERITIES)
+
+
+def confidence(value: object) -> Confidence:
+    """`certain`, `likely` or `possible`."""
+    return _choice(value, _CONFIDENCES)
 
 
 def severities(value: object) -> tuple[tuple[str, Severity | None], ...]:
@@ -202,6 +209,15 @@ OPTIONS = (
         "The least severity that makes the exit code 1.",
         'fail-on = "error"',
         severity,
+    ),
+    Option(
+        "confidence",
+        '"certain", "likely" or "possible"',
+        '"likely"',
+        "The least confidence of the findings that are reported. What is less certain is neither reported nor fixed, "
+        "counts for nothing, and does not go into a baseline (`docs/confidence.md`).",
+        'confidence = "certain"',
+        confidence,
     ),
     Option(
         "exclude",

@@ -16,6 +16,7 @@ from torchmemlint.config.contracts import OF_OPERATIONS, OPERATIONS, RESULTS, VE
 from torchmemlint.config.limits import MAX_NESTING, MEANINGS, NAMES, read_limits
 from torchmemlint.config.options import OPTIONS, Option
 from torchmemlint.config.presets import BY_NAME
+from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Severity
 from torchmemlint.rules.registry import RuleSet
 
@@ -137,6 +138,7 @@ _SHAPES: Mapping[Callable[[object], object], Callable[[Option], Schema]] = {
     options.boolean: lambda _: {"type": "boolean"},
     options.modules: lambda _: _array({"type": "string", "pattern": f"^{options.MODULE}$"}),
     options.severity: lambda _: _levels(),
+    options.confidence: lambda _: {"type": "string", "enum": [confidence.value for confidence in Confidence]},
     options.severities: lambda _: {
         "type": "object",
         "propertyNames": _SELECTOR,

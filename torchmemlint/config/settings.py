@@ -17,6 +17,7 @@ from torchmemlint.config.names import BASELINE
 from torchmemlint.config.presets import BY_NAME
 from torchmemlint.config.requirement import Required
 from torchmemlint.config.selection import Selection, enabled, expand, specificity
+from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Severity
 from torchmemlint.immutable import immutable
 from torchmemlint.measured import FILE_NAME
@@ -44,6 +45,7 @@ class Settings:
     per_file_ignores: tuple[tuple[str, frozenset[str]], ...] = ()
     severities: tuple[tuple[str, Severity], ...] = ()  # by code
     fail_on: Severity = Severity.WARNING
+    confidence: Confidence = Confidence.LIKELY  # the least that is reported
     exclude: tuple[str, ...] | None = None  # None: DEFAULT_EXCLUDED_NAMES
     extend_exclude: tuple[str, ...] = ()
     respect_gitignore: bool = True
@@ -121,6 +123,7 @@ def resolve(layer: Layer, root: Path, source: Path | None, command_line: Sequenc
         ),
         severities=tuple(sorted(severities.items(), key=lambda item: item[0])),
         fail_on=layer.fail_on or BY_NAME[layer.preset or "default"].fail_on,
+        confidence=layer.confidence or Confidence.LIKELY,
         exclude=layer.exclude,
         extend_exclude=layer.extend_exclude or (),
         respect_gitignore=layer.respect_gitignore is not False,

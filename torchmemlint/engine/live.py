@@ -42,7 +42,7 @@ class LiveFile:
             )
             return self._check.findings(codes)
 
-        return reported(find, text, self._path, self._profile, relevant=relevant)
+        return reported(find, text, self._path, self._profile, relevant=relevant).findings
 
     def revise(self, text: str, pulse: Callable[[], None]) -> list[Finding] | None:
         """The findings of a text that the last one was edited to, from another look at what the edit touched.
@@ -60,7 +60,7 @@ class LiveFile:
             return check.findings(codes)
 
         try:
-            found = reported(find, text, self._path, self._profile, relevant=True)
+            found = reported(find, text, self._path, self._profile, relevant=True).findings
         except (TooMuch, UprootedNode):
             check.release()
             return None

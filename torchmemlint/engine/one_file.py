@@ -59,6 +59,7 @@ class Profile:
     noqa: bool = True  # do comments in this language silence findings?
     extend: tuple[str, ...] = ()  # what brings rules besides the linter's own and those of installed plugins
     limits: Limits = DEFAULT
+    confidence: Confidence = Confidence.LIKELY  # the least that is reported
     kept: bool = False  # are results kept for later runs, and what they rest on taken down with them?
 
 
@@ -77,6 +78,7 @@ class FileResult:
     digest: str | None = None  # of what was read, where the result may be kept
     needs: Needs | None = None  # what it rests on besides the file
     from_cache: bool = False  # an earlier run's
+    unsure: int = 0  # further findings, which are less certain than is asked for
 
     @property
     def problem(self) -> str:
@@ -84,6 +86,14 @@ class FileResult:
         if self.error is None:
             return ""
         return f"{self.path}: {self.error}" if self.unwritten else f"{self.path}: internal error: {self.error}"
+
+
+@immutable()
+class Reported:
+    """What is reported of a text."""
+
+    findings: list[Finding]
+    unsure: int = 0  # further findings, which are less certain than is asked for
 
 
 def check_file(path: Path, profile: Profile, data: bytes | None = None) -> FileResult:
@@ -161,11 +171,12 @@ def check_decoded(source: SourceText, path: Path, profile: Profile) -> FileResul
 
 
 def _checked(source: SourceText | NotebookText, path: Path, profile: Profile, relevant: bool) -> FileResult:
-    findings = _check(source.text, source, path, profile, relevant)
-    if not any(is_to_change(finding, profile) for finding in findings):
-        result = FileResult(path, tuple(_placed(findings, source, path, profile, relevant)), skipped=not relevant)
+    found = _check(source.text, source, path, profile, relevant)
+    if not any(is_to_change(finding, profile) for finding in found.findings):
+        placed = tuple(_placed(found.findings, source, path, profile, relevant))
+        result = FileResult(path, placed, skipped=not relevant, unsure=found.unsure)
     else:
-        result = _fix(source, path, profile, findings, relevant)
+        result = _fix(source, path, profile, found, relevant)
     return replace(result, context=_context(profile)) if relevant else result
 
 
@@ -176,14 +187,15 @@ def is_to_change(finding: Finding, profile: Profile) -> bool:
     return profile.ignoring is not None or finding.fix is not None
 
 
-def _check(text: str, source: SourceText | NotebookText, path: Path, profile: Profile, relevant: bool) -> list[Finding]:
-    """The findings of a state of a file's text."""
-    findings = _unspared(check_source(text, path, profile, relevant=relevant), text, path, profile)
+def _check(text: str, source: SourceText | NotebookText, path: Path, profile: Profile, relevant: bool) -> Reported:
+    """What is reported of a state of a file's text."""
+    found = report_of(text, path, profile, relevant=relevant)
+    findings = _unspared(found.findings, text, path, profile)
     if isinstance(source, SourceText):
-        return findings
+        return Reported(findings, found.unsure)
     from torchmemlint.engine import notebooks
 
-    return notebooks.within_cells(findings, text, source.program)
+    return Reported(notebooks.within_cells(findings, text, source.program), found.unsure)
 
 
 def _placed(
@@ -205,10 +217,15 @@ def of_unreadable_cells(program: CellProgram, path: Path, profile: Profile) -> l
     problems = notebooks.unreadable_cells(program)
     found = [one for problem, text in problems for one in _unreadable(path, problem, profile, text)]
     why = "nothing is known about a cell that cannot be read"
-    return _finished([replace(finding, why=why) for finding in found], program.shown, profile)
+    return _finished([replace(finding, why=why) for finding in found], program.shown, profile).findings
 
 
-def check_source(
+def check_source(text: str, path: Path, profile: Profile, *, relevant: bool = True) -> list[Finding]:
+    """The findings that are reported of a decoded text."""
+    return report_of(text, path, profile, relevant=relevant).findings
+
+
+def report_of(
     text: str,
     path: Path,
     profile: Profile,
@@ -216,8 +233,8 @@ def check_source(
     relevant: bool = True,
     around: Project | None = None,
     pulse: Callable[[], None] | None = None,
-) -> list[Finding]:
-    """The findings of a decoded text after severities and suppression comments, in order, with fingerprints.
+) -> Reported:
+    """What is reported of a decoded text after severities and suppression comments, in order, with fingerprints.
 
     `around` replaces the project that this process keeps. `pulse` is called again and again on the way; what it
     raises ends the check and is passed on.
@@ -245,8 +262,11 @@ def check_source(
 
 def reported(
     find: Callable[[frozenset[str]], Sequence[Finding]], text: str, path: Path, profile: Profile, *, relevant: bool
-) -> list[Finding]:
-    """What is reported of a text: what `find` comes to for some rules, after severities and suppression comments."""
+) -> Reported:
+    """What is reported of a text: what `find` comes to for some rules, after severities and suppression comments.
+
+    What is less certain than is asked for is dropped behind these comments: one that silences it is in use.
+    """
     from torchmemlint.engine import audit
 
     codes = profile.codes - ABOUT_THE_RUN
@@ -311,25 +331,29 @@ def failed(path: Path, error: Exception) -> FileResult:
 
 
 def _fix(
-    source: SourceText | NotebookText, path: Path, profile: Profile, findings: list[Finding], relevant: bool
+    source: SourceText | NotebookText, path: Path, profile: Profile, found: Reported, relevant: bool
 ) -> FileResult:
     from torchmemlint.engine.ignores import ignore_all
     from torchmemlint.fixes.apply import fix_text
     from torchmemlint.fixes.write import ChangedMeanwhile, write_atomically
 
+    unsure = {source.text: found.unsure}  # by the texts that were tried
+
     def recheck(text: str) -> list[Finding]:
-        return _check(text, source, path, profile, relevant)
+        found = _check(text, source, path, profile, relevant)
+        unsure[text] = found.unsure
+        return found.findings
 
     def placed(findings: Sequence[Finding], source: SourceText | NotebookText) -> tuple[Finding, ...]:
         return tuple(_placed(list(findings), source, path, profile, relevant))
 
     if profile.ignoring is None:
-        result = fix_text(source.text, findings, recheck, unsafe=profile.unsafe)
+        result = fix_text(source.text, found.findings, recheck, unsafe=profile.unsafe)
     else:
-        result = ignore_all(source.text, findings, recheck, profile.ignoring)
+        result = ignore_all(source.text, found.findings, recheck, profile.ignoring)
     if result.text == source.text:
         fixed = _fixed(path, result, source, source) if result.rolled_back else None
-        return FileResult(path, placed(findings, source), not relevant, fixed)
+        return FileResult(path, placed(found.findings, source), not relevant, fixed, unsure=found.unsure)
     try:
         data = source.encode(result.text)
         if profile.fixing is Fixing.WRITE:
@@ -339,9 +363,11 @@ def _fix(
         error = f"the {'fixed text' if profile.ignoring is None else 'comments'} cannot be written: {reason}"
         if isinstance(problem, ChangedMeanwhile):
             error = "changed while it was checked: it is left as it is now, for the next run"
-        return FileResult(path, placed(findings, source), not relevant, error=error, unwritten=True)
+        left = placed(found.findings, source)
+        return FileResult(path, left, not relevant, error=error, unwritten=True, unsure=found.unsure)
     after = source if isinstance(source, SourceText) else load(data, path)
-    return FileResult(path, placed(result.findings, after), not relevant, _fixed(path, result, source, after))
+    fixed = _fixed(path, result, source, after)
+    return FileResult(path, placed(result.findings, after), not relevant, fixed, unsure=unsure[result.text])
 
 
 def _fixed(
@@ -374,19 +400,20 @@ def _unreadable(path: Path, problem: UnreadableFile, profile: Profile, text: str
     return with_fingerprints([found], text or "")
 
 
-def _finished(findings: Sequence[Finding], text: str, profile: Profile) -> list[Finding]:
-    """Sorted by place, with the configured severities, with fixes as safe as they are sure, and with fingerprints."""
+def _finished(findings: Sequence[Finding], text: str, profile: Profile) -> Reported:
+    """Those that are certain enough: sorted by place, with the configured severities and with fingerprints."""
     if not findings:
-        return []
+        return Reported([])
     from torchmemlint.fingerprints import with_fingerprints
 
     severities = dict(profile.severities)
-    ordered = sorted(findings, key=lambda finding: (finding.span.start, finding.code, finding.message))
+    sure = [finding for finding in findings if finding.confidence.rank >= profile.confidence.rank]
+    ordered = sorted(sure, key=lambda finding: (finding.span.start, finding.code, finding.message))
     weighed = [
         replace(finding, severity=severities.get(finding.code, finding.severity), fix=_trusted(finding))
         for finding in ordered
     ]
-    return with_fingerprints(weighed, text)
+    return Reported(with_fingerprints(weighed, text), len(findings) - len(sure))
 
 
 def _trusted(finding: Finding) -> Fix | None:

@@ -149,7 +149,8 @@ def _sifted(
         for result in fix(_second_plan(results, by_path, request, sources)):
             first = by_path[result.path]
             by_path[result.path] = replace(result, skipped=first.skipped, context=first.context)
-    return replace(_report(list(by_path.values()), request, at_hand), left_out=kept.left_out)
+    report = _report(list(by_path.values()), request, at_hand)
+    return replace(report, left_out=kept.left_out, unsure=0)  # how many of those it would let through is not known
 
 
 def _second_plan(
@@ -209,6 +210,7 @@ def profile_for(settings: Settings, path: Path, fixing: Fixing = Fixing.NONE, un
         contracts=settings.contracts,
         extend=settings.extend,
         limits=settings.limits,
+        confidence=settings.confidence,
     )
 
 
@@ -222,6 +224,7 @@ def _report(results: Sequence[FileResult], request: Request, at_hand: dict[Path,
         files_checked=sum(not result.skipped and result.error is None for result in results),
         files_skipped=sum(result.skipped for result in results),
         from_cache=sum(result.from_cache for result in results),
+        unsure=sum(result.unsure for result in results),
         fixed=fixed,
         sources=sources,
         programs=sources.program,

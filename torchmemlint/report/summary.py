@@ -30,13 +30,13 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
         yield f"{verb} {_count(fixed, 'problem')} in {_count(files, 'file')}."
     if not report.findings and report.errors:
         yield "Not everything could be checked."
-        yield from _left_out(report)
+        yield from _not_shown(report)
         return
     if not report.findings:
         if not fixed or report.fixes_applied_to_disk:
             passed = "No new problems." if any(one.count for one in report.left_out) else "All checks passed!"
             yield paint.added(passed) if not fixed else "Nothing is left."
-        yield from _left_out(report)
+        yield from _not_shown(report)
         return
     counts = Counter(finding.severity for finding in report.findings)
     parts = [
@@ -47,10 +47,14 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
     files = len({finding.filename for finding in report.findings})
     yield f"Found {_count(len(report.findings), 'problem')} ({', '.join(parts)}) in {_count(files, 'file')}."
     yield from _fixable(report, paint)
-    yield from _left_out(report)
+    yield from _not_shown(report)
 
 
-def _left_out(report: RunReport) -> Iterator[str]:
+def _not_shown(report: RunReport) -> Iterator[str]:
+    if report.unsure:
+        are, them = ("is", "it") if report.unsure == 1 else ("are", "them")
+        count = _count(report.unsure, "less certain finding")
+        yield f"{count} {are} not shown (--confidence possible shows {them})."
     for one in report.left_out:
         if one.count:
             yield f"Left out {_count(one.count, 'problem')} {one.where}."

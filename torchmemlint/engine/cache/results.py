@@ -60,12 +60,13 @@ class Results:
                 return None
             findings = load(tuple[Finding, ...], row.result["findings"])
             skipped = load(bool, row.result["skipped"])
+            unsure = load(int, row.result["unsure"])
         except (TypeError, ValueError, KeyError, AttributeError):  # written by another hand
             return None
         if any(is_to_change(finding, profile) for finding in findings):
             return None
         self._used.append((row.path, circumstances))
-        return FileResult(path, findings, skipped, from_cache=True)
+        return FileResult(path, findings, skipped, from_cache=True, unsure=unsure)
 
     def add(self, result: FileResult, profile: Profile) -> None:
         """Take in what this run has found in a file."""
@@ -116,9 +117,8 @@ class Results:
             "everything": now.everything() if asked.phrases else "",
         }
         findings = [dump(replace(finding, measured=None)) for finding in result.findings]
-        return Row(
-            path, _circumstances(profile), result.digest, needs, {"findings": findings, "skipped": result.skipped}
-        )
+        kept = {"findings": findings, "skipped": result.skipped, "unsure": result.unsure}
+        return Row(path, _circumstances(profile), result.digest, needs, kept)
 
     @contextlib.contextmanager
     def _complaining(self) -> Iterator[None]:
@@ -139,6 +139,7 @@ def _circumstances(profile: Profile) -> str:
         profile.target_torch,
         repr(profile.contracts),
         profile.noqa,
+        profile.confidence.value,
         profile.limits,
         extensions.stamps(profile.extend),
         _linter(),

@@ -194,6 +194,7 @@ def _joined(reports: Sequence[RunReport]) -> RunReport:
         from_cache=sum(one.from_cache for one in reports),
         tracebacks=_all(one.tracebacks for one in reports),
         left_out=_all(one.left_out for one in reports),
+        unsure=sum(one.unsure for one in reports),
     )
 
 

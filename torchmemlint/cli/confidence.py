@@ -1,0 +1,11 @@
+"""`--confidence`: how sure a finding must be to be reported."""
+
+from __future__ import annotations
+
+import click
+
+confidence_option = click.option(
+    "--confidence",
+    type=click.Choice(["certain", "likely", "possible"]),
+    help="The least confidence of what is reported.  [default: likely]",
+)
