@@ -85,7 +85,7 @@ def options(sarif: Path, summary: Path | None) -> list[str]:
         found += ["--output-format", f"markdown:{summary}"]
     if "GITHUB_WORKSPACE" in os.environ:  # annotations name files as seen from there
         found += ["--project-root", os.environ["GITHUB_WORKSPACE"]]
-    for name in ("CONFIG", "BASELINE", "NEW_SINCE"):
+    for name in ("CONFIG", "CONFIDENCE", "BASELINE", "NEW_SINCE"):
         if given(name):
             found.append(f"--{name.lower().replace('_', '-')}={given(name)}")
     if given("FAIL_ON") == "never":

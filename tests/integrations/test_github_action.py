@@ -173,6 +173,7 @@ def test_inputs_become_options(runner: Runner, recorder: Path) -> None:
         "args": "--select TML1,TML2 --no-fold",
         "config": "lint.toml",
         "fail-on": "error",
+        "confidence": "certain",
         "baseline": "baseline.json",
         "new-since": "abc123",
     }
@@ -182,7 +183,8 @@ def test_inputs_become_options(runner: Runner, recorder: Path) -> None:
     assert called(runner) == [
         "check", "--output-format", "full", "--output-format", f"sarif:{temporary / 'torchmemlint.sarif'}",
         "--output-format", f"markdown:{temporary / 'torchmemlint.md'}", "--project-root", str(runner.workspace),
-        "--config=lint.toml", "--baseline=baseline.json", "--new-since=abc123", "--fail-on=error",
+        "--config=lint.toml", "--confidence=certain", "--baseline=baseline.json", "--new-since=abc123",
+        "--fail-on=error",
         "--select", "TML1,TML2", "--no-fold", "--", "src", "a folder", "train.py",
     ]  # fmt: skip
     assert runner.outputs() == {"exit-code": "1", "sarif-file": str(temporary / "torchmemlint.sarif")}
@@ -218,7 +220,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("name", ["config", "baseline", "new-since", "fail-on"])
+@pytest.mark.parametrize("name", ["config", "confidence", "baseline", "new-since", "fail-on"])
 def test_an_input_is_one_argument_whatever_it_says(runner: Runner, recorder: Path, name: str, text: str) -> None:
     runner.run("Check", {name: text}, {"python": str(recorder)})
     assert f"--{name}={text}" in called(runner)
