@@ -41,6 +41,10 @@ class Doubt(enum.Enum):
         """Its name in reports, as rules have theirs."""
         return self.name.lower().replace("_", "-")
 
+    def to_json(self) -> dict[str, str]:
+        """As JSON's types."""
+        return {"name": self.label, "message": self.value}
+
 
 class Confidence(enum.Enum):
     """How sure a finding is."""

@@ -58,6 +58,8 @@ def test_each_json_line_is_an_object_of_the_list(everything: RunReport) -> None:
         {"severity": "fatal"},
         {"location": {"row": 0, "column": 1}},
         {"fix": {"message": "m", "applicability": "maybe", "edits": []}},
+        {"confidence": "sure"},
+        {"doubts": [{"name": "given"}]},
         {"surprise": 1},
     ],
 )
@@ -81,6 +83,8 @@ def test_values() -> None:
         "code": "TML101",
         "name": "graph-accumulation",
         "severity": "error",
+        "confidence": "certain",
+        "doubts": [],
         "message": accumulation().message,
         "filename": str(ROOT / "src/train.py"),
         "location": {"row": 9, "column": 9},

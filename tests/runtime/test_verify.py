@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ torch = pytest.importorskip("torch")
 
 from tests.runtime.schemas import VERIFY, validate  # noqa: E402
 from torchmemlint.cli.main import main  # noqa: E402
+from torchmemlint.doubts import Doubt  # noqa: E402
 from torchmemlint.report.verification import write_verification  # noqa: E402
 from torchmemlint.runtime.verification import VerifyReport  # noqa: E402
 
@@ -88,7 +90,12 @@ def test_findings_are_confirmed_or_not_reached(project: Path) -> None:
     write_verification(VerifyReport.from_json(report), text, color=False, root=project)
     assert "evaluation.py:8  TML201 eval-without-no-grad  confirmed\n" in text.getvalue()
     assert "\x1b" not in text.getvalue()
+    assert "likely" not in text.getvalue()
     assert text.getvalue().endswith("1 confirmed, 1 not reached by this run.\n")
+    evaluation["finding"] |= {"confidence": "likely", "doubts": [Doubt.GIVEN.to_json()]}
+    validate(report, VERIFY)
+    write_verification(VerifyReport.from_json(report), text, color=False, root=project)
+    assert re.search(f"likely +{Doubt.GIVEN.value}\n", text.getvalue())
     assert sorted(path.name for path in project.iterdir()) == ["evaluation.py", "report.json", "train.py"]
     assert (project / "evaluation.py").read_text() == dedent(EVALUATION)
 

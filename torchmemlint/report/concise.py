@@ -1,6 +1,7 @@
 """One line for each finding: `path:row:column: CODE [*] message`.
 
-At its end, in brackets, stands what was measured of it, and where in other files its evidence stands.
+At its end, in brackets, stands why it is not certain, what was measured of it, and where in other files its evidence
+stands.
 """
 
 from __future__ import annotations

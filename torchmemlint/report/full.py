@@ -13,7 +13,7 @@ from torchmemlint.report.changes import diff_lines, hunks
 from torchmemlint.report.columns import pad, shorten, show, text_width
 from torchmemlint.report.frame import code_frame, rows_shown
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import elsewhere, evidence_place, mark, place, printed_path, shown_place
+from torchmemlint.report.places import doubts, elsewhere, evidence_place, mark, place, printed_path, shown_place
 
 SOURCE_WIDTH = 44  # columns for the source of a link of the evidence chain
 TRUST = {
@@ -52,6 +52,8 @@ def finding_lines(finding: Finding, report: RunReport, root: Path, paint: Paint)
     yield from code_frame(source, finding.span, gutter, paint)
     margin = f"{' ' * gutter} {paint.gutter('=')} "
     yield from _chain_lines(chain, margin, paint)
+    if finding.doubts:
+        yield f"{margin}{paint.strong(finding.confidence.value)}: {doubts(finding)}"
     if finding.why:
         yield f"{margin}{paint.strong('why')}: {_one_line(finding.why)}"
     if finding.measured is not None:

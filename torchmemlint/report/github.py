@@ -12,7 +12,7 @@ from pathlib import Path
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding, Severity
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import elsewhere, evidence_place, file_span, one_line, place, repository_path
+from torchmemlint.report.places import caveat, elsewhere, evidence_place, file_span, one_line, place, repository_path
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "notice"}
 
@@ -50,6 +50,8 @@ def _text(finding: Finding, root: Path) -> str:
             f"{repository_path(other, root)}:{row}" if other is not None else row if "cell" in row else f"line {row}"
         )
         parts.append(f"{where}: {one_line(evidence.message)}")
+    if finding.doubts:
+        parts.append(caveat(finding))
     if finding.measured is not None:
         parts.append(f"measured: {finding.measured.sentence}")
     return "\n".join(parts)

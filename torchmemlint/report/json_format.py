@@ -1,8 +1,8 @@
 """The findings as a JSON list in the shape of ruff's.
 
-Every field of ruff's own output is there (`cell` and `noqa_row` too), so what reads that reads this; `evidence`
-and `fingerprint` are added, and `measured` where an earlier run told what the finding costs. `schema.json` beside
-this module describes it.
+Every field of ruff's own output is there (`cell` and `noqa_row` too), so what reads that reads this; `confidence`,
+`doubts`, `evidence` and `fingerprint` are added, and `measured` where an earlier run told what the finding costs.
+`schema.json` beside this module describes it.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ def finding_object(finding: Finding, root: Path) -> dict[str, Any]:
         "code": finding.code,
         "name": finding.name,
         "severity": finding.severity.value,
+        "confidence": finding.confidence.value,
+        "doubts": [doubt.to_json() for doubt in finding.doubts],
         "message": finding.message,
         "filename": str(absolute_path(finding.filename, root)),
         "location": _location(place(finding, finding.span.start)),

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import elsewhere, evidence_place, place, rule_url, shown_path, shown_place
+from torchmemlint.report.places import doubts, elsewhere, evidence_place, place, rule_url, shown_path, shown_place
 
 _UNREADABLE = "TML000"
 _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -76,6 +76,8 @@ def _details(finding: Finding, path: str, root: Path) -> Iterator[str]:
         other = elsewhere(evidence, finding, root) or finding.filename
         row = evidence_place(evidence, finding, evidence.span.start).brief
         yield f"  {shown_place(other, row, root)}: {evidence.message}"
+    if finding.doubts:
+        yield f"{finding.confidence.value.capitalize()}: {doubts(finding)}"
     if finding.why:
         yield f"Why: {finding.why}"
     if finding.measured is not None:

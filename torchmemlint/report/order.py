@@ -13,7 +13,7 @@ from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Finding, Severity
 from torchmemlint.report.columns import pad, text_width
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import mark, one_line, place, printed_path, shown_place
+from torchmemlint.report.places import caveat, mark, one_line, place, printed_path, shown_place
 
 IN_FULL = 3  # findings of one rule in one file
 LINES = 12  # of folded advice; the rest is counted
@@ -44,7 +44,8 @@ def repeated_lines(findings: Sequence[Finding], root: Path, paint: Paint, *, uns
     for finding in findings:
         where = f"{printed_path(finding.filename, root)}:{place(finding, finding.span.start).text}"
         sign = paint.fixable(mark(finding, unsafe=unsafe))
-        yield "  " + " ".join(part for part in (where, sign, one_line(finding.message)) if part)
+        aside = paint.faint(f"({caveat(finding)})") if finding.doubts else ""
+        yield "  " + " ".join(part for part in (where, sign, one_line(finding.message), aside) if part)
     yield ""
 
 

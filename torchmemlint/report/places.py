@@ -173,6 +173,16 @@ def mark(finding: Finding, *, unsafe: bool) -> str:
     return "[-]" if eligible(finding, unsafe=True) else ""
 
 
+def doubts(finding: Finding) -> str:
+    """What could not be determined, in one line."""
+    return "; ".join(doubt.value for doubt in finding.doubts)
+
+
+def caveat(finding: Finding) -> str:
+    """How sure a finding is, and why no surer: `likely: it is handed to code that was not seen`."""
+    return f"{finding.confidence.value}: {doubts(finding)}"
+
+
 def one_line(text: str) -> str:
     """The text without line breaks, and without characters that play tricks on a terminal."""
     from torchmemlint.report.columns import show
@@ -197,10 +207,13 @@ def emit(stream: TextIO, text: str) -> None:
 
 
 def asides(finding: Finding, root: Path) -> list[str]:
-    """What follows the message where evidence is not shown: `(measured: +48.0 MiB per step)`, what an earlier run told,
-    and `(see meters.py:8)`, where in each other file the evidence begins.
+    """What follows the message where evidence is not shown: `(likely: it is handed to code that was not seen)`, why
+    the finding is not certain, `(measured: +48.0 MiB per step)`, what an earlier run told, and `(see meters.py:8)`,
+    where in each other file the evidence begins.
     """
-    told = [f"(measured: {finding.measured.brief})"] if finding.measured is not None else []
+    told = [f"({caveat(finding)})"] if finding.doubts else []
+    if finding.measured is not None:
+        told.append(f"(measured: {finding.measured.brief})")
     places: dict[Path, str] = {}
     for evidence in finding.evidence:
         filename = elsewhere(evidence, finding, root)

@@ -13,6 +13,7 @@ from torchmemlint.fixes.edits import EditError, apply_edits
 from torchmemlint.fixes.eligibility import eligible
 from torchmemlint.report.paint import Paint
 from torchmemlint.report.places import (
+    caveat,
     elsewhere,
     evidence_span,
     file_fix,
@@ -38,7 +39,9 @@ def lines(report: RunReport, root: Path, paint: Paint) -> Iterator[str]:
 
 def _diagnostic(finding: Finding, report: RunReport, root: Path) -> dict[str, Any]:
     source = file_lines(finding, report)
-    told = f" (measured: {finding.measured.brief})" if finding.measured is not None else ""
+    told = f" ({caveat(finding)})" if finding.doubts else ""
+    if finding.measured is not None:
+        told += f" (measured: {finding.measured.brief})"
     found: dict[str, Any] = {
         "message": message(finding) + told,
         "location": {"path": _path(finding.filename, root), "range": _range(file_span(finding, finding.span), source)},

@@ -104,6 +104,8 @@ class _Writer:
         )
 
     def _finding(self, result: FindingResult) -> Iterator[tuple[str, str]]:
+        if result.finding["doubts"]:
+            yield result.finding["confidence"], "; ".join(doubt["message"] for doubt in result.finding["doubts"])
         if result.note:
             yield "why", result.note
         if result.comparison is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from lsprotocol import types as lsp
 
 from torchmemlint.findings import Evidence, Finding, Severity, Span
-from torchmemlint.report.places import rule_url
+from torchmemlint.report.places import caveat, rule_url
 from torchmemlint.rules import registry
 from torchmemlint.rules.base import Tag
 from torchmemlint.server.documents import uri_of
@@ -74,7 +74,12 @@ class Presenter:
             source=SOURCE,
             tags=[_TAGS[tag]] if tag is not None and self._tags else None,
             related_information=list(self._related(finding, unit, places)) if self._relates else None,
-            data={"fingerprint": finding.fingerprint, "fix": finding.fix.applicability.value if finding.fix else None},
+            data={
+                "fingerprint": finding.fingerprint,
+                "fix": finding.fix.applicability.value if finding.fix else None,
+                "confidence": finding.confidence.value,
+                "doubts": [doubt.to_json() for doubt in finding.doubts],
+            },
         )
 
     def _related(
@@ -103,6 +108,8 @@ def _where(unit: Unit, places: list[Places], span: Span) -> tuple[str, Span, Pla
 
 def _message(finding: Finding) -> str:
     parts = [finding.message]
+    if finding.doubts:
+        parts.append(caveat(finding))
     if finding.measured is not None:
         parts.append(f"measured: {finding.measured.sentence}")
     return "\n".join(parts)

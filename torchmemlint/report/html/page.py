@@ -21,7 +21,7 @@ from torchmemlint.report.columns import show
 from torchmemlint.report.full import TRUST, in_its_cell, link
 from torchmemlint.report.html import charts
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import place, printed_path, rule_url
+from torchmemlint.report.places import doubts, place, printed_path, rule_url
 
 SEVERITIES = ("error", "warning", "advice")
 
@@ -79,6 +79,8 @@ def _finding(finding: Finding, report: RunReport, root: Path) -> dict[str, Any]:
         "code": finding.code,
         "name": finding.name,
         "severity": finding.severity.value,
+        "confidence": finding.confidence.value,
+        "doubts": doubts(finding),
         "url": rule_url(finding.code),
         "message": finding.message,
         "place": f"{printed_path(filename, root)}:{where.text}",

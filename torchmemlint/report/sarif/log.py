@@ -15,11 +15,12 @@ from typing import Any
 from urllib.parse import quote
 
 from torchmemlint import __version__
+from torchmemlint.doubts import Confidence
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Span
 from torchmemlint.report.frame import rows_shown
 from torchmemlint.report.paint import Paint
-from torchmemlint.report.places import absolute_path, evidence_span, file_fix, file_span, message, repository
+from torchmemlint.report.places import absolute_path, doubts, evidence_span, file_fix, file_span, message, repository
 from torchmemlint.report.places import place as place_within
 from torchmemlint.report.sarif.hashes import line_hashes
 from torchmemlint.report.sarif.rules import LEVELS, describe
@@ -32,6 +33,7 @@ _TRUST = {
     Applicability.UNSAFE: "unsafe: may change results",
     Applicability.HINT: "a hint",
 }
+_RANKS = {Confidence.CERTAIN: 100.0, Confidence.LIKELY: 75.0, Confidence.POSSIBLE: 25.0}  # of at most 100
 _LINK = re.compile(r"\[(?=[^\[\]]*\]\()")  # `losses[i](x)` would be read as a link
 
 
@@ -89,6 +91,7 @@ class _Run:
             "ruleId": finding.code,
             "ruleIndex": self._numbers[finding.code],
             "level": LEVELS[finding.severity],
+            "rank": _RANKS[finding.confidence],
             "message": {"text": _message(finding)},
             "locations": [{"physicalLocation": shown}],
             "partialFingerprints": self._fingerprints(finding),
@@ -104,7 +107,11 @@ class _Run:
         fix = file_fix(finding)
         if fix is not None:
             result["fixes"] = [self._fix(fix, finding.filename)]
-        result["properties"] = {"severity": finding.severity.value}
+        result["properties"] = {
+            "severity": finding.severity.value,
+            "confidence": finding.confidence.value,
+            "doubts": [doubt.to_json() for doubt in finding.doubts],
+        }
         if finding.cells is not None:
             within = place_within(finding, finding.span.start)
             result["properties"] |= {"cell": within.cell, "row": within.row}
@@ -198,8 +205,10 @@ def _replacement(edit: Edit) -> dict[str, Any]:
 
 
 def _message(finding: Finding) -> str:
-    """What is found, what it was measured to cost, and what only a human can do about it."""
+    """What is found, why it is not certain, what it was measured to cost, and what only a human can do about it."""
     parts = [_plain(message(finding))]
+    if finding.doubts:
+        parts.append(f"{finding.confidence.value.capitalize()}: {doubts(finding)}")
     if finding.measured is not None:
         parts.append(f"Measured: {_plain(finding.measured.sentence)}")
     if finding.fix is not None and file_fix(finding) is None:
