@@ -168,3 +168,13 @@ def test_a_census_counts_what_is_reported(run: Run, code: Path, confidence: str,
     arguments = ("--projects-from=list.txt", "--output-format=json", "--confidence", confidence)
     found = json.loads(run("census", *arguments).out)["findings"]
     assert sorted(one["code"] for one in found) == expected
+    assert sorted(one["confidence"] for one in found) == ["certain", "likely", "possible"][: len(expected)]
+
+
+def test_a_census_of_reports_knows_it(run: Run, code: Path) -> None:
+    for name, made in (("likely", {"confidence": "likely"}), ("earlier", {})):
+        told = json.loads(run("--select=TML101", "--output-format=json").out)
+        del told[0]["confidence"]
+        (code.parent / f"{name}.json").write_text(json.dumps([{**told[0], **made}]))
+    found = json.loads(run("census", "likely.json", "earlier.json", "--output-format=json").out)["findings"]
+    assert sorted(one["confidence"] for one in found) == ["certain", "likely"]

@@ -38,6 +38,7 @@ class Found:
     message: str
     fingerprint: str
     snippet: str = ""  # the row of code; "" where it cannot be had
+    confidence: str = "certain"
 
     @property
     def place(self) -> tuple[str, str, int, int, str]:

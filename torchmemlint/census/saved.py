@@ -66,4 +66,5 @@ def _findings(told: Iterable[dict[str, Any]], title: str) -> Iterator[Found]:
             one["severity"],
             one["message"],
             one["fingerprint"],
+            confidence=one.get("confidence", "certain"),  # earlier reports do not tell
         )

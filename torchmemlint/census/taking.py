@@ -54,4 +54,5 @@ def _found(finding: Finding, report: RunReport) -> Found:
         finding.message,
         finding.fingerprint,
         source[row - 1].strip() if row <= len(source) else "",
+        finding.confidence.value,
     )
