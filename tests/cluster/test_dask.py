@@ -16,7 +16,8 @@ from tests.leaking import LEAK
 from torchmemlint.cli.main import main
 from torchmemlint.config.layers import Layer
 from torchmemlint.config.resolver import Resolver
-from torchmemlint.engine.cluster import dask_executor, stamp
+from torchmemlint.doubts import Doubt
+from torchmemlint.engine.cluster import dask_executor, remote, stamp
 from torchmemlint.engine.cluster.dask_executor import ClusterError, connected
 from torchmemlint.engine.runner import Request, run
 from torchmemlint.source.discovery import discover
@@ -67,6 +68,28 @@ class Killer(Rule):
         if facts.path.name == "deadly.py":
             os.kill(os.getppid(), signal.SIGKILL)
         return iter(())
+'''
+
+
+DOUBTING = '''
+from torchmemlint.plugins import Doubt, Rule, Severity, calls, report
+
+class Doubting(Rule):
+    """Doubts what it finds.
+
+    ## What it does
+    That.
+
+    ## Why it costs memory
+    It does not.
+    """
+
+    code, name, severity, why = "DBT101", "doubting", Severity.ERROR, "it does not"
+
+    def check(self, facts):
+        for call in calls(facts, "*.backward"):
+            yield report(self, facts, call, "likely", doubts=[Doubt.GIVEN])
+            yield report(self, facts, call, "possible", doubts=[Doubt.MODE])
 '''
 
 
@@ -141,6 +164,21 @@ def test_the_same_is_found_as_here(project: Path, threads: Any, monkeypatch: pyt
     assert here[0] == 1
     found = {(Path(one["filename"]).name, one["code"]) for one in json.loads(here[1])}
     assert {("metered.py", "TML102"), ("train.py", "TML102"), ("broken.py", "TML000"), ("closed.py", "TML000")} <= found
+
+
+def test_doubts_come_back_and_how_many_findings_are_not_shown(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "doubting_rules.py").write_text("# torchmemlint\n" + DOUBTING)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(remote, "_IDLE", remote._Idle())  # processes that wait do not know that path
+    with cluster(processes=False) as found, connected(found.scheduler_address) as executor:
+        there = run(request(project, executor, extend=("doubting_rules",)))
+    here = run(request(project, extend=("doubting_rules",)))
+    assert shown(there) == shown(here)
+    doubted = [finding.doubts for finding in there.findings if finding.code == "DBT101"]
+    assert set(doubted) == {(Doubt.GIVEN,)}
+    assert there.unsure == here.unsure == len(doubted)
 
 
 def test_a_worker_is_killed_in_the_middle(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

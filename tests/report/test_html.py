@@ -17,6 +17,7 @@ pytest.importorskip("jinja2")
 from click.testing import CliRunner
 
 from torchmemlint.cli.main import cli
+from torchmemlint.doubts import Doubt
 from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import Evidence, Finding, Severity
 from torchmemlint.measured import Measured, Verdict
@@ -51,7 +52,8 @@ def many() -> list[Finding]:
         figures = (
             told(per_step=1e6 * number) if number % 5 == 0 else told(peak=2048 * number) if number % 7 == 0 else None
         )
-        found.append(replace(kind, filename=file, measured=figures))
+        doubts = (Doubt.GIVEN, Doubt.MODE)[: number % 3]
+        found.append(replace(kind, filename=file, measured=figures, doubts=doubts))
     return found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from torchmemlint.doubts import Doubt
 from torchmemlint.engine.run import LeftOut, RunReport
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmemlint.fixes.edits import apply_edits
@@ -46,9 +47,10 @@ def validate(document: Any) -> None:
 def all_of_it(everything: RunReport) -> RunReport:
     """Every part that a log of ours can have."""
     hint = replace(loader(), measured=TOLD, filename=Path("/elsewhere/a b.py"), fingerprint="")
+    doubted = replace(evaluation(), doubts=(Doubt.GIVEN, Doubt.MODE))
     unread = replace(loader(), code="TML000", name="unreadable-file", fix=None)
     unknown = replace(loader(), code="XYZ999", name="of-a-plugin")
-    more = (hint, unread, unknown)
+    more = (hint, unread, unknown, doubted)
     told = replace(everything, notices=("a notice",), errors=("a.py: internal",), left_out=(LeftOut(1, "in a file"),))
     return replace(told, findings=everything.findings + more)
 

@@ -20,7 +20,8 @@ torch = pytest.importorskip("torch")
 
 from tests.runtime.schemas import VERIFY, validate  # noqa: E402
 from torchmemlint.cli.main import main  # noqa: E402
-from torchmemlint.doubts import Doubt  # noqa: E402
+from torchmemlint.config.resolver import Resolver  # noqa: E402
+from torchmemlint.doubts import Confidence, Doubt  # noqa: E402
 from torchmemlint.report.verification import write_verification  # noqa: E402
 from torchmemlint.runtime.verification import VerifyReport  # noqa: E402
 
@@ -98,6 +99,22 @@ def test_findings_are_confirmed_or_not_reached(project: Path) -> None:
     assert re.search(f"likely +{Doubt.GIVEN.value}\n", text.getvalue())
     assert sorted(path.name for path in project.iterdir()) == ["evaluation.py", "report.json", "train.py"]
     assert (project / "evaluation.py").read_text() == dedent(EVALUATION)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "confidence"), [((), Confidence.LIKELY), (("--confidence=certain",), Confidence.CERTAIN)]
+)
+def test_it_measures_what_check_reports(
+    project: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], confidence: Confidence
+) -> None:
+    asked: list[Confidence] = []
+
+    def asking(program: object, resolver: Resolver, *_: object) -> None:
+        asked.append(resolver.settings_for(project).confidence)
+
+    monkeypatch.setattr("torchmemlint.runtime.verify.verify", asking)
+    main(["verify", "--isolated", *arguments, "train.py"])
+    assert asked == [confidence]
 
 
 def test_runs_side_by_side(project: Path) -> None:
