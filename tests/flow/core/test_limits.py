@@ -72,8 +72,16 @@ def test_what_only_tests_call() -> None:
 
 
 def test_tests_themselves() -> None:
-    assert found({"test_main.py": f"{HEAD}{COLLECTING}"}) == set()
+    assert found({"test_main.py": f"{HEAD}{COLLECTING}\ndef test_it():\n    assert kept\n"}) == set()
+    assert found({"main_test.py": f"{HEAD}{COLLECTING}\nclass TestKept:\n    pass\n"}) == set()
     assert found({"tests/main.py": f"{HEAD}{COLLECTING}"}) == set()
+
+
+def test_a_program_that_is_called_like_a_test() -> None:
+    """pytest would find no test in it."""
+    text = f"{HEAD}{COLLECTING}\ndef main():\n    print(len(kept))\n"
+    assert found({"test_net.py": text}) == {("test_net.py", 7, "TML102")}
+    assert found({"net_test.py": text}) == {("net_test.py", 7, "TML102")}
 
 
 def test_modules_that_import_each_other() -> None:

@@ -234,7 +234,7 @@ class Keep(Effect):
     """A place grows with each iteration of a loop.
 
     `reset`: the loop also empties it under some condition. `spent`: at the end of the iteration backward has run
-    through all of its new graphs.
+    through all of its new graphs. `read`: numbers of them are read in each iteration.
     """
 
     place: Place
@@ -246,6 +246,7 @@ class Keep(Effect):
     loop: Loop
     spent: bool
     reset: bool
+    read: bool
 
 
 @dataclass(slots=True, eq=False)

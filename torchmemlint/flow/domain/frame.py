@@ -66,6 +66,7 @@ class Frame:
     provenance: Provenance = field(default_factory=Provenance)
     effects: list[Effect] = field(default_factory=list)
     reads: dict[Reading, set[Source]] = field(default_factory=dict)
+    read_in: dict[Loop, set[Source]] = field(default_factory=dict)
     loops: list[Loop] = field(default_factory=list)
     writes: dict[Loop, dict[Place, list[Written]]] = field(default_factory=dict)
     erased: dict[Loop, set[Ref]] = field(default_factory=dict)
@@ -100,7 +101,7 @@ class Frame:
         if type(effect) in _CALLS:
             self.calls += 1
         if type(effect) is Read:  # their order does not matter: one of each kind is enough
-            self.reads.setdefault(effect.reading, set()).update(effect.sources)
+            self.read(effect.sources, effect.reading)
         elif len(self.effects) < EFFECT_LIMIT:
             self.effects.append(effect)
         else:
@@ -110,6 +111,8 @@ class Frame:
         """Record that sources were read."""
         if sources:
             self.reads.setdefault(reading, set()).update(sources)
+            for loop in self.loops:
+                self.read_in.setdefault(loop, set()).update(sources)
 
     def all_effects(self) -> list[Effect]:
         """Return what was recorded, with what was read as one effect for each way of reading."""

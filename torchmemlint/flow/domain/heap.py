@@ -239,7 +239,7 @@ def load(state: State, holder: Ref, key: Key) -> Value | None:
 def visible(edges: Mapping[Key, Value]) -> Iterator[tuple[Key, Value]]:
     """Yield the edges that the program itself made: elements and constant keys."""
     for key, value in edges.items():
-        if key is ELEMENT or type(key) is not Special:
+        if key is ELEMENT or key is Special.NAMED or type(key) is not Special:
             yield key, value
 
 

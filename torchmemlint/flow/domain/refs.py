@@ -52,6 +52,8 @@ class Special(enum.Enum):
     EVALUATING = "evaluating"  # of a module: eval() was called last
     FACTORY = "factory"  # of a defaultdict: what makes missing values
     MIXED = "mixed"  # of a list: something was stored under an index that is not known
+    NAMED = "named"  # every attribute whose name is not known
+    SHORT = "short"  # of a container: it was filled from a few things that are written out
     BOUNDED = "bounded"  # of a container: old elements are pushed out
     FUNCTION = "function"  # of a partial: what it calls
     GRAPH = "graph"  # of a tensor that was changed in place: what was added to its graph

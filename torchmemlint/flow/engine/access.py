@@ -47,6 +47,7 @@ from torchmemlint.flow.engine import instances, lazy
 from torchmemlint.flow.engine.loops import run_loop
 from torchmemlint.flow.ir.ops import FIRST
 from torchmemlint.flow.models import containers, gradients, modules, tensors
+from torchmemlint.knowledge.contracts import contracts
 
 _CARRIERS = (Graph, Result, Derived, Phi, Slot)
 
@@ -106,6 +107,9 @@ def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: st
                 return containers.marked(own, containers.through(base))
             if name in containers.METHODS:
                 return of(Method.of(holder, name))
+            if holder.kind is Kind.DICT:
+                found = containers.item(frame, state, holder, name, containers.through(base), point)
+                return UNKNOWN if found is NOTHING else found
             return containers.marked(elements(state, holder), containers.through(base))
         if own is not None:
             return own
@@ -247,11 +251,10 @@ def _is_short(state: State, reference: Ref) -> bool:
         if reference.about in ("cycle", "chain"):
             return reference.about == "chain" and all(short)
         return any(short)
-    return (
-        reference.kind in (Kind.TUPLE, Kind.LIST)
-        and state.heap.get(reference, ELEMENT) is None
-        and state.heap.get(reference, 0) is not None
-    )
+    if reference.kind not in (Kind.TUPLE, Kind.LIST):
+        return False
+    few = state.heap.get(reference, ELEMENT) is None and state.heap.get(reference, 0) is not None
+    return few or state.heap.get(reference, Special.SHORT) is not None
 
 
 def _next_of(frame: Frame, state: State, holder: Ref, source: Value, point: Point) -> Value:
@@ -279,7 +282,11 @@ def _next_of(frame: Frame, state: State, holder: Ref, source: Value, point: Poin
     if holder.kind is Kind.TENSOR:
         return tensor(reached(state, Value(frozenset((holder,)), source.graph)))
     if holder.kind is Kind.OPAQUE:
-        return instances.elsewhere(holder, ELEMENT, source.graph)
+        found = instances.elsewhere(holder, ELEMENT, source.graph)
+        if str(holder.about) in contracts().names("loaders"):  # made for this iteration
+            for r in found.refs:
+                state.heap.drop(r)
+        return found
     return UNKNOWN
 
 
@@ -309,5 +316,14 @@ def consume(frame: Frame, state: State, source: Value, box: Value, point: Point)
         if box.refs:
             write(frame, inner, box, ELEMENT, element, point, True)
 
-    run_loop(frame, state, Loop.of(point.site, point.context), body)
+    loop = Loop.of(point.site, point.context)
+    run_loop(frame, state, loop, body)
+    if loop in frame.bounded:
+        shorten(state, box)
     return seen[0]
+
+
+def shorten(state: State, box: Value) -> None:
+    """Note that a new container has been filled from a few things."""
+    for holder in box.refs:
+        state.heap.put(holder, Special.SHORT, PLAIN)

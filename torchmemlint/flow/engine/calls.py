@@ -170,7 +170,7 @@ def _new_result(frame: Frame, state: State, point: Point) -> Result:
 
 def _symbolic_result(frame: Frame, state: State, result: Result, given: frozenset[Source]) -> Value:
     if state.mode is Mode.OFF or (frame.inside and frame.inside[-1] is None):
-        return Value(frozenset((result,)), NO_SOURCES, open=True)
+        return Value(frozenset((result,)))
     inside = [graph for graph in frame.inside[-1:] if graph is not None]
     frame.provenance.derive(result, [*inside, *(s for s in given if type(s) is not Leaf)])
     return symbol(result)
@@ -272,6 +272,8 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
         threaded = threads.method(site, target, name)
         if threaded is not None:
             return threaded
+        if library.is_plain(f"{target.about}.{name}"):
+            return library.call(site, f"{target.about}.{name}")
     contracted_value = contracted.method(site, target, name)
     if contracted_value is not None:
         return contracted_value

@@ -18,6 +18,7 @@ from torchmemlint.flow.domain.refs import (
     Object,
     Ref,
     Source,
+    Special,
     SuperRef,
 )
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, limited, of, symbol
@@ -74,7 +75,7 @@ def attribute(frame: Frame, state: State, holder: Ref, name: str, point: Point) 
             return found
         if frame.machine.index.is_box(holder.about.cls) and name in containers.METHODS:
             return of(Method.of(holder, name))
-        named = state.heap.get(holder, ELEMENT)
+        named = state.heap.get(holder, Special.NAMED) or state.heap.get(holder, ELEMENT)
         other = frame.machine.index.is_box(holder.about.cls) or (is_module(frame, holder) and modules.is_own(name))
         if named is not None and not other:
             return named  # set under a name that is not known

@@ -13,6 +13,7 @@ from torchmemlint.flow.domain.frame import Frame, Written
 from torchmemlint.flow.domain.heap import ELEMENT, State, behind_code, load, reachable, reached
 from torchmemlint.flow.domain.memory import is_spent
 from torchmemlint.flow.domain.refs import (
+    Behind,
     Derived,
     Graph,
     Kind,
@@ -168,6 +169,7 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
             found = followed[sources] = provenance.ancestors(sources, around)
         return found
 
+    read = ancestors(frozenset(frame.read_in.get(loop, ())))
     alive: set[Ref] | None = None
     for place, notes in frame.writes[loop].items():
         if place not in frame.known[loop]:
@@ -200,8 +202,15 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
             if how is How.COLLECTION and key is ELEMENT and phi not in ancestors(note.before):
                 continue  # added to what this iteration has made; what is kept on another path is another object
             if fresh and how is not None:
-                spent = is_spent(frame, back, frozenset(fresh))
-                frame.log(Keep(note.point, place, phi, note.sources, held, frozenset(fresh), how, loop, spent, reset))
+                kept = frozenset(fresh)
+                spent = is_spent(frame, back, kept)
+                is_read = is_among(phi, kept, read)
+                frame.log(Keep(note.point, place, phi, note.sources, held, kept, how, loop, spent, reset, is_read))
+
+
+def is_among(phi: Phi, events: frozenset[Source], read: set[Source]) -> bool:
+    """Is what an iteration makes of a place, or what the place held before, among some sources?"""
+    return phi in read or not {root(s) for s in read}.isdisjoint(map(root, events))
 
 
 def _is_made(before: State, back: State, holder: Object) -> bool:
@@ -216,6 +225,7 @@ def _alive(frame: Frame, state: State) -> set[Ref]:
     return reachable(state, [*roots, frame.own])
 
 
+_FIXED = frozenset({"_parameters", "_buffers", "_modules"})  # dicts of a module whose keys stay the same
 _GROWING = frozenset({ELEMENT, Special.GRAPH, Special.CACHED})
 
 
@@ -237,6 +247,8 @@ def _how(place: Place, note: Written, phi: Phi, stored: set[Source]) -> How | No
         return How.CACHE
     if phi in stored and key is not ELEMENT:
         return How.SUM
+    if type(holder) is Behind and holder.key in _FIXED:
+        return None
     if key is ELEMENT or isinstance(key, Ref) or (holder is not None and key is Special.GRAPH):
         return How.COLLECTION
     return None  # a place of its own in each of several objects: what it held is replaced

@@ -31,6 +31,7 @@ from torchmemlint.flow.domain.refs import (
 )
 from torchmemlint.flow.domain.values import LIMIT, NO_SOURCES, NOTHING, Value, limited, tensor
 from torchmemlint.flow.engine import instances
+from torchmemlint.flow.engine.loops import is_among
 from torchmemlint.flow.engine.references import MAKERS
 from torchmemlint.flow.ir.ops import For
 from torchmemlint.flow.models import gradients, guards, modules, optimizers
@@ -377,9 +378,10 @@ class Substitution:
         events = frozenset(s for s in stored if root(s) in made)
         if events:
             place = phi.place
-            kept = fx.Keep(
-                self.at(effect), place, phi, sources, held, events, effect.how, loop, effect.spent, effect.reset
-            )
+            seen = provenance.ancestors(self.frame.read_in.get(loop, ()), around)
+            read = effect.read or is_among(phi, events, seen)
+            point, how = self.at(effect), effect.how
+            kept = fx.Keep(point, place, phi, sources, held, events, how, loop, effect.spent, effect.reset, read)
             self.frame.log(kept)
 
     def slotted(self, effect: fx.Slotted) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from torchmemlint.doubts import Doubt, rank
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Arguments, Point, Reading
 from torchmemlint.flow.domain.effects import Evidence as Shown
-from torchmemlint.flow.domain.heap import Mode, ModeOf, visible
+from torchmemlint.flow.domain.heap import HOLDERS, Mode, ModeOf, reached, visible
 from torchmemlint.flow.domain.refs import (
     NO_PATH,
     Behind,
@@ -52,8 +53,9 @@ def _owned(engine: Engine, run: Run) -> set[Ref]:
             found.update(Behind.of(run.receiver, part) for part in parts)
     for holder, edges in run.state.heap.table.items():
         if type(holder) is Object and holder.kind is Kind.INSTANCE and engine.index.may_be_network(holder.about.cls):
-            for _, value in visible(edges):
-                found.update(r for r in value.refs if type(r) is Input or _is_part(r))
+            for name, value in visible(edges):
+                if engine.index.runs(holder.about.cls, name):
+                    found.update(r for r in value.refs if type(r) is Input or _is_part(r))
     return found
 
 
@@ -87,8 +89,10 @@ class Evidence:
         self.passed: set[Source] = set()  # made from such, by what was not seen, and differentiated
         self.differentiated: set[Source] = set()
         self.differentiated_in: dict[Source, set[Loop]] = {}
+        self.for_more: set[Source] = set()  # differentiated, but only by what creates a graph for another one
         self.readings: dict[Reading, set[Source]] = {}
         self.owned = _owned(engine, run)
+        self._from_passes: dict[Source, bool] = {}
         self.cut = frozenset({Doubt.CUT}) if run.cut else CERTAIN
         self._collect()
 
@@ -188,6 +192,8 @@ class Evidence:
         through = provenance.ancestors(sources)
         for source in through - self.differentiated if creates else through:
             self.differentiated_in.setdefault(source, set()).update(loops)
+        if creates:
+            self.for_more |= through - self.differentiated
         self.differentiated |= through
         near = {s for s in provenance.ancestors(sources, parts=False) if self._is_called(s)}
         first = {s for s in near if not any(self._is_called(p) for p in self._above(s))}
@@ -237,8 +243,9 @@ class Evidence:
             if callees & self.networks:
                 return mode | part | {Doubt.NETWORK_BY_USE}
             if any(self._by_path(c) for c in callees):
-                shown = CERTAIN if self._is_shown(source) or self._is_shown(origin) else {Doubt.METHOD}
-                return mode | part | shown | {Doubt.NETWORK_BY_USE}
+                shown = self._is_shown(source) or self._is_shown(origin)
+                method = CERTAIN if shown and not self._is_from_passes(origin) else {Doubt.METHOD}
+                return mode | part | method | {Doubt.NETWORK_BY_USE}
             if source in self.differentiated:
                 beside = origin in self.wholes and source in self.tensors
                 return mode | ({Doubt.BESIDE} if beside else part | {Doubt.AMONG})
@@ -248,6 +255,13 @@ class Evidence:
         if kind in (Input, Behind, Derived) and source in self.differentiated:
             return mode | {Doubt.UNSEEN_INPUT}
         return None
+
+    def _is_from_passes(self, result: Source) -> bool:
+        """Is a result made of what passes gave? Then it may be a formula, and the tensor's graph be theirs."""
+        known = self._from_passes.get(result)
+        if known is None:
+            known = self._from_passes[result] = any(self._is_called(s) for s in self._above(result))
+        return known
 
     def _is_main(self, source: Source, callees: set[Ref]) -> bool:
         """Is this part of a result what was computed: used as a tensor, or a network's first or named one?"""
@@ -321,6 +335,14 @@ class Evidence:
         """Does a loop stand in a method of a network, where its iterations may be parts of one pass?"""
         function = loop.site.owner if isinstance(loop.site, Op) else None
         return function is not None and function.cls is not None and self.index.may_be_network(function.cls)
+
+    @cached_property
+    def handed(self) -> set[Source]:
+        """What calls that were not seen have among their arguments."""
+        run = self.run
+        calls = [e.effect for e in (*run.of(fx.Invoke), *run.of(fx.InvokeMethod))]
+        values = [v for call in calls if isinstance(call, fx.Invoke | fx.InvokeMethod) for v in call.arguments.all()]
+        return run.provenance.ancestors({s for value in values for s in reached(run.state, value, HOLDERS)})
 
     def is_evaluating(self, sources: Iterable[Source]) -> bool:
         """Does a module that was put into evaluation mode begin one of the graphs?"""

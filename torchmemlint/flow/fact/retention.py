@@ -62,12 +62,18 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             e in evidence.differentiated and effect.loop not in evidence.differentiated_in[e] for e in effect.events
         ):
             continue  # its graphs are needed until after the loop, whoever else keeps them
+        if effect.phi in evidence.for_more:
+            continue  # what is made of it creates graphs: it is wanted for a pass over all iterations
         if effect.phi in evidence.differentiated and effect.how is not How.CACHE:
             inside = effect.loop in evidence.differentiated_in[effect.phi]
             fate = Fate.EACH if inside else Fate.LATER
         elif effect.phi in returned and not effect.spent:
             fate = Fate.UNKNOWN
             doubts |= {Doubt.EVALUATED if evidence.is_evaluating(effect.events) else Doubt.CALLER}
+        elif effect.phi in evidence.handed and not effect.spent:
+            doubts |= {Doubt.READER if evidence.differentiated else Doubt.GIVEN}
+        if fate in (Fate.NEVER, Fate.UNKNOWN) and _is_one_pass(run, effect):
+            continue
         if effect.spent and _within_a_step(run, event, effect.loop):
             continue
         if effect.reset:
@@ -113,6 +119,11 @@ def _is_chain(run: Run, effect: fx.Keep) -> bool:
     ancestors = run.provenance.ancestors
     carried = {s for s in ancestors(effect.events) if type(s) is Phi and s.loop is effect.loop}
     return any(effect.events & ancestors((phi,)) for phi in carried)
+
+
+def _is_one_pass(run: Run, effect: fx.Keep) -> bool:
+    """Is it a pass that goes through the same layers again and again: is all that is left of it one result?"""
+    return not effect.read and effect.place[0] is None and _is_chain(run, effect)
 
 
 def _within_a_step(run: Run, event: Event, loop: Loop) -> bool:

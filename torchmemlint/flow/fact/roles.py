@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.ir.ops import Class, Function
+from torchmemlint.flow.ir.ops import Class, Function, Unit
 from torchmemlint.knowledge.contracts import contracts
 
 _INFERENCE = frozenset("inference infer predict generate sample decode embed transcribe synthesize forecast".split())
@@ -58,9 +58,18 @@ def is_test(engine: Engine, function: Function) -> bool:
     if function.cls is not None and is_test_case(engine, function.cls):
         return True
     *folders, file = function.unit.name.split(".")
-    if file.startswith("test_") or file.endswith("_test") or file == "conftest" or "tests" in folders:
+    if file == "conftest" or "tests" in folders:
+        return True
+    if (file.startswith("test_") or file.endswith("_test")) and _is_collected(engine, function.unit):
         return True
     return function.name.startswith("test_") and not function.parameters
+
+
+def _is_collected(engine: Engine, unit: Unit) -> bool:
+    """Does a file have tests, by pytest's conventions, so that it is no program?"""
+    return any(f.name.startswith("test_") and f.parent is unit.module for f in unit.functions) or any(
+        cls.name.startswith("Test") or is_test_case(engine, cls) for cls in unit.classes
+    )
 
 
 def is_test_case(engine: Engine, cls: Class) -> bool:

@@ -203,7 +203,8 @@ def _getattr(site: CallSite) -> Value:
 
 def _setattr(site: CallSite) -> Value:
     name = site.constant(1, "name", ...)
-    site.write(site.value(0), name if isinstance(name, str) else ELEMENT, site.value(2), not isinstance(name, str))
+    known = isinstance(name, str)
+    site.write(site.value(0), name if known else Special.NAMED, site.value(2), not known)
     return PLAIN
 
 

@@ -17,6 +17,10 @@ Model = Callable[[CallSite], Value]
 
 FUNCTIONS: dict[str, Model] = {**builtins.FUNCTIONS, **torch_functions.FUNCTIONS}
 _GETTERS = frozenset({"operator.itemgetter", "operator.attrgetter"})
+_PLAIN = frozenset(
+    "argparse configparser csv datetime glob gzip hashlib io json logging math optparse os pathlib platform re shutil "
+    "signal socket string subprocess sys tempfile textwrap time traceback urllib uuid warnings yaml zipfile".split()
+)
 _TYPES = frozenset({"list", "dict", "set", "collections.deque", "torch.Tensor", "torch.nn.Module"})
 
 
@@ -64,6 +68,9 @@ def _other(site: CallSite, qualified: str) -> Value:
     if len(site.arguments.positional) == 1 and not site.arguments.named and _is_code(site.arguments.positional[0]):
         return site.arguments.positional[0]  # a decorator that is not seen: it runs the function
     made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, qualified)
+    if is_plain(qualified):
+        frame.read(given, Reading.NUMBER)
+        return Value(frozenset((made,)), open=True)
     if name[:1].isupper():  # a class: its object holds what it is given, and computes nothing yet
         given = frozenset(s for s in given if type(s) is not Leaf)
     graph = NO_SOURCES if state.mode is Mode.OFF else computed(frame, state, given, site.point)
@@ -72,6 +79,11 @@ def _other(site: CallSite, qualified: str) -> Value:
             state.heap.put(made, number, value)
         return of(made)
     return Value(frozenset((made,)), graph, open=True)
+
+
+def is_plain(qualified: str) -> bool:
+    """Does a library make nothing that has or keeps a graph, such as settings, texts, files and times?"""
+    return qualified.partition(".")[0] in _PLAIN
 
 
 def _is_code(value: Value) -> bool:

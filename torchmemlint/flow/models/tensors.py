@@ -17,7 +17,7 @@ METHODS = frozenset(
     "reshape permute flatten retain_grad sigmoid relu tanh exp sqrt pow abs norm var std topk gather "
     "scatter_add_ masked_fill masked_fill_ matmul mm bmm transpose contiguous data_ptr add_ mul_ sub_ div_ "
     "clamp clamp_ expand expand_as repeat_interleave view_as dim numel chunk unbind cumsum cumprod logsumexp "
-    "addcmul_ addcdiv_ zero_ fill_ copy_ lerp_ index_select masked_select unfold narrow".split()
+    "long int short addcmul_ addcdiv_ zero_ fill_ copy_ lerp_ index_select masked_select unfold narrow".split()
 )
 # Of these, NumPy's arrays have no methods of the same name.
 SHOWING = METHODS - frozenset(

@@ -192,4 +192,158 @@ UNCALLED = {
             network.eval()
             return torch.cat([network(x).cpu() for x in loader]).detach().numpy()  # expect: TML102, TML201
         """,
+    "the formula of a distribution that a network has": """
+        def sensitivity(agent, batches):
+            agent.eval()
+            for x in batches:
+                x.requires_grad_()
+                info, value = agent(x)
+                value.sum().backward()
+                print(agent.distribution.perplexity(info).item(), x.grad)
+        """,
+    "a method of a network in evaluation mode": """
+        def sensitivity(agent, batches):
+            agent.eval()
+            for x in batches:
+                x.requires_grad_()
+                info, value = agent(x)
+                value.sum().backward()
+                print(agent.perplexity(x.detach()).item(), x.grad)  # expect: TML201
+        """,
+    "a metric that a network is given": """
+        class Net(nn.Module):
+            def __init__(self, encoder, metric):
+                super().__init__()
+                self.encoder, self.metric = encoder, metric
+
+            def forward(self, x):
+                return self.encoder(x)
+
+            def plot(self, prediction, target):
+                return float(self.metric(prediction, target))
+        """,
+    "a part that a network is given": """
+        class Net(nn.Module):
+            def __init__(self, encoder, metric):
+                super().__init__()
+                self.encoder, self.metric = encoder, metric
+
+            def forward(self, x):
+                return self.encoder(x)
+
+            def plot(self, x):
+                return float(self.encoder(x))  # expect: TML201
+        """,
+    "parameters that are replaced for a pass": """
+        class Transformed(nn.Module):
+            def __init__(self, module, transform):
+                super().__init__()
+                self.module, self.transform = module, transform
+                self.names = [name for name, _ in module.named_parameters()]
+
+            def forward(self, x):
+                before = {}
+                for name in self.names:
+                    before[name] = getattr(self.module, name)
+                    if isinstance(before[name], nn.Parameter):
+                        self.module._parameters[name] = self.transform(before[name])
+                    else:
+                        setattr(self.module, name, self.transform(before[name]))
+                out = self.module(x)
+                for name in self.names:
+                    self.module._parameters[name] = before[name]
+                return out
+        """,
+    "settings that a program reads": """
+        import argparse
+
+        class Trainer:
+            def __init__(self, opt):
+                self.opt = opt
+
+            def step(self, converter, x):
+                text = converter.encode(m=self.opt.n)
+                F.mse_loss(model(x), text[:, 1:]).backward()
+
+        opt = argparse.ArgumentParser().parse_args()
+        trainer = Trainer(opt)
+        for x in torch.randn(8, 4):
+            trainer.step(opt.converter, x)
+        """,
+    "batches that are moved in place": """
+        from torch.utils.data import DataLoader
+
+        class Net(nn.Module):
+            def __init__(self, build):
+                super().__init__()
+                self.inner = build()
+
+            def forward(self, data):
+                data["x"] = self.prepare(data["x"])
+                return self.inner(data["x"]).sum()
+
+        net = Net(object)
+        for data in DataLoader([]):
+            net(data).backward()
+        """,
+    "what a cache of settings holds beside a tensor": """
+        import functools
+
+        @functools.lru_cache
+        def drawn(text):
+            return text.split()
+
+        def show(network: nn.Module, batches):
+            result = {}
+            for x in batches:
+                result["image"] = network(x).detach()  # expect: TML203
+                drawn(result.message)
+        """,
+    "a part of the parameters of a network": """
+        def flattened(parameters):
+            return torch.cat([p.view(-1) * 2 for p in parameters])
+
+        def norm(network: nn.Module):
+            return float(flattened(tuple(network.parameters())).norm())
+
+        def chosen(network: nn.Module):
+            return float(flattened([p for p in network.parameters() if p.ndim > 1]).norm())
+        """,
+    "gradients that are differentiated themselves": """
+        def adapted(network: nn.Module, batches, x):
+            state = torch.zeros(4, requires_grad=True)
+            for y in batches:
+                loss = (network(y) * state).sum()
+                (gradient,) = torch.autograd.grad(loss, state, create_graph=True)
+                state = state - 0.1 * gradient
+            return (network(x) * state).sum()
+        """,
+    "a sum that an unseen function is given": """
+        from solvers import hessian_vector_product
+
+        def search(network: nn.Module, targets, batches):
+            total, loss = 0.0, 0.0
+            for x in batches:
+                y = network(x)
+                total += (y - targets[x]).pow(2).mean()
+                loss += y.sum()
+            loss.backward()
+            print(hessian_vector_product(total, network.parameters()))
+        """,
+    "the same layer again and again": """
+        def deep(network: nn.Module, x):
+            h = x
+            for _ in range(6):
+                h = network(h)  # expect: TML201
+            return h
+
+        print(deep(model, torch.ones(4, 4)).sum().item())
+        """,
+    "a state of which each iteration reads": """
+        def generate(cell: nn.Module, x):
+            h = x
+            for _ in range(100):
+                h = cell(h)  # expect: TML101, TML201
+                print(h.argmax().item())
+        """,
 }
