@@ -137,21 +137,22 @@ def test_show_is_a_configuration_that_means_the_same(run: Run, tmp_path: Path) -
     file = tmp_path / "torchmemlint.toml"
     file.write_text(
         'preset = "strict"\nignore = ["TML3"]\nexclude = ["a b", "c\\"d"]\ntarget-torch = "2.4"\n'
+        'confidence = "certain"\n'
         '[per-file-ignores]\n"tests/**" = ["TML2"]\n[severity]\nTML1 = "advice"\n'
     )
     before = Resolver(tmp_path).settings_for(tmp_path)
     code, out, err = run("show")
     assert (code, err) == (0, "")
     assert (
-        "# preset (torchmemlint.toml:1), ignore (torchmemlint.toml:2), severity (torchmemlint.toml:7)\nselect = " in out
+        "# preset (torchmemlint.toml:1), ignore (torchmemlint.toml:2), severity (torchmemlint.toml:8)\nselect = " in out
     )
     assert "# preset strict\nfail-on" in out
-    assert "# torchmemlint.toml:5\nper-file-ignores" in out
+    assert "# torchmemlint.toml:6\nper-file-ignores" in out
     assert "# default\nrespect-gitignore = true" in out
     tomllib.loads(out)
     file.write_text(out.replace(f"cache-dir = {tomllib.loads(out)['cache-dir']!r}".replace("'", '"'), ""))
     after = Resolver(tmp_path).settings_for(tmp_path)
-    for name in ("rules", "per_file_ignores", "severities", "fail_on", "exclude", "target_torch"):
+    for name in ("rules", "per_file_ignores", "severities", "fail_on", "confidence", "exclude", "target_torch"):
         assert getattr(after, name) == getattr(before, name), name
     assert after.measurements_file == before.measurements_file
 
