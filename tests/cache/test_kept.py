@@ -19,7 +19,7 @@ from torchmemlint.engine import checking
 from torchmemlint.engine.cache import results, snapshot, store
 from torchmemlint.engine.one_file import Fixing, Profile, check_file
 from torchmemlint.findings import Finding
-from torchmemlint.flow.needs import Needs
+from torchmemlint.flow.names.needs import Needs
 
 METER = "class Meter:\n    def __init__(self):\n        self.values = []\n\n    def update(self, value):\n"
 KEEPS = METER + "        self.values.append(value)\n"

@@ -17,6 +17,7 @@ from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.project import Project
 from torchmemlint.flow.revising import TooMuch
 from torchmemlint.knowledge.contracts import contracts
+from torchmemlint.rules import cases
 from torchmemlint.rules.registry import known
 from torchmemlint.source.decoding import LimitReached
 from torchmemlint.syntax.source_module import SourceModule
@@ -79,6 +80,7 @@ class Check:
             self._distrust(unlike)
             return self._analysed(text, path, pulse)
         found.facts.target_torch = self._target
+        found.facts.pulse = pulse
         return found
 
     def _distrust(self, unlike: UnlikeTree) -> None:
@@ -101,6 +103,7 @@ class Check:
         facts = self._analysis.facts
         found = [finding for code in sorted(codes) for finding in self._of_rule(code, facts)]
         found = [finding for finding in found if finding.filename == facts.path]  # the others are their own file's
+        found += cases.findings(facts, codes, found)
         return sorted(found, key=lambda f: (f.span, f.code))
 
     def _of_rule(self, code: str, facts: FileFacts) -> Iterable[Finding]:
@@ -119,6 +122,7 @@ class Check:
         """Look at what an edit has changed. Raises what `flow.revising.revise` raises."""
         try:
             deep(lambda: revising.revise(self._analysis, text, _watched(pulse, self._stops)))
+            self._analysis.facts.forget_cases()
         except (RecursionError, UnlikeTree):
             raise TooMuch from None
 

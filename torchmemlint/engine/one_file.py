@@ -26,7 +26,7 @@ from torchmemlint.source.suppressions import Catalogue
 if TYPE_CHECKING:
     from torchmemlint.baseline import Entry
     from torchmemlint.fixes.apply import FixResult
-    from torchmemlint.flow.needs import Needs
+    from torchmemlint.flow.names.needs import Needs
     from torchmemlint.flow.project import Project
     from torchmemlint.source.cells import CellProgram
     from torchmemlint.source.notebook import NotebookText

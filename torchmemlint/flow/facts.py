@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import libcst as cst
 
+from torchmemlint.flow.fact.cases import in_memory
+from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.values import (
     Carry,
     Container,
@@ -640,6 +642,24 @@ class FileFacts:
     methods: dict[str, set[str]] = field(default_factory=dict)  # dotted path -> methods called on it, whole file
     called_at: dict[Function, Set[Site]] = field(default_factory=dict)  # where functions are called in view
     callers: Callers | None = None  # of the file's functions, in the whole project
+    pulse: Callable[[], None] | None = None  # called again and again; what it raises ends the check
+    _cases: list[Case] | None = None
+
+    def cases(self) -> list[Case]:
+        """What the runs of the file, and of the files that import it, show of it; told once."""
+        if self._cases is None:
+            path, text, project = self.path, self.source.text, self.program.project
+            if self.program.is_of_another_framework:
+                self._cases = []
+            elif project is None:
+                self._cases = in_memory({path: text}, path.parent).of(path, self.pulse)
+            else:
+                self._cases = project.cases(path, text, self.pulse)
+        return self._cases
+
+    def forget_cases(self) -> None:
+        """The text has changed: run it anew when somebody asks."""
+        self._cases = None
 
     def finish(self, it: Interpreter) -> None:
         """Take over what the interpreter knows in the end; a place walked several times counts once, as seen last."""

@@ -9,17 +9,23 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Set
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
 from torchmemlint.findings import ContextFile, Lead
+from torchmemlint.flow.fact.cases import Cases
+from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.names.finder import Finder, Place
-from torchmemlint.flow.needs import Ledger, Needs
+from torchmemlint.flow.names.importing import Imports
+from torchmemlint.flow.names.needs import Ledger, Needs
+from torchmemlint.flow.names.sources import Sources
 from torchmemlint.flow.program import ClassInfo, Function, Program, Sketch
-from torchmemlint.flow.texts import Texts
+from torchmemlint.flow.texts import Texts, is_test
 from torchmemlint.knowledge.contracts import Contracts, contracts
 from torchmemlint.regular import is_within
 from torchmemlint.source.decoding import UnreadableFile, decode, read
+from torchmemlint.source.naming import names_one
 from torchmemlint.syntax.source_module import SourceModule
 from torchmemlint.syntax.trees import Trees
 
@@ -42,6 +48,41 @@ class Files:
         self.finder = Finder(root)
         self.texts = Texts(root)
         self.trees = Trees()
+        self._read: dict[Path, str | None] = {}  # as the files are run
+
+    @cached_property
+    def cases(self) -> Cases:
+        """The cases of the project's files, kept from file to file."""
+        words = tuple(word.encode() for word in contracts().packages)
+
+        def matters(text: str) -> bool:
+            return names_one(text.encode("utf-8", "surrogatepass"), words)
+
+        def texts() -> Iterator[tuple[Path, str]]:
+            for name in self.texts.names() or ():
+                path = Path(name)
+                text = self.readable(path)
+                if text is not None and not is_test(path.name, text):
+                    yield path, text
+
+        return Cases(
+            Sources(self.finder.root, self.finder.place, self.readable), Imports(texts(), self.finder.place, matters)
+        )
+
+    def readable(self, path: Path) -> str | None:
+        """The text that a file is run with; None where it cannot be had."""
+        if path not in self._read:
+            try:
+                self._read[path] = self.text(path)
+            except (OSError, UnreadableFile):
+                self._read[path] = None
+        return self._read[path]
+
+    def changed(self, path: Path, text: str) -> None:
+        """Let a file be run with this text from now on."""
+        if self._read.get(path) != text:
+            self.cases.changed(path, text)
+            self._read[path] = text
 
     def text(self, path: Path) -> str | None:
         """The text of a file; None for one that is too long, or lies elsewhere. Raises OSError and UnreadableFile."""
@@ -130,6 +171,21 @@ class Project:
         with self._ledger.by(by):
             self._ledger.searched(phrase)
         return self._texts.mentioning(phrase)
+
+    def cases(self, path: Path, text: str, pulse: Callable[[], None] | None) -> list[Case]:
+        """What the runs of a file and of those that import it show of a file with this text."""
+        self.files.changed(path, text)
+        found = self.files.cases.of(path, pulse)
+        with self._ledger.by(path):
+            for one in self.files.cases.basis(path):
+                self._ledger.run(one.files, one.sought)
+            for user in (path, *self.files.cases.users(path)):
+                self._ledger.searched(user.stem if user.stem != "__init__" else user.parent.name)
+        return found
+
+    def text(self, path: Path) -> str | None:
+        """The text of a file; None where it cannot be had."""
+        return self.files.readable(path)
 
     def holds(self, path: Path) -> bool:
         """As `Texts.holds`: is this one of the files that are searched?"""

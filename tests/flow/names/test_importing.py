@@ -34,7 +34,7 @@ def test_imported_names(text: str, names: list[str]) -> None:
 def imports(**texts: str) -> Imports:
     files = {ROOT / f"{name.replace('__', '/')}.py": text for name, text in texts.items()}
     finder = InMemory(ROOT, files)
-    return Imports(files.items(), lambda dotted, path: finder.place(dotted, path)[0])
+    return Imports(files.items(), finder.place, lambda text: "json" in text)
 
 
 def test_users_of_a_file() -> None:
@@ -59,3 +59,10 @@ def test_another_text_of_a_file() -> None:
     known = imports(a="", b="import a")
     known.put(ROOT / "b.py", "import json")
     assert known.users(ROOT / "a.py") == set()
+
+
+def test_files_that_matter() -> None:
+    known = imports(a="import json", b="import a", c="import re")
+    assert known.matter((ROOT / "a.py",))
+    assert known.matter((ROOT / "b.py",))
+    assert not known.matter((ROOT / "c.py",))

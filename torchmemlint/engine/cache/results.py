@@ -24,7 +24,7 @@ from torchmemlint.engine.cache.store import Row, Store, StoreError, bound_all, s
 from torchmemlint.engine.installation import own_files
 from torchmemlint.engine.one_file import FileResult, Profile, is_to_change
 from torchmemlint.findings import Finding
-from torchmemlint.flow.needs import Needs
+from torchmemlint.flow.names.needs import Needs
 from torchmemlint.rules import extensions
 
 _AT_ONCE = 100  # results put into the store: they are long as text, and other runs wait meanwhile

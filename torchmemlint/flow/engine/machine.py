@@ -48,6 +48,7 @@ class Engine:
     """Runs the functions of a project."""
 
     index: Index
+    pulse: Callable[[], None]  # called again and again; may end it all by raising
     active: list[Function] = field(default_factory=list)
     called: set[Function] = field(default_factory=set)  # by another function of the project
     _summaries: dict[tuple[Function, Known], Summary | None] = field(default_factory=dict)
@@ -125,6 +126,7 @@ class Engine:
 
     def spend(self, effects: int) -> None:
         """Count the work of one entry or summary."""
+        self.pulse()
         self._spent += effects
 
     def is_exhausted(self) -> bool:

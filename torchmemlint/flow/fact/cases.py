@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from torchmemlint.doubts import rank
-from torchmemlint.flow.domain import refs
-from torchmemlint.flow.fact.outcomes import Case, Outcome, Place, outcome
+from torchmemlint.flow.fact.outcomes import NOTHING, Case, Outcome, Place, outcome
 from torchmemlint.flow.names.finder import InMemory
 from torchmemlint.flow.names.importing import Imports
 from torchmemlint.flow.names.sources import Sources
 
 _SAME = {"TML102": "TML106", "TML103": "TML101"}  # at one place the other says it better
+
+Group = tuple[Path, ...]  # files that import each other
 
 
 class Cases:
@@ -26,12 +27,15 @@ class Cases:
     def __init__(self, sources: Sources, imports: Imports) -> None:
         self._sources = sources
         self._imports = imports
-        self._outcomes: dict[tuple[Path, ...], Outcome] = {}
+        self._outcomes: dict[Group, Outcome] = {}
 
-    def of(self, path: Path) -> list[Case]:
-        """The cases in a file, in order of place, each with the fewest doubts that any run has."""
+    def of(self, path: Path, pulse: Callable[[], None] | None = None) -> list[Case]:
+        """The cases in a file, in order of place, each with the fewest doubts that any run has.
+
+        `pulse` is called again and again on the way, and may end it by raising.
+        """
         found: dict[tuple[Place, str], Case] = {}
-        for case in self._all(path):
+        for case in self._all(path, pulse):
             key = (case.place, case.code)
             if case.place.path == path and (key not in found or rank(case.doubts) < rank(found[key].doubts)):
                 found[key] = case
@@ -39,31 +43,57 @@ class Cases:
         kept = [case for (place, code), case in found.items() if (place.span[0], _SAME.get(code)) not in told]
         return sorted(kept, key=lambda case: (case.place, case.code))
 
-    def _all(self, path: Path) -> Iterator[Case]:
-        for one in self._outcomes_on(path):
+    def basis(self, path: Path) -> Iterator[Outcome]:
+        """What the cases of a file rest on, as far as it was asked for."""
+        for group in self._groups(path):
+            yield self._outcomes.get(group, NOTHING)
+
+    def users(self, path: Path) -> set[Path]:
+        """The files that import a file, directly or not."""
+        return {*self._imports.group(path), *self._imports.users(path)} - {path}
+
+    def changed(self, path: Path, text: str) -> None:
+        """A file has another text than it had: what rests on that is run anew when it is asked for."""
+        self._imports.put(path, text)
+        stale = {path}
+        for group, known in self._outcomes.items():
+            if path in group:
+                stale |= known.files  # which of their functions are called, it says
+        self._outcomes = {
+            group: known
+            for group, known in self._outcomes.items()
+            if stale.isdisjoint(group) and path not in known.files
+        }
+
+    def _all(self, path: Path, pulse: Callable[[], None] | None) -> Iterator[Case]:
+        for one in self._outcomes_on(path, pulse):
             yield from one.kept
             for waste in one.wasted:
                 if any(call.path == path for call in waste.calls):
-                    unused = [n for n, call in enumerate(waste.calls) if not self._is_used(call)]
+                    unused = [n for n, call in enumerate(waste.calls) if not self._is_used(call, pulse)]
                     own = [n for n in unused if waste.own[n]]
                     if unused:
                         yield waste.at((own or unused)[0])
 
-    def _is_used(self, call: Place) -> bool:
-        return any(call in one.used for one in self._outcomes_on(call.path))
+    def _is_used(self, call: Place, pulse: Callable[[], None] | None) -> bool:
+        return any(call in one.used for one in self._outcomes_on(call.path, pulse))
 
-    def _outcomes_on(self, path: Path) -> list[Outcome]:
+    def _outcomes_on(self, path: Path, pulse: Callable[[], None] | None) -> list[Outcome]:
         """What the runs of a file, and of those that import it, show."""
-        groups = {self._imports.group(user) for user in (path, *self._imports.users(path))}
-        return [self._outcome(group) for group in sorted(groups)]
+        return [self._outcome(group, pulse) for group in self._groups(path)]
 
-    def _outcome(self, group: tuple[Path, ...]) -> Outcome:
+    def _groups(self, path: Path) -> list[Group]:
+        return sorted({self._imports.group(user) for user in (path, *self._imports.users(path))})
+
+    def _outcome(self, group: Group, pulse: Callable[[], None] | None) -> Outcome:
         found = self._outcomes.get(group)
         if found is None:
-            users = {self._imports.group(user) for user in self._imports.users(group[0])}
-            called = {function for user in sorted(users) for function in self._outcome(user).called}
-            refs.forget()
-            found = self._outcomes[group] = outcome(self._sources, group, called)
+            found = NOTHING
+            if self._imports.matter(group):
+                users = [one for one in self._groups(group[0]) if one != group]
+                called = {function for user in users for function in self._outcome(user, pulse).called}
+                found = outcome(self._sources, group, called, pulse)
+            self._outcomes[group] = found
         return found
 
 
@@ -75,12 +105,12 @@ def check(files: Mapping[str, str]) -> list[tuple[str, int, str, str]]:
 def cases(files: Mapping[str, str]) -> list[Case]:
     """Return all cases in some files that lie nowhere."""
     root = Path("/")
-    texts = {root / name: text for name, text in files.items()}
-    finder = InMemory(root, texts)
-
-    def locate(dotted: str, path: Path) -> tuple[Path, str] | None:
-        return finder.place(dotted, path)[0]
-
-    project = Cases(Sources(root, locate, texts.get), Imports(texts.items(), locate))
-    found = (case for path in sorted(texts) for case in project.of(path))
+    project = in_memory({root / name: text for name, text in files.items()}, root)
+    found = (case for name in sorted(files) for case in project.of(root / name))
     return [replace(case, place=Place(case.place.path.relative_to(root), case.place.span)) for case in found]
+
+
+def in_memory(texts: Mapping[Path, str], root: Path) -> Cases:
+    """The cases of files that need not lie anywhere."""
+    finder = InMemory(root, texts)
+    return Cases(Sources(root, finder.place, texts.get), Imports(texts.items(), finder.place, lambda text: True))

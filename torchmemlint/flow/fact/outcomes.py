@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from torchmemlint.doubts import Confidence, Doubt, confidence
+from torchmemlint.flow.domain import refs
 from torchmemlint.flow.domain.effects import How, Point
 from torchmemlint.flow.domain.refs import Behind, Graph, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
@@ -43,6 +44,7 @@ class Case:
     graphs: tuple[Place, ...] = ()  # where the graphs begin that are kept
     calls: tuple[Place, ...] = ()  # that led there, innermost first
     spent: bool = False  # has backward run through the graphs?
+    repeated: bool = True  # or does it happen once and end with the program?
 
     @property
     def file(self) -> str:
@@ -84,11 +86,23 @@ class Outcome:
     wasted: tuple[Waste, ...]
     used: frozenset[Place]  # calls that led to passes that are differentiated
     called: frozenset[Place]  # functions
+    files: frozenset[Path]  # that were run, or might have been
+    sought: frozenset[str]  # where it was looked for files
 
 
-def outcome(sources: Sources, files: Iterable[Path], called: Iterable[Place]) -> Outcome:
-    """Run some files. `called` are functions that the files which import them call: those are seen in their runs."""
-    engine = Engine(Index(sources))
+NOTHING = Outcome((), (), frozenset(), frozenset(), frozenset(), frozenset())
+
+
+def outcome(
+    sources: Sources, files: Iterable[Path], called: Iterable[Place], pulse: Callable[[], None] | None
+) -> Outcome:
+    """Run some files. `called` are functions that the files which import them call: those are seen in their runs.
+
+    `pulse` is called again and again on the way, and may end it by raising.
+    """
+    refs.forget()
+    sources.sought.clear()
+    engine = Engine(Index(sources), pulse or _nothing)
     units = [unit for path in files if (unit := sources.unit(path)) is not None]
     for unit in units:
         engine.index.add(unit)
@@ -102,7 +116,13 @@ def outcome(sources: Sources, files: Iterable[Path], called: Iterable[Place]) ->
         tuple(places.wasted(engine, passes)),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of_span(f.unit, f.span) for f in engine.called),
+        frozenset(map(sources.path, engine.index.units.values())),
+        frozenset(sources.sought),
     )
+
+
+def _nothing() -> None:
+    """For those who need no pulse."""
 
 
 class _Places:
@@ -144,7 +164,7 @@ class _Places:
             sites = one.point.chain()
             own = tuple(not roles.is_of_forward(engine, site.owner) for site in sites)
             calls = tuple(map(self.of, sites))
-            yield Waste(calls, own, Case(calls[0], _code(one), one.doubts, reason=one.reason))
+            yield Waste(calls, own, Case(calls[0], _code(one), one.doubts, reason=one.reason, repeated=bool(one.loops)))
 
     def _graphs(self, run: Run, evidence: Evidence, sources: frozenset[Source]) -> tuple[Place, ...]:
         found: dict[Place, None] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from torchmemlint.flow.names.sources import Locate
@@ -33,10 +33,13 @@ def imported(text: str) -> Iterator[str]:
 class Imports:
     """The files of a project, each with those that it imports and those that import it."""
 
-    def __init__(self, files: Iterable[tuple[Path, str]], locate: Locate) -> None:
+    def __init__(self, files: Iterable[tuple[Path, str]], locate: Locate, matters: Callable[[str], bool]) -> None:
+        """`matters` says of a text whether a file that imports it is worth running."""
         self._of: dict[Path, set[Path]] = {}
         self._by: dict[Path, set[Path]] = {}
         self._locate = locate
+        self._matters = matters
+        self._mattering: set[Path] = set()
         self._groups: dict[Path, tuple[Path, ...]] = {}
         for path, text in files:
             self.put(path, text)
@@ -47,8 +50,12 @@ class Imports:
         for other in self._of.get(path, ()):
             self._by[other].discard(path)
         found = self._of[path] = set()
+        if self._matters(text):
+            self._mattering.add(path)
+        else:
+            self._mattering.discard(path)
         for dotted in imported(text):
-            place = self._locate(dotted, path)
+            place, _ = self._locate(dotted, path)
             if place is not None and place[0] != path:
                 found.add(place[0])
                 self._by.setdefault(place[0], set()).add(path)
@@ -60,6 +67,10 @@ class Imports:
             members = tuple(sorted({path, *(forth & back)}))
             self._groups.update(dict.fromkeys(members, members))
         return self._groups[path]
+
+    def matter(self, group: tuple[Path, ...]) -> bool:
+        """Is a group of files worth running, for what they or those that they import say?"""
+        return not self._mattering.isdisjoint(self._reached(group[0], self._of) | {*group})
 
     def users(self, path: Path) -> set[Path]:
         """The files that import a file, directly or not, other than its group."""

@@ -8,7 +8,8 @@ from pathlib import Path
 from torchmemlint.flow.ir.lower import lower
 from torchmemlint.flow.ir.ops import Unit
 
-Locate = Callable[[str, Path], "tuple[Path, str] | None"]  # where a dotted name leads that a file imports
+Found = tuple["tuple[Path, str] | None", frozenset[str]]  # a file with what is left of the name; what was looked for
+Locate = Callable[[str, Path], Found]  # where a dotted name leads that a file imports
 
 
 class Sources:
@@ -20,6 +21,7 @@ class Sources:
         self._read = read
         self._units: dict[Path, tuple[str, Unit | None]] = {}
         self._paths: dict[str, Path] = {}
+        self.sought: set[str] = set()  # files that were looked for since somebody last emptied this
 
     def name(self, path: Path) -> str:
         """The name of a file's module, seen from the root: where two folders have a `utils.py`, there are two names."""
@@ -52,7 +54,7 @@ class Sources:
         """The file of a module, by its name seen from the root."""
         path = self._paths.get(name)
         if path is None:
-            place = self._locate(name, self._root / "__main__.py")
+            place = self._place(name, self._root / "__main__.py")
             if place is None or place[1] or self.name(place[0]) != name:
                 return None
             path = place[0]
@@ -60,9 +62,14 @@ class Sources:
 
     def absolute(self, dotted: str, unit: Unit) -> str | None:
         """What a dotted name that a file imports stands for, seen from the root; None for what lies outside."""
-        place = self._locate(dotted, self.path(unit))
+        place = self._place(dotted, self.path(unit))
         if place is None:
             return None
         name = self.name(place[0])
         self._paths.setdefault(name, place[0])
         return f"{name}.{place[1]}" if place[1] else name
+
+    def _place(self, dotted: str, path: Path) -> tuple[Path, str] | None:
+        place, sought = self._locate(dotted, path)
+        self.sought |= sought
+        return place

@@ -41,6 +41,7 @@ class Needs:
 @dataclass(slots=True)
 class _Asked:
     files: set[Path] = field(default_factory=set)
+    texts: set[Path] = field(default_factory=set)  # files that were read, and nothing of what these rest on
     sought: set[str] = field(default_factory=set)
     phrases: set[str] = field(default_factory=set)
     questions: set[Question] = field(default_factory=set)
@@ -82,6 +83,12 @@ class Ledger:
         for asked in self._open[-1:]:
             asked.files.add(path)
 
+    def run(self, paths: Iterable[Path], sought: Iterable[str]) -> None:
+        """Files are run that look for others."""
+        for asked in self._open[-1:]:
+            asked.texts.update(paths)
+            asked.sought.update(sought)
+
     def sought(self, paths: frozenset[str]) -> None:
         """It is asked whether these are there."""
         for asked in self._open[-1:]:
@@ -100,6 +107,7 @@ class Ledger:
     def needs(self, path: Path) -> Needs:
         """All that a file's analysis rests on, by way of all that it led to."""
         files: set[Path] = set()
+        texts: set[Path] = set()
         sought: set[str] = set()
         phrases: set[str] = set()
         pending: list[Question] = [("", path)]
@@ -108,10 +116,11 @@ class Ledger:
             asked = self._asked.get(pending.pop())
             if asked is None:
                 continue
+            texts |= asked.texts
             sought |= asked.sought
             phrases |= asked.phrases
             others = {("", file) for file in asked.files - files} | asked.questions
             files |= asked.files
             pending += others - seen
             seen |= others
-        return Needs.of(map(str, files - {path}), sought, phrases)
+        return Needs.of(map(str, (files | texts) - {path}), sought, phrases)

@@ -1,0 +1,190 @@
+"""What runs show, as findings: of the rules about graphs that are kept, and about passes that record one for nothing.
+
+The rules' own analysis comes first. What both find is told once, and one cause is one finding.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from torchmemlint.doubts import Confidence
+from torchmemlint.findings import Applicability, Evidence, Finding, Fix, Position, Severity, Span
+from torchmemlint.flow.fact.outcomes import Case, Place
+from torchmemlint.flow.fact.passes import Reason
+from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.program import Function
+from torchmemlint.rules import registry
+from torchmemlint.rules.gradient_mode.guarding import wrap
+from torchmemlint.syntax.source_module import Piece
+from torchmemlint.syntax.text import shortened
+
+_KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106"})
+_WASTED = frozenset({"TML201", "TML203"})
+_SHOWN = 40  # characters of code in a message
+_CALLS = 3  # of a chain of calls
+
+
+def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield what runs show beyond what was found before."""
+    wanted = codes & (_KEPT | _WASTED)
+    told = [(finding.statement, _family(finding.code)) for finding in before if finding.code in _KEPT | _WASTED]
+    for case in facts.cases() if wanted else ():
+        if case.code not in wanted:
+            continue
+        finding = _Report(facts, case).finding()
+        if not any(_overlap(finding.statement, other) for other, family in told if family is _family(case.code)):
+            told.append((finding.statement, _family(case.code)))
+            yield finding
+
+
+def _family(code: str) -> frozenset[str]:
+    return _KEPT if code in _KEPT else _WASTED
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+class _Report:
+    """One case as a finding."""
+
+    def __init__(self, facts: FileFacts, case: Case) -> None:
+        self._facts, self._case = facts, case
+        self._rows: dict[Path, list[str]] = {facts.path: facts.source.rows}
+        self._span = self._span_of(case.place)
+        self._piece = _piece_at(facts, self._span.start.row)
+        self._statement = self._piece.statement_span(self._span)
+
+    def finding(self) -> Finding:
+        """The finding."""
+        case, rule = self._case, registry.by_code()[self._case.code]
+        text = shortened(self._text(case.place), _SHOWN)
+        return Finding(
+            case.code,
+            rule.name,
+            self._severity(rule.severity),
+            self._kept(text) if case.code in _KEPT else self._wasted(text),
+            self._facts.path,
+            self._span,
+            self._statement,
+            tuple(self._evidence()),
+            self._fix(),
+            rule.why,
+            doubts=tuple(sorted(case.doubts, key=lambda doubt: doubt.name)),
+        )
+
+    def _severity(self, highest: Severity) -> Severity:
+        case = self._case
+        if case.advice or not case.repeated:
+            return Severity.ADVICE
+        return Severity.WARNING if case.spent or case.code in _WASTED else highest
+
+    def _kept(self, text: str) -> str:
+        case = self._case
+        if case.code == "TML104":
+            return f"`{text}` carries its graph into the next iteration, whose backward runs through it again"
+        what = "graph nodes (CPU memory)" if case.spent else "autograd graph, with all activations, in GPU memory"
+        if case.advice:
+            return f"`{text}` keeps an {what} until it is replaced"
+        if case.code == "TML106":
+            return f"`{text}` in a hook keeps the {what} of every call"
+        each = "iteration" if case.loop is not None else "call"
+        return f"`{text}` keeps every {each}'s {what}"
+
+    def _wasted(self, text: str) -> str:
+        match self._case.reason:
+            case Reason.DETACHED:
+                return f"all outputs of `{text}` are detached, so its graph is wasted"
+            case Reason.READ:
+                return f"only numbers are read from `{text}`, but it runs with gradients enabled"
+            case Reason.EVALUATING:
+                return f"`{text}` runs in eval mode with gradients enabled: activations are stored for no backward"
+        return f"`{text}` evaluates or predicts with gradients enabled: activations are stored for no backward"
+
+    def _evidence(self) -> Iterator[Evidence]:
+        case = self._case
+        for place in case.graphs:
+            if place != case.place:
+                yield self._link(place, f"`{shortened(self._text(place), _SHOWN)}` builds the graph")
+        if case.loop is not None:
+            yield self._link(Place(case.loop.path, (*case.loop.span[:3], case.loop.span[1])), "repeated by this loop")
+        for place in case.calls[:_CALLS]:
+            yield self._link(place, "runs by way of this call")
+
+    def _link(self, place: Place, message: str) -> Evidence:
+        return Evidence(message, self._span_of(place), None if place.path == self._facts.path else place.path)
+
+    def _fix(self) -> Fix | None:
+        if self._case.code not in _WASTED:
+            return None
+        alone = _is_alone(self._text_of(self._statement), self._text(self._case.place))
+        safe = alone and self._case.confidence is Confidence.CERTAIN
+        function = _function_at(self._piece, self._facts, self._span.start.row)
+        return wrap(self._facts, function, self._statement, Applicability.SAFE if safe else Applicability.UNSAFE)
+
+    # Texts.
+
+    def _lines(self, path: Path) -> list[str]:
+        if path not in self._rows:
+            project = self._facts.program.project
+            text = project.text(path) if project is not None else None
+            self._rows[path] = (text or "").splitlines()
+        return self._rows[path]
+
+    def _span_of(self, place: Place) -> Span:
+        first, start, last, end = place.span
+        return Span(self._position(place.path, first, start), self._position(place.path, last, end))
+
+    def _position(self, path: Path, row: int, column: int) -> Position:
+        lines = self._lines(path)
+        line = lines[row - 1] if 0 < row <= len(lines) else ""
+        return Position(row, len(line.encode("utf-8", "surrogatepass")[:column].decode("utf-8", "replace")) + 1)
+
+    def _text(self, place: Place) -> str:
+        return self._text_between(self._lines(place.path), self._span_of(place))
+
+    def _text_of(self, span: Span) -> str:
+        return self._text_between(self._facts.source.rows, span)
+
+    @staticmethod
+    def _text_between(lines: list[str], span: Span) -> str:
+        rows = lines[span.start.row - 1 : span.end.row]
+        if not rows:
+            return ""
+        rows[-1] = rows[-1][: span.end.column - 1]
+        rows[0] = rows[0][span.start.column - 1 :]
+        return "\n".join(row.strip() for row in rows)
+
+
+def _piece_at(facts: FileFacts, row: int) -> Piece:
+    """The piece of the file that a row lies in."""
+    return max((piece for piece in facts.source.pieces if piece.first_row <= row), key=lambda piece: piece.first_row)
+
+
+def _function_at(piece: Piece, facts: FileFacts, row: int) -> Function | None:
+    """The function or method around a row."""
+    program = facts.program
+    if piece.kind == "def":
+        return program.find_function(piece.name)
+    cls = program.find_class(piece.name) if piece.kind == "class" else None
+    for method in cls.methods.values() if cls is not None else ():
+        syntax = method.syntax
+        if syntax is not None and syntax.lineno <= row <= (syntax.end_lineno or row):
+            return method
+    return None
+
+
+def _is_alone(statement: str, call: str) -> bool:
+    """Does a statement assign what one call gives, or what is made of that alone, and do nothing else?"""
+    try:
+        (parsed,), (expected,) = ast.parse(statement).body, ast.parse(call).body
+    except (SyntaxError, ValueError):
+        return False
+    if not isinstance(parsed, ast.Assign) or not isinstance(expected, ast.Expr):
+        return False
+    calls = [node for node in ast.walk(parsed) if isinstance(node, ast.Call)]
+    wanted = ast.dump(expected.value)
+    around = [node for node in calls if any(ast.dump(inner) == wanted for inner in ast.walk(node))]
+    return len(around) == len(calls)
