@@ -27,10 +27,26 @@ _table: dict[tuple[Any, ...], Any] = {}
 _objects: dict[tuple[Any, ...], Any] = {}
 
 
-def forget() -> None:
-    """Empty the table of references: none made before may be used afterwards."""
+_forgotten = 0
+
+
+def forget() -> int:
+    """Empty the table of references: none made before may be used afterwards. Return how often that was done."""
+    global _forgotten
     _table.clear()
     _objects.clear()
+    _forgotten += 1
+    return _forgotten
+
+
+def forgotten() -> int:
+    """Return how often the table was emptied."""
+    return _forgotten
+
+
+def made() -> int:
+    """Return how many references there are."""
+    return len(_table) + len(_objects)
 
 
 def extended(context: Context, calls: Context) -> Context:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -38,7 +38,7 @@ from torchmemlint.flow.models import guards
 from torchmemlint.flow.names.index import Index, reference
 
 _SPECIALISATIONS = 8  # of one function
-BUDGET = 12_000  # effects performed for one entry or summary
+BUDGET = 3000
 
 Known = tuple[tuple[str, object], ...]  # parameters whose constants are known
 
@@ -48,7 +48,7 @@ class Engine:
     """Runs the functions of a project."""
 
     index: Index
-    pulse: Callable[[], None]  # called again and again; may end it all by raising
+    pulse: Callable[[], None] = field(default=lambda: None)  # called again and again; may end it all by raising
     active: list[Function] = field(default_factory=list)
     called: set[Function] = field(default_factory=set)  # by another function of the project
     _summaries: dict[tuple[Function, Known], Summary | None] = field(default_factory=dict)
@@ -56,6 +56,7 @@ class Engine:
     _recursive: set[tuple[Function, Known]] = field(default_factory=set)
     _unfinished: dict[Function, list[Known]] = field(default_factory=dict)
     _modules: dict[Unit, tuple[Frame, State]] = field(default_factory=dict)
+    _imported: dict[Unit, list[Unit]] = field(default_factory=dict)
     _ready: set[Unit] = field(default_factory=set)  # modules whose bodies have been run to their ends
     _spent: int = 0
 
@@ -123,6 +124,22 @@ class Engine:
 
     def _default_of_unit(self, code: Code, place: Key) -> Value | None:
         return self.end_of(code.function.unit).heap.get(code, place)
+
+    def begin(self, called: Iterable[Function]) -> None:
+        """Begin with other files: what is known of them so far is that these functions are called."""
+        self.called = set(called)
+        self._known = {}
+
+    def imported(self, units: Iterable[Unit]) -> set[Unit]:
+        """Return some files and all that they import, directly or not."""
+        found: set[Unit] = set()
+        todo = list(units)
+        while todo:
+            unit = todo.pop()
+            if unit not in found:
+                found.add(unit)
+                todo += self._imports(unit)
+        return found
 
     def spend(self, effects: int) -> None:
         """Count the work of one entry or summary."""
@@ -314,6 +331,12 @@ class Engine:
 
     def _imports(self, unit: Unit) -> list[Unit]:
         """Return the modules of the project that a file imports."""
+        known = self._imported.get(unit)
+        if known is None:
+            known = self._imported[unit] = self._all_imports(unit)
+        return known
+
+    def _all_imports(self, unit: Unit) -> list[Unit]:
         found: dict[Unit, None] = {}
         for where in [*unit.imports.values(), *unit.stars]:
             qualified = self.index.absolute(unit, where)

@@ -7,12 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from torchmemlint.doubts import rank
+from torchmemlint.flow.domain import refs
+from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.outcomes import NOTHING, Case, Outcome, Place, outcome
 from torchmemlint.flow.names.finder import InMemory
 from torchmemlint.flow.names.importing import Imports
+from torchmemlint.flow.names.index import Index
 from torchmemlint.flow.names.sources import Sources
 
 _SAME = {"TML102": "TML106", "TML103": "TML101"}  # at one place the other says it better
+
+_MOST_REFERENCES = 1_000_000  # that an engine makes: some 200 bytes each
 
 Group = tuple[Path, ...]  # files that import each other
 
@@ -28,6 +33,8 @@ class Cases:
         self._sources = sources
         self._imports = imports
         self._outcomes: dict[Group, Outcome] = {}
+        self._engine: Engine | None = None  # what it has run serves all files
+        self._age = 0  # how often references had been forgotten when it began
 
     def of(self, path: Path, pulse: Callable[[], None] | None = None) -> list[Case]:
         """The cases in a file, in order of place, each with the fewest doubts that any run has.
@@ -54,6 +61,10 @@ class Cases:
 
     def changed(self, path: Path, text: str) -> None:
         """A file has another text than it had: what rests on that is run anew when it is asked for."""
+        if self._imports.users(path) or len(self._imports.group(path)) > 1:
+            self._engine = None  # others were run with what it was
+        elif self._engine is not None:
+            self._engine.index.remove(path)
         self._imports.put(path, text)
         stale = {path}
         for group, known in self._outcomes.items():
@@ -92,9 +103,18 @@ class Cases:
             if self._imports.matter(group):
                 users = [one for one in self._groups(group[0]) if one != group]
                 called = {function for user in users for function in self._outcome(user, pulse).called}
-                found = outcome(self._sources, group, called, pulse)
+                found = outcome(self._running(pulse), group, called)
             self._outcomes[group] = found
         return found
+
+    def _running(self, pulse: Callable[[], None] | None) -> Engine:
+        """What runs files, anew where it has grown too large, or the references that it knows are gone."""
+        if self._engine is None or self._age != refs.forgotten() or refs.made() > _MOST_REFERENCES:
+            self._age = refs.forget()
+            self._engine = Engine(Index(self._sources))
+        if pulse is not None:
+            self._engine.pulse = pulse
+        return self._engine
 
 
 def check(files: Mapping[str, str]) -> list[tuple[str, int, str, str]]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from torchmemlint.doubts import Confidence, Doubt, confidence
-from torchmemlint.flow.domain import refs
 from torchmemlint.flow.domain.effects import How, Point
 from torchmemlint.flow.domain.refs import Behind, Graph, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
@@ -18,7 +17,6 @@ from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
 from torchmemlint.flow.fact.retention import Fate, Retention, retentions
 from torchmemlint.flow.ir.ops import Op, Span, Unit
-from torchmemlint.flow.names.index import Index
 from torchmemlint.flow.names.sources import Sources
 
 
@@ -93,22 +91,16 @@ class Outcome:
 NOTHING = Outcome((), (), frozenset(), frozenset(), frozenset(), frozenset())
 
 
-def outcome(
-    sources: Sources, files: Iterable[Path], called: Iterable[Place], pulse: Callable[[], None] | None
-) -> Outcome:
-    """Run some files. `called` are functions that the files which import them call: those are seen in their runs.
-
-    `pulse` is called again and again on the way, and may end it by raising.
-    """
-    refs.forget()
+def outcome(engine: Engine, files: Iterable[Path], called: Iterable[Place]) -> Outcome:
+    """Run some files. `called` are functions that the files which import them call: those are seen in their runs."""
+    sources = engine.index.sources
     sources.sought.clear()
-    engine = Engine(Index(sources), pulse or _nothing)
     units = [unit for path in files if (unit := sources.unit(path)) is not None]
     for unit in units:
         engine.index.add(unit)
     known = set(called)
     places = _Places(sources)
-    engine.called.update(f for unit in units for f in unit.functions if places.of_span(unit, f.span) in known)
+    engine.begin(f for unit in units for f in unit.functions if places.of_span(unit, f.span) in known)
     done = [(run, Evidence(engine, run)) for run in runs(engine, units)]
     passes = [Passes(engine, run, evidence) for run, evidence in done]
     return Outcome(
@@ -116,13 +108,9 @@ def outcome(
         tuple(places.wasted(engine, passes)),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of_span(f.unit, f.span) for f in engine.called),
-        frozenset(map(sources.path, engine.index.units.values())),
+        frozenset(map(sources.path, engine.imported(units))),
         frozenset(sources.sought),
     )
-
-
-def _nothing() -> None:
-    """For those who need no pulse."""
 
 
 class _Places:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from torchmemlint.flow.domain.refs import Behind, ClassRef, Code, External, Globals
 from torchmemlint.flow.domain.values import Value, of, symbol
@@ -56,6 +57,12 @@ class Index:
         for cls in unit.classes:
             self.operators.update(name for name in cls.methods if name in _OPERATORS)
         self.units[unit.name] = unit
+
+    def remove(self, path: Path) -> None:
+        """Let go of a file that nothing else has asked for."""
+        self.units = {name: unit for name, unit in self.units.items() if self.sources.path(unit) != path}
+        self._names.clear()
+        self._resolved.clear()
 
     def attribute(self, module: str, name: str) -> Value | None:
         """Return a name of a module, or a module in it; None where it has none."""
