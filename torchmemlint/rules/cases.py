@@ -22,29 +22,30 @@ from torchmemlint.syntax.text import shortened
 
 _KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106"})
 _WASTED = frozenset({"TML201", "TML203"})
+_TELL_OF_KEPT = _KEPT | {"TML701"}
+_TELL_OF_WASTED = _WASTED | {"TML202", "TML206"}
 _SHOWN = 40  # characters of code in a message
 _CALLS = 3  # of a chain of calls
 
 
 def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding]) -> Iterator[Finding]:
     """Yield what runs show beyond what was found before."""
-    wanted = codes & (_KEPT | _WASTED)
-    told = [(finding.statement, _family(finding.code)) for finding in before if finding.code in _KEPT | _WASTED]
-    for case in facts.cases() if wanted else ():
-        if case.code not in wanted:
-            continue
-        finding = _Report(facts, case).finding()
-        if not any(_overlap(finding.statement, other) for other, family in told if family is _family(case.code)):
-            told.append((finding.statement, _family(case.code)))
-            yield finding
-
-
-def _family(code: str) -> frozenset[str]:
-    return _KEPT if code in _KEPT else _WASTED
+    if not codes & (_KEPT | _WASTED):
+        return
+    told = [finding for finding in before if finding.code in _TELL_OF_KEPT | _TELL_OF_WASTED]
+    passes_first = sorted(facts.cases(), key=lambda case: case.code in _KEPT)
+    for report in (_Report(facts, case) for case in passes_first if case.code in codes):
+        if not report.is_told_by(told):
+            told.append(report.finding)
+            yield report.finding
 
 
 def _overlap(one: Span, other: Span) -> bool:
     return one.start < other.end and other.start < one.end
+
+
+def _within(one: Span, other: Span) -> bool:
+    return other.start <= one.start and one.end <= other.end
 
 
 class _Report:
@@ -54,11 +55,41 @@ class _Report:
         self._facts, self._case = facts, case
         self._rows: dict[Path, list[str]] = {facts.path: facts.source.rows}
         self._span = self._span_of(case.place)
-        self._piece = _piece_at(facts, self._span.start.row)
+        self._piece = self._piece_of(self._span)
         self._statement = self._piece.statement_span(self._span)
+        self.finding = self._made()
 
-    def finding(self) -> Finding:
-        """The finding."""
+    def is_told_by(self, others: Iterable[Finding]) -> bool:
+        """Do other findings, which are as sure, say the same, or name the same cause?"""
+        case, kept = self._case, self._case.code in _KEPT
+        surer = [other for other in others if other.confidence.rank >= self.finding.confidence.rank]
+        alike = [other for other in surer if (other.code in _TELL_OF_KEPT) is kept]
+        if any(self._stands_at(other, place) for other in alike for place in (case.place, *case.calls)):
+            return True
+        if any(self._names(other, case.place) for other in surer):
+            return True
+        if any(self._lies_in(other, forward) for other in alike for forward in case.runs):
+            return True
+        if not kept or not case.graphs:
+            return False
+        wasted = [other for other in surer if other not in alike]  # passes that should record no graph to keep
+        return all(any(self._stands_at(o, g) or self._names(o, g) for o in wasted) for g in case.graphs)
+
+    def _stands_at(self, other: Finding, place: Place) -> bool:
+        return place.path == self._facts.path and _overlap(other.statement, self._span_of(place))
+
+    def _lies_in(self, other: Finding, place: Place) -> bool:
+        return place.path == self._facts.path and _within(other.statement, self._span_of(place))
+
+    def _names(self, other: Finding, place: Place) -> bool:
+        if place.path != self._facts.path:
+            return False
+        span = self._span_of(place)
+        statement = self._piece_of(span).statement_span(span)
+        links = [link.span for link in other.evidence if link.filename is None]
+        return any(_within(span, link) and _within(link, statement) for link in links)
+
+    def _made(self) -> Finding:
         case, rule = self._case, registry.by_code()[self._case.code]
         text = shortened(self._text(case.place), _SHOWN)
         return Finding(
@@ -105,6 +136,8 @@ class _Report:
 
     def _evidence(self) -> Iterator[Evidence]:
         case = self._case
+        if case.code in _WASTED:
+            yield self._link(case.place, f"`{shortened(self._text(case.place), _SHOWN)}` runs with gradients on")
         for place in case.graphs:
             if place != case.place:
                 yield self._link(place, f"`{shortened(self._text(place), _SHOWN)}` builds the graph")
@@ -133,6 +166,10 @@ class _Report:
             self._rows[path] = (text or "").splitlines()
         return self._rows[path]
 
+    def _piece_of(self, span: Span) -> Piece:
+        before = (piece for piece in self._facts.source.pieces if piece.first_row <= span.start.row)
+        return max(before, key=lambda piece: piece.first_row)
+
     def _span_of(self, place: Place) -> Span:
         first, start, last, end = place.span
         return Span(self._position(place.path, first, start), self._position(place.path, last, end))
@@ -156,11 +193,6 @@ class _Report:
         rows[-1] = rows[-1][: span.end.column - 1]
         rows[0] = rows[0][span.start.column - 1 :]
         return "\n".join(row.strip() for row in rows)
-
-
-def _piece_at(facts: FileFacts, row: int) -> Piece:
-    """The piece of the file that a row lies in."""
-    return max((piece for piece in facts.source.pieces if piece.first_row <= row), key=lambda piece: piece.first_row)
 
 
 def _function_at(piece: Piece, facts: FileFacts, row: int) -> Function | None:

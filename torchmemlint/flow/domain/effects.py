@@ -23,6 +23,7 @@ from torchmemlint.flow.domain.refs import (
     Place,
     Ref,
     Result,
+    Site,
     Slot,
     Source,
     extended,
@@ -32,9 +33,12 @@ from torchmemlint.flow.ir.ops import Op
 
 
 class Point(NamedTuple):
-    """Where something happens: an operation, and the calls that led there, innermost first."""
+    """Where something happens: an operation, and the calls that led there, innermost first.
 
-    site: Op
+    An entry is called at no operation: its function stands for that.
+    """
+
+    site: Site
     context: Context = ()
 
     def chain(self) -> list[Op]:

@@ -97,7 +97,7 @@ def _enter(engine: Engine, function: Function, end: State) -> Run:
     callee = of(Code.of(function, module))
     if any(d.applied for d in function.decorators):  # what a decorator of the project has made of it
         callee = state.heap.get(module, function.name) or callee
-    point = Point(function.body[0], ())
+    point = Point(function)
     returned = Value()
     with engine.share(frame):
         returned = enter(engine, frame, state, function, callee, 0, point)

@@ -110,7 +110,7 @@ def _perform(engine: Engine, frame: Frame, state: State, cls: Class, method: Fun
     saved = state.mode
     if is_called(engine, method, "called-without-gradients"):
         state.mode = Mode.OFF
-    point = Point(method.body[0], ())
+    point = Point(method)
     callee = of(code_of(method)) if static else of(Bound.of(code_of(method), receiver))
     if not static and any(d.applied for d in method.decorators):
         callee = instances.attribute(frame, state, receiver, method.name, point)

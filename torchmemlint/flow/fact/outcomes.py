@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torchmemlint.doubts import Confidence, Doubt, confidence
 from torchmemlint.flow.domain.effects import How, Point
-from torchmemlint.flow.domain.refs import Behind, Graph, Result, Source, root
+from torchmemlint.flow.domain.refs import Behind, Graph, Kind, Object, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.entries import runs
@@ -41,6 +41,7 @@ class Case:
     loop: Place | None = None  # in which it grows
     graphs: tuple[Place, ...] = ()  # where the graphs begin that are kept
     calls: tuple[Place, ...] = ()  # that led there, innermost first
+    runs: tuple[Place, ...] = ()  # the forwards of networks that a wasted pass runs
     spent: bool = False  # has backward run through the graphs?
     repeated: bool = True  # or does it happen once and end with the program?
 
@@ -131,9 +132,9 @@ class _Places:
     def kept(self, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
         for run, evidence in done:
             for kept in retentions(run, evidence):
-                code = _code_of(kept)
-                if code is not None:
-                    place, *calls = self.calls(kept.point)
+                code, stack = _code_of(kept), self.calls(kept.point)
+                if code is not None and stack:
+                    place, *calls = stack
                     loop = kept.loop.site if kept.loop is not None else None
                     yield Case(
                         place,
@@ -150,9 +151,19 @@ class _Places:
     def wasted(self, engine: Engine, passes: Iterable[Passes]) -> Iterator[Waste]:
         for one in (p for some in passes for p in some.all() if p.reason is not None):
             sites = one.point.chain()
+            if not sites:
+                continue  # an entry that is itself a network's
             own = tuple(not roles.is_of_forward(engine, site.owner) for site in sites)
             calls = tuple(map(self.of, sites))
-            yield Waste(calls, own, Case(calls[0], _code(one), one.doubts, reason=one.reason, repeated=bool(one.loops)))
+            case = Case(calls[0], _code(one), one.doubts, reason=one.reason, repeated=bool(one.loops))
+            yield Waste(calls, own, replace(case, runs=tuple(self._forwards(engine, one))))
+
+    def _forwards(self, engine: Engine, one: Pass) -> Iterator[Place]:
+        for module in sorted(one.module, key=lambda module: module.serial):
+            if type(module) is Object and module.kind is Kind.INSTANCE:
+                forward = engine.index.method(module.about.cls, "forward")
+                if forward is not None:
+                    yield self.of_span(forward.unit, forward.span)
 
     def _graphs(self, run: Run, evidence: Evidence, sources: frozenset[Source]) -> tuple[Place, ...]:
         found: dict[Place, None] = {}

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
-from torchmemlint.flow.facts import FileFacts, NoOpGradMode
+from torchmemlint.flow.facts import FileFacts, ModuleCall, NoOpGradMode
 from torchmemlint.rules.base import Rule, Tag
-from torchmemlint.rules.findings import report
+from torchmemlint.rules.findings import Link, report
 from torchmemlint.syntax.text import shortened, text_of
 from torchmemlint.syntax.walking import contains
 
@@ -67,8 +67,8 @@ class NoOpGradModeRule(Rule):
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield modes without effect."""
         for mode in facts.no_op_modes:
-            form = mode.form
-            if form == "volatile" and not _enters_module(facts, mode):
+            form, entered = mode.form, _entered(facts, mode)
+            if form == "volatile" and entered is None:
                 form = "volatile-aside"
             yield report(
                 self,
@@ -76,13 +76,21 @@ class NoOpGradModeRule(Rule):
                 mode.site,
                 _MESSAGES[form].format(text=shortened(mode.text, 50)),
                 severity=Severity.ADVICE if form == "volatile-aside" else None,
-                evidence=[(mode.site, _EVIDENCE[mode.form])],
+                evidence=[(mode.site, _EVIDENCE[mode.form]), *_recorded(entered)],
                 fix=_fix(mode),
             )
 
 
-def _enters_module(facts: FileFacts, mode: NoOpGradMode) -> bool:
-    """Does a forward pass of the same function start from the variable (and not a loss, which takes what came out)?"""
+def _recorded(entered: ModuleCall | None) -> list[Link]:
+    if entered is None:
+        return []
+    return [(entered.site, f"`{shortened(text_of(entered.site.node), 50)}` records a graph")]
+
+
+def _entered(facts: FileFacts, mode: NoOpGradMode) -> ModuleCall | None:
+    """The forward pass of the same function that starts from the variable (and no loss, which takes what came out)."""
+    if mode.form != "volatile":
+        return None
     statement = mode.statement.node
     names = {text_of(target.target) for target in statement.targets} if isinstance(statement, cst.Assign) else set()
     made = {call.origin for call in facts.module_calls}
@@ -91,8 +99,8 @@ def _enters_module(facts: FileFacts, mode: NoOpGradMode) -> bool:
             continue
         for argument in call.site.node.args if isinstance(call.site.node, cst.Call) else ():
             if text_of(argument.value) in names or contains(argument.value, mode.site.node):
-                return True
-    return False
+                return call
+    return None
 
 
 _MESSAGES = {
