@@ -159,7 +159,7 @@ class Machine(Protocol):
     def default(self, state: State, code: Code, parameter: Parameter) -> Value:
         """Return what a parameter is that is not given."""
 
-    def spend(self, effects: int) -> None:
+    def spend(self, effects: int, state: State) -> None:
         """Count work."""
 
     def is_exhausted(self) -> bool:

@@ -38,7 +38,8 @@ from torchmemlint.flow.models import guards
 from torchmemlint.flow.names.index import Index, reference
 
 _SPECIALISATIONS = 8  # of one function
-BUDGET = 3000
+BUDGET = 3_000  # work for one entry or summary
+_LARGE = 500  # objects
 
 Known = tuple[tuple[str, object], ...]  # parameters whose constants are known
 
@@ -58,7 +59,8 @@ class Engine:
     _modules: dict[Unit, tuple[Frame, State]] = field(default_factory=dict)
     _imported: dict[Unit, list[Unit]] = field(default_factory=dict)
     _ready: set[Unit] = field(default_factory=set)  # modules whose bodies have been run to their ends
-    _spent: int = 0
+    _spent: int = 0  # of one entry's share
+    _left: int = 0  # for the files that are run
 
     # What its parts ask of each other.
 
@@ -125,9 +127,9 @@ class Engine:
     def _default_of_unit(self, code: Code, place: Key) -> Value | None:
         return self.end_of(code.function.unit).heap.get(code, place)
 
-    def begin(self, called: Iterable[Function]) -> None:
+    def begin(self, called: Iterable[Function], work: int) -> None:
         """Begin with other files: what is known of them so far is that these functions are called."""
-        self.called = set(called)
+        self.called, self._left = set(called), work
         self._known = {}
 
     def imported(self, units: Iterable[Unit]) -> set[Unit]:
@@ -141,10 +143,16 @@ class Engine:
                 todo += self._imports(unit)
         return found
 
-    def spend(self, effects: int) -> None:
-        """Count the work of one entry or summary."""
+    def spend(self, effects: int, state: State) -> None:
+        """Count the work of one entry or summary: effects, and what it takes to branch where many objects are held."""
         self.pulse()
-        self._spent += effects
+        work = effects + len(state.heap.table) // _LARGE
+        self._spent += work
+        self._left -= work
+
+    def is_finished(self) -> bool:
+        """Is the work for these files used up?"""
+        return self._left <= 0
 
     def is_exhausted(self) -> bool:
         """Has it used up its share of work?"""

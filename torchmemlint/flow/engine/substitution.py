@@ -203,7 +203,7 @@ class Substitution:
     def perform(self, effects: list[Effect]) -> None:
         """Perform effects in order."""
         machine = self.frame.machine
-        machine.spend(len(effects))
+        machine.spend(len(effects), self.state)
         if machine.is_exhausted():
             self.frame.cut = True
             return

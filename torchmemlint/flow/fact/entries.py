@@ -13,6 +13,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import lives, roles
 from torchmemlint.flow.fact.inputs import enter
 from torchmemlint.flow.fact.logs import Run, logged
+from torchmemlint.flow.fact.relevance import Relevance
 from torchmemlint.flow.ir.ops import Class, Function, Unit
 
 
@@ -29,9 +30,14 @@ def runs(engine: Engine, files: Iterable[Unit]) -> Iterator[Run]:
         state.spent = frozenset()
         ends[unit] = state
     mentioned, places = _mentions(units), _callers_first(units)
+    relevance = Relevance(engine, units)
     for wanted in (True, False):  # what nobody mentions calls the others
         for cls, functions in _grouped(engine, units, mentioned, wanted, places):
             unit = functions[0].unit
+            if engine.is_finished():
+                return
+            if not any(map(relevance.has, functions if cls is None else cls.methods.values())):
+                continue
             if cls is None:
                 if functions[0] not in engine.called:
                     yield _enter(engine, functions[0], ends[unit])

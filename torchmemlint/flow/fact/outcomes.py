@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +18,9 @@ from torchmemlint.flow.fact.passes import Pass, Passes, Reason
 from torchmemlint.flow.fact.retention import Fate, Retention, retentions
 from torchmemlint.flow.ir.ops import Op, Span, Unit
 from torchmemlint.flow.names.sources import Sources
+
+_LEAST_WORK = 4_000  # effects: some 60 microseconds each
+_BYTES_OF_WORK = 25  # of source, for one more
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -87,12 +90,13 @@ class Outcome:
     called: frozenset[Place]  # functions
     files: frozenset[Path]  # that were run, or might have been
     sought: frozenset[str]  # where it was looked for files
+    whole: bool  # or was there more to run than they may take?
 
 
-NOTHING = Outcome((), (), frozenset(), frozenset(), frozenset(), frozenset())
+NOTHING = Outcome((), (), frozenset(), frozenset(), frozenset(), frozenset(), True)
 
 
-def outcome(engine: Engine, files: Iterable[Path], called: Iterable[Place]) -> Outcome:
+def outcome(engine: Engine, files: Collection[Path], called: Iterable[Place]) -> Outcome:
     """Run some files. `called` are functions that the files which import them call: those are seen in their runs."""
     sources = engine.index.sources
     sources.sought.clear()
@@ -101,7 +105,8 @@ def outcome(engine: Engine, files: Iterable[Path], called: Iterable[Place]) -> O
         engine.index.add(unit)
     known = set(called)
     places = _Places(sources)
-    engine.begin(f for unit in units for f in unit.functions if places.of_span(unit, f.span) in known)
+    work = _LEAST_WORK + sum(len(sources.text(path)) for path in files) // _BYTES_OF_WORK
+    engine.begin((f for unit in units for f in unit.functions if places.of_span(unit, f.span) in known), work)
     done = [(run, Evidence(engine, run)) for run in runs(engine, units)]
     passes = [Passes(engine, run, evidence) for run, evidence in done]
     return Outcome(
@@ -111,6 +116,7 @@ def outcome(engine: Engine, files: Iterable[Path], called: Iterable[Place]) -> O
         frozenset(places.of_span(f.unit, f.span) for f in engine.called),
         frozenset(map(sources.path, engine.imported(units))),
         frozenset(sources.sought),
+        not engine.is_finished(),
     )
 
 

@@ -32,6 +32,10 @@ class Sources:
         """The file that was lowered to this."""
         return self._paths[unit.name]
 
+    def text(self, path: Path) -> str:
+        """A file's text; none where it cannot be had."""
+        return self._read(path) or ""
+
     def unit(self, path: Path) -> Unit | None:
         """A file as operations; None where it is no Python 3."""
         text = self._read(path)

@@ -1,0 +1,74 @@
+"""Relevance: which functions are worth an entry of their own.
+
+What a run can show rests on something that shows in the text: a backward, what is read off or detached, an evaluation
+mode, a hook, a cache. A function without any such thing, that calls nothing of its file with it either, only builds and
+computes. What it calls in other files is seen where that is run, unless it is repeated here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from functools import lru_cache
+
+from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.ir.ops import For, Function, Op, Unit, While
+from torchmemlint.knowledge import torch_api
+from torchmemlint.knowledge.contracts import contracts
+
+_READ = torch_api.READERS | torch_api.CUTS | {"argmax", "cpu", "data", "float", "format", "print"}
+_KEPT = frozenset({"append", "appendleft", "extend", "insert", "put", "setdefault", "add", "lru_cache", "cache"})
+_RUN = frozenset({"backward", "eval", "grad", "jacobian", "requires_grad", "requires_grad_", "train", "zero_grad"})
+
+
+class Relevance:
+    """Which functions of some files are worth an entry."""
+
+    def __init__(self, engine: Engine, files: Iterable[Unit]) -> None:
+        self._elsewhere = set().union(*(_telling(unit) for unit in engine.imported(files)))
+        self._of: dict[Unit, Set[Function]] = {}
+
+    def has(self, function: Function) -> bool:
+        """Is a function worth an entry?"""
+        unit = function.unit
+        if unit not in self._of:
+            self._of[unit] = self._found(unit)
+        return function in self._of[unit]
+
+    def _found(self, unit: Unit) -> set[Function]:
+        """The functions of a file that tell something, or call others of the file that do."""
+        found: set[Function] = set()
+        names = set(_words())
+        fresh = [f for f in unit.functions if not f.mentions.isdisjoint(names) or self._repeats(f)]
+        while fresh:
+            found.update(fresh)
+            names |= {f.name for f in fresh if not f.name.startswith("__")}
+            fresh = [f for f in unit.functions if f not in found and not f.mentions.isdisjoint(names)]
+        return found
+
+    def _repeats(self, function: Function) -> bool:
+        """Does it call in a loop what tells something in another file?"""
+        return not function.mentions.isdisjoint(self._elsewhere) and _loops(function.body)
+
+
+def _loops(body: Iterable[Op]) -> bool:
+    return any(isinstance(op, For | While) or any(_loops(getattr(op, block, ())) for block in _BLOCKS) for op in body)
+
+
+_BLOCKS = ("body", "orelse", "then", "final")
+
+
+@lru_cache(maxsize=1)
+def _words() -> frozenset[str]:
+    names = contracts().names
+    shown = names("differentiates").shown_by | names("runs-without-gradients").methods
+    return _READ | _KEPT | _RUN | shown | frozenset(w for w in _hooks())
+
+
+def _hooks() -> Iterable[str]:
+    return (f"register_{kind}" for kind in ("hook", "forward_hook", "forward_pre_hook", "full_backward_hook"))
+
+
+def _telling(unit: Unit) -> set[str]:
+    """The names of a file's functions in which something shows."""
+    words = _words()
+    return {f.name for f in unit.functions[1:] if not f.name.startswith("__") and not f.mentions.isdisjoint(words)}
