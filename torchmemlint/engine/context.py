@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torchmemlint.config.contracts import Framework
+    from torchmemlint.engine.one_file import Profile
     from torchmemlint.flow.project import Files, Project
 
 _FILES: dict[Path, Files] = {}  # of projects that lie on another machine
@@ -20,6 +22,18 @@ def project(root: Path, additions: tuple[Framework, ...] = ()) -> Project:
     from torchmemlint.knowledge.contracts import contracts
 
     return Project(root, contracts(additions), _FILES.get(root))
+
+
+def prepare(files: Iterable[tuple[Path, Profile]]) -> None:
+    """Run what the cases of some files rest on, once for all processes that are forked from this one."""
+    from torchmemlint.rules.cases import CODES
+
+    by_project: dict[Project, list[Path]] = {}
+    for path, profile in files:
+        if profile.root is not None and profile.codes & CODES:
+            by_project.setdefault(project(profile.root, profile.contracts), []).append(path)
+    for around, paths in by_project.items():
+        around.files.cases.prepare(paths)
 
 
 def forget() -> None:

@@ -21,6 +21,7 @@ from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from torchmemlint.engine.context import prepare
 from torchmemlint.engine.one_file import FileResult, Profile, check_file, is_fleeting, passed_over
 from torchmemlint.engine.watching import bounded_memory, processor_seconds, too_long
 from torchmemlint.immutable import immutable
@@ -110,6 +111,7 @@ def _parallel(
             if workers > 1:  # once here instead of once in each worker
                 with quiet_collector():
                     warm_up(_codes(profiles))
+                    prepare([(task.path, profiles[task.profile]) for task in tasks])
             gc.freeze()
         while pending or team:
             while pending and len(team) < workers:

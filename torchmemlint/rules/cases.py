@@ -22,6 +22,7 @@ from torchmemlint.syntax.text import shortened
 
 _KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106"})
 _WASTED = frozenset({"TML201", "TML203"})
+CODES = _KEPT | _WASTED
 _TELL_OF_KEPT = _KEPT | {"TML701"}
 _TELL_OF_WASTED = _WASTED | {"TML202", "TML206"}
 _SHOWN = 40  # characters of code in a message
@@ -30,7 +31,7 @@ _CALLS = 3  # of a chain of calls
 
 def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding]) -> Iterator[Finding]:
     """Yield what runs show beyond what was found before."""
-    if not codes & (_KEPT | _WASTED):
+    if not codes & CODES:
         return
     told = [finding for finding in before if finding.code in _TELL_OF_KEPT | _TELL_OF_WASTED]
     passes_first = sorted(facts.cases(), key=lambda case: case.code in _KEPT)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,8 +40,11 @@ class Cases:
     def of(self, path: Path, pulse: Callable[[], None] | None = None) -> list[Case]:
         """The cases in a file, in order of place, each with the fewest doubts that any run has.
 
-        `pulse` is called again and again on the way, and may end it by raising.
+        `pulse` is called again and again on the way, and may end it by raising. Raises what ended the file's own runs.
         """
+        failure = self._outcome(self._imports.group(path), pulse).failure
+        if failure is not None:
+            raise failure
         found: dict[tuple[Place, str], Case] = {}
         for case in self._all(path, pulse):
             key = (case.place, case.code)
@@ -49,6 +53,15 @@ class Cases:
         told = {(place.span[0], code) for place, code in found}
         kept = [case for (place, code), case in found.items() if (place.span[0], _SAME.get(code)) not in told]
         return sorted(kept, key=lambda case: (case.place, case.code))
+
+    def prepare(self, paths: Iterable[Path]) -> None:
+        """Run what the cases of some files rest on, and keep no more of that than what it shows."""
+        for path in paths:
+            with contextlib.suppress(Exception):  # raised again for who asks about the file
+                self.of(path)
+        self._engine = None
+        refs.forget()
+        self._sources.forget()
 
     def basis(self, path: Path) -> Iterator[Outcome]:
         """What the cases of a file rest on, as far as it was asked for."""
@@ -103,17 +116,35 @@ class Cases:
             if self._imports.matter(group):
                 users = [one for one in self._groups(group[0]) if one != group]
                 called = {function for user in users for function in self._outcome(user, pulse).called}
-                found = outcome(self._running(pulse), group, called)
+                found = self._run(group, called, pulse)
             self._outcomes[group] = found
         return found
 
-    def _running(self, pulse: Callable[[], None] | None) -> Engine:
+    def _run(self, group: Group, called: set[Place], pulse: Callable[[], None] | None) -> Outcome:
+        """Run some files. Where that fails, no others fail with them."""
+        stops: list[Exception] = []
+
+        def watched() -> None:
+            try:
+                pulse() if pulse is not None else None
+            except Exception as stop:
+                stops.append(stop)
+                raise
+
+        try:
+            return outcome(self._running(watched), group, called)
+        except Exception as error:
+            self._engine = None
+            if stops:
+                raise
+            return replace(NOTHING, files=frozenset(group), failure=error)
+
+    def _running(self, pulse: Callable[[], None]) -> Engine:
         """What runs files, anew where it has grown too large, or the references that it knows are gone."""
         if self._engine is None or self._age != refs.forgotten() or refs.made() > _MOST_REFERENCES:
             self._age = refs.forget()
             self._engine = Engine(Index(self._sources))
-        if pulse is not None:
-            self._engine.pulse = pulse
+        self._engine.pulse = pulse
         return self._engine
 
 

@@ -90,10 +90,11 @@ class Outcome:
     called: frozenset[Place]  # functions
     files: frozenset[Path]  # that were run, or might have been
     sought: frozenset[str]  # where it was looked for files
-    whole: bool  # or was there more to run than they may take?
+    whole: bool = True  # or was there more to run than they may take?
+    failure: Exception | None = None  # of ours, that ended the runs
 
 
-NOTHING = Outcome((), (), frozenset(), frozenset(), frozenset(), frozenset(), True)
+NOTHING = Outcome((), (), frozenset(), frozenset(), frozenset(), frozenset())
 
 
 def outcome(engine: Engine, files: Collection[Path], called: Iterable[Place]) -> Outcome:

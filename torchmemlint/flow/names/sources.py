@@ -54,6 +54,10 @@ class Sources:
         self._paths[unit.name] = path
         return unit
 
+    def forget(self) -> None:
+        """Let go of all operations."""
+        self._units.clear()
+
     def find(self, name: str) -> Unit | None:
         """The file of a module, by its name seen from the root."""
         path = self._paths.get(name)
