@@ -5,16 +5,13 @@ The rules' own analysis comes first. What both find is told once, and one cause 
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Applicability, Evidence, Finding, Fix, Position, Severity, Span
 from torchmemlint.flow.fact.outcomes import Case, Place
 from torchmemlint.flow.fact.passes import Reason
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.flow.program import Function
 from torchmemlint.rules import registry
 from torchmemlint.rules.gradient_mode.guarding import wrap
 from torchmemlint.syntax.source_module import Piece
@@ -151,12 +148,10 @@ class _Report:
         return Evidence(message, self._span_of(place), None if place.path == self._facts.path else place.path)
 
     def _fix(self) -> Fix | None:
+        """Turn gradients off around a pass: for people to look at, as nothing has proven yet that training stays."""
         if self._case.code not in _WASTED:
             return None
-        alone = _is_alone(self._text_of(self._statement), self._text(self._case.place))
-        safe = alone and self._case.confidence is Confidence.CERTAIN
-        function = _function_at(self._piece, self._facts, self._span.start.row)
-        return wrap(self._facts, function, self._statement, Applicability.SAFE if safe else Applicability.UNSAFE)
+        return wrap(self._facts, None, self._statement, Applicability.UNSAFE)
 
     # Texts.
 
@@ -194,30 +189,3 @@ class _Report:
         rows[-1] = rows[-1][: span.end.column - 1]
         rows[0] = rows[0][span.start.column - 1 :]
         return "\n".join(row.strip() for row in rows)
-
-
-def _function_at(piece: Piece, facts: FileFacts, row: int) -> Function | None:
-    """The function or method around a row."""
-    program = facts.program
-    if piece.kind == "def":
-        return program.find_function(piece.name)
-    cls = program.find_class(piece.name) if piece.kind == "class" else None
-    for method in cls.methods.values() if cls is not None else ():
-        syntax = method.syntax
-        if syntax is not None and syntax.lineno <= row <= (syntax.end_lineno or row):
-            return method
-    return None
-
-
-def _is_alone(statement: str, call: str) -> bool:
-    """Does a statement assign what one call gives, or what is made of that alone, and do nothing else?"""
-    try:
-        (parsed,), (expected,) = ast.parse(statement).body, ast.parse(call).body
-    except (SyntaxError, ValueError):
-        return False
-    if not isinstance(parsed, ast.Assign) or not isinstance(expected, ast.Expr):
-        return False
-    calls = [node for node in ast.walk(parsed) if isinstance(node, ast.Call)]
-    wanted = ast.dump(expected.value)
-    around = [node for node in calls if any(ast.dump(inner) == wanted for inner in ast.walk(node))]
-    return len(around) == len(calls)
