@@ -1,162 +1,68 @@
-"""What runs show beside the rules' own analysis: one cause is one finding, and every finding carries its evidence."""
+"""What runs show, as it is told to people."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from textwrap import dedent
 
-from torchmemlint.engine.checking import check_text
-from torchmemlint.findings import Finding
+import pytest
 
-_CODES = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106", "TML201", "TML202", "TML203", "TML701"})
-_HEAD = """\
-import torch
-from torch import nn
-from torch.nn import functional as F
+import torchmemlint
+from torchmemlint.findings import Applicability, Finding, Severity
 
-"""
+HEAD = "import torch\n\nnet = torch.nn.Linear(3, 3)\noptimizer = torch.optim.SGD(net.parameters(), 0.1)\n"
+TRAIN = "def train(x):\n    loss = net(x).sum()\n    loss.backward()\n    optimizer.step()\n    return loss\n"
+ACT = "for x in torch.rand(9, 2, 3):\n    train(x)\n    action = {act}\n    print(action)\n"
 
 
-def _check(text: str) -> list[Finding]:
-    return check_text(_HEAD + dedent(text).lstrip("\n"), Path("main.py"), _CODES)
+def checked(tmp_path: Path, **files: str) -> list[Finding]:
+    for name, text in files.items():
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    return list(torchmemlint.check_paths([tmp_path]))
 
 
-def _told(text: str) -> list[tuple[str, str]]:
-    """The findings as (code, text of the line)."""
-    rows = (_HEAD + dedent(text).lstrip("\n")).splitlines()
-    return [(finding.code, rows[finding.span.start.row - 1].strip()) for finding in _check(text)]
+def test_a_pass_of_which_only_numbers_are_read(tmp_path: Path) -> None:
+    (found,) = checked(tmp_path, main=HEAD + TRAIN + ACT.format(act="net(x).argmax().item()"))
+    assert (found.code, found.span.start.row, found.severity) == ("TML201", 12, Severity.WARNING)
+    assert found.message == "only numbers are read from `net(x)`, but it runs with gradients enabled"
+    assert found.fix is not None
+    assert found.fix.applicability is Applicability.UNSAFE
 
 
-def test_what_a_wasted_pass_makes_is_no_finding_where_it_is_kept() -> None:
-    text = """
-        def collect(model: nn.Module, loader, store):
-            model.eval()
-            kept = store.tensor("kept")
-            for x in loader:
-                kept[x] = model(x)
-            store.put(kept)
-            model.train()
-        """
-    assert _told(text) == [("TML201", "kept[x] = model(x)")]
+@pytest.mark.parametrize("act", ["train(x)", "x.argmax().item()", "float(train(x))"])
+def test_what_needs_its_gradients_or_has_none(tmp_path: Path, act: str) -> None:
+    assert checked(tmp_path, main=HEAD + TRAIN + ACT.format(act=act)) == []
 
 
-def test_a_graph_of_another_pass_is_a_finding_beside_waste() -> None:
-    text = """
-        def train(model: nn.Module, teacher: nn.Module, loader, optimizer, store):
-            kept = store.tensor("kept")
-            for x in loader:
-                goal = teacher(x).detach()
-                loss = F.mse_loss(model(x), goal)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                kept[x] = loss
-            store.put(len(kept))
-        """
-    assert _told(text) == [("TML203", "goal = teacher(x).detach()"), ("TML103", "kept[x] = loss")]
+def test_what_another_file_runs(tmp_path: Path) -> None:
+    training = HEAD + TRAIN.replace("(x)", "(x, kept)", 1).replace("    return loss\n", "    kept.append(loss)\n")
+    main = "import torch\nfrom training import train\n\nkept = []\nfor x in torch.rand(9, 2, 3):\n    train(x, kept)\n"
+    (found,) = checked(tmp_path, main=main, training=training)
+    assert (found.code, found.filename.name, found.span.start.row) == ("TML102", "training.py", 9)
+    assert found.message == "`kept.append(loss)` keeps every iteration's graph nodes (CPU memory)"
+    links = [(link.message, link.filename and link.filename.name, link.span.start.row) for link in found.evidence]
+    assert links == [
+        ("`net(x)` builds the graph", None, 6),
+        ("repeated by this loop", "main.py", 5),
+        ("runs by way of this call", "main.py", 6),
+    ]
 
 
-def test_a_pass_is_no_finding_where_its_kept_graph_is_one() -> None:
-    text = """
-        def train(model: nn.Module, loader, optimizer):
-            total = 0.0
-            for x, y, held in loader:
-                optimizer.zero_grad()
-                F.mse_loss(model(x), y).backward()
-                optimizer.step()
-                total += F.mse_loss(model(held), y)
-            print(float(total))
-        """
-    assert [code for code, _ in _told(text)] in (["TML101"], ["TML201"])
+def test_what_another_file_keeps(tmp_path: Path) -> None:
+    """It is told where it is handed over, once."""
+    loop = "history = []\nfor x in torch.rand(9, 2, 3):\n    keep(train(x), history)\nprint(len(history))\n"
+    main = "from keeping import keep\n" + HEAD + TRAIN + loop
+    (found,) = checked(tmp_path, main=main, keeping="import torch\n\n\ndef keep(x, kept):\n    kept.append(x)\n")
+    assert (found.code, found.filename.name, found.span.start.row) == ("TML102", "main.py", 13)
 
 
-def test_a_helper_that_keeps_a_graph_and_its_call_are_one() -> None:
-    text = """
-        def add_all(box, *values):
-            for value in values:
-                box.append(value)
-
-        def train(model: nn.Module, loader, optimizer):
-            kept = []
-            for x, y in loader:
-                loss = F.mse_loss(model(x), y)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                add_all(kept, loss)
-            print(len(kept))
-        """
-    assert _told(text) == [("TML102", "add_all(kept, loss)")]
+def test_one_cause_is_one_finding(tmp_path: Path) -> None:
+    """What the rules' own analysis finds as well is told once."""
+    loop = "total = 0\nfor x in torch.rand(9, 2, 3):\n    total += train(x)\nprint(total)\n"
+    found = checked(tmp_path, main=HEAD + TRAIN + loop)
+    assert [(one.code, one.span.start.row) for one in found] == [("TML101", 12)]
 
 
-def test_two_places_that_keep_one_graph_are_two_findings() -> None:
-    text = """
-        def train(model: nn.Module, loader, optimizer):
-            total, kept = 0.0, []
-            for x, y in loader:
-                loss = F.mse_loss(model(x), y)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                total += loss
-                kept.append(loss)
-            print(total.item(), len(kept))
-        """
-    assert _told(text) == [("TML101", "total += loss"), ("TML102", "kept.append(loss)")]
-
-
-def test_the_forward_that_wastes_a_graph_and_its_call_are_one() -> None:
-    text = """
-        class Vocoder(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.model = nn.Linear(80, 1)
-                self.model.eval()
-
-            def forward(self, x):
-                return self.model(x).detach()
-
-        def main(spectrograms):
-            vocoder = Vocoder()
-            for spectrogram in spectrograms:
-                print(vocoder(spectrogram).mean().item())
-        """
-    assert _told(text) == [("TML201", "return self.model(x).detach()")]
-
-
-def test_a_mode_without_effect_tells_of_the_pass_that_starts_there() -> None:
-    text = """
-        def babble(net: nn.Module, words):
-            from torch.autograd import Variable
-
-            hidden = torch.zeros(1, 8)
-            word = Variable(torch.zeros(1, 8), volatile=True)
-            for _ in range(words):
-                out, hidden = net(word, hidden)
-                word = out.detach().round()
-        """
-    assert _told(text) == [("TML202", "word = Variable(torch.zeros(1, 8), volatile=True)")]
-
-
-def test_every_finding_carries_evidence() -> None:
-    text = """
-        encoder = nn.Linear(10, 10)
-        print(int(torch.argmax(encoder(torch.rand(10)))))
-        """
-    found = _check(text)
-    assert [finding.code for finding in found] == ["TML201"]
-    assert all(finding.evidence for finding in found)
-
-
-def test_an_entry_is_no_call() -> None:
-    text = """
-        def scores(model: nn.Module, loader):
-            kept = []
-            for x, y in loader:
-                loss = F.mse_loss(model(x), y)
-                loss.backward()
-                kept.append(loss)
-            print(len(kept))
-        """
-    (finding,) = _check(text)
-    assert not any("call" in link.message for link in finding.evidence)
+def test_what_only_one_rule_is_asked_for(tmp_path: Path) -> None:
+    main = HEAD + TRAIN + ACT.format(act="net(x).argmax().item()")
+    (tmp_path / "main.py").write_text(main, encoding="utf-8")
+    assert list(torchmemlint.check_paths([tmp_path], select=["TML101"])) == []

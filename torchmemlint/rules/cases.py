@@ -141,6 +141,8 @@ class _Report:
                 yield self._link(place, f"`{shortened(self._text(place), _SHOWN)}` builds the graph")
         if case.loop is not None:
             yield self._link(Place(case.loop.path, (*case.loop.span[:3], case.loop.span[1])), "repeated by this loop")
+        if case.stored is not None:
+            yield self._link(case.stored, "keeps what it is given")
         for place in case.calls[:_CALLS]:
             yield self._link(place, "runs by way of this call")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torchmemlint.doubts import Confidence, Doubt, confidence
 from torchmemlint.flow.domain.effects import How, Point
-from torchmemlint.flow.domain.refs import Behind, Graph, Kind, Object, Result, Source, root
+from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Graph, Kind, Object, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.entries import runs
@@ -43,6 +43,7 @@ class Case:
     reason: Reason | None = None  # or one is recorded for nothing
     loop: Place | None = None  # in which it grows
     graphs: tuple[Place, ...] = ()  # where the graphs begin that are kept
+    stored: Place | None = None  # in another file, by what this place calls
     calls: tuple[Place, ...] = ()  # that led there, innermost first
     runs: tuple[Place, ...] = ()  # the forwards of networks that a wasted pass runs
     spent: bool = False  # has backward run through the graphs?
@@ -133,27 +134,34 @@ class _Places:
     def of(self, op: Op) -> Place:
         return self.of_span(op.owner.unit, op.span)
 
-    def calls(self, point: Point) -> tuple[Place, ...]:
-        return tuple(self.of(site) for site in point.chain())
-
     def kept(self, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
         for run, evidence in done:
             for kept in retentions(run, evidence):
-                code, stack = _code_of(kept), self.calls(kept.point)
-                if code is not None and stack:
-                    place, *calls = stack
-                    loop = kept.loop.site if kept.loop is not None else None
-                    yield Case(
-                        place,
-                        code,
-                        kept.doubts,
-                        not kept.grows,
-                        kept.how,
-                        loop=self.of(loop) if isinstance(loop, Op) else None,
-                        graphs=self._graphs(run, evidence, kept.sources),
-                        calls=tuple(calls),
-                        spent=kept.spent,
-                    )
+                code = _code_of(kept)
+                if code is not None and kept.point.chain():
+                    yield self._case(run, evidence, kept, code)
+
+    def _case(self, run: Run, evidence: Evidence, kept: Retention, code: str) -> Case:
+        begun = self._begun(run, evidence, kept.sources)
+        sites = kept.point.chain()
+        place, *calls = map(self.of, sites)
+        met = self.of(_meeting(sites, begun[0].chain())) if begun else place
+        stored = None
+        if met.path != place.path:  # kept by what a file hands to another: told where it is handed over
+            place, stored, calls = met, place, calls[calls.index(met) + 1 :]
+        loop = kept.loop.site if kept.loop is not None else None
+        return Case(
+            place,
+            code,
+            kept.doubts,
+            not kept.grows,
+            kept.how,
+            loop=self.of(loop) if isinstance(loop, Op) else None,
+            graphs=tuple(dict.fromkeys(self.of(point.chain()[0]) for point in begun)),
+            stored=stored,
+            calls=tuple(calls),
+            spent=kept.spent,
+        )
 
     def wasted(self, engine: Engine, passes: Iterable[Passes]) -> Iterator[Waste]:
         for one in (p for some in passes for p in some.all() if p.reason is not None):
@@ -172,14 +180,29 @@ class _Places:
                 if forward is not None:
                     yield self.of_span(forward.unit, forward.span)
 
-    def _graphs(self, run: Run, evidence: Evidence, sources: frozenset[Source]) -> tuple[Place, ...]:
-        found: dict[Place, None] = {}
+    @staticmethod
+    def _begun(run: Run, evidence: Evidence, sources: frozenset[Source]) -> list[Point]:
+        """Where the graphs begin that sources have."""
+        found = []
         for source in sorted(run.provenance.ancestors(sources), key=lambda s: s.serial):
             begins = root(source) if type(source) is Behind else source
-            site = begins.site if isinstance(begins, Graph | Result) else None
-            if isinstance(site, Op) and evidence.graph(source) is not None:
-                found[self.of(site)] = None
-        return tuple(found)
+            if (
+                isinstance(begins, Graph | Result)
+                and isinstance(begins.site, Op)
+                and evidence.graph(source) is not None
+            ):
+                found.append(Point(begins.site, begins.context))
+        return found
+
+
+def _meeting(stored: list[Op], begun: list[Op]) -> Op:
+    """The operation that leads to where a graph is stored, in the function in which also what begins it is called."""
+    if len(begun) > CONTEXT_LIMIT:
+        return stored[0]  # who called it is not known to the end
+    common = 0
+    while common < min(len(stored) - 1, len(begun)) and stored[-1 - common] is begun[-1 - common]:
+        common += 1
+    return stored[-1 - common]
 
 
 def _code(one: Pass) -> str:
