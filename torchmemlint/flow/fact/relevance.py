@@ -1,8 +1,8 @@
 """Relevance: which functions are worth an entry of their own.
 
 What a run can show rests on something that shows in the text: a backward, what is read off or detached, an evaluation
-mode, a hook, a cache. A function without any such thing, that calls nothing of its file with it either, only builds and
-computes. What it calls in other files is seen where that is run, unless it is repeated here.
+mode, a hook, a cache. A function without any such thing, that calls nothing of its file with it either, and nothing of
+others in which it stands, only builds and computes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Set
 from functools import lru_cache
 
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.ir.ops import For, Function, Op, Unit, While
+from torchmemlint.flow.ir.ops import Function, Unit
 from torchmemlint.knowledge import torch_api
 from torchmemlint.knowledge.contracts import contracts
 
@@ -35,26 +35,15 @@ class Relevance:
         return function in self._of[unit]
 
     def _found(self, unit: Unit) -> set[Function]:
-        """The functions of a file that tell something, or call others of the file that do."""
+        """The functions of a file that tell something, or call others that do."""
         found: set[Function] = set()
         names = set(_words())
-        fresh = [f for f in unit.functions if not f.mentions.isdisjoint(names) or self._repeats(f)]
+        fresh = [f for f in unit.functions if not f.mentions.isdisjoint(names)]
         while fresh:
             found.update(fresh)
             names |= {f.name for f in fresh if not f.name.startswith("__")}
             fresh = [f for f in unit.functions if f not in found and not f.mentions.isdisjoint(names)]
-        return found
-
-    def _repeats(self, function: Function) -> bool:
-        """Does it call in a loop what tells something in another file?"""
-        return not function.mentions.isdisjoint(self._elsewhere) and _loops(function.body)
-
-
-def _loops(body: Iterable[Op]) -> bool:
-    return any(isinstance(op, For | While) or any(_loops(getattr(op, block, ())) for block in _BLOCKS) for op in body)
-
-
-_BLOCKS = ("body", "orelse", "then", "final")
+        return found | {f for f in unit.functions if not f.mentions.isdisjoint(self._elsewhere)}
 
 
 @lru_cache(maxsize=1)
