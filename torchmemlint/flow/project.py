@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -77,6 +77,21 @@ class Files:
             except (OSError, UnreadableFile):
                 self._read[path] = None
         return self._read[path]
+
+    def rest_on(self, paths: Iterable[Path]) -> None:
+        """What a check asks for rests on these files."""
+
+    def forget_runs(self) -> None:
+        """Files came or went, or changed: run all anew when somebody asks."""
+        self.__dict__.pop("cases", None)
+        self._read.clear()
+
+    def is_to_be_read(self, path: Path) -> None:
+        """A file may have another text than it had."""
+        known = self._read.pop(path, None)
+        text = self.readable(path) if known is not None else None
+        if text is not None and text != known:
+            self.cases.changed(path, text)
 
     def changed(self, path: Path, text: str) -> None:
         """Let a file be run with this text from now on."""
@@ -179,6 +194,7 @@ class Project:
         with self._ledger.by(path):
             for one in self.files.cases.basis(path):
                 self._ledger.run(one.files, one.sought)
+                self.files.rest_on(one.files)
             for user in (path, *self.files.cases.users(path)):
                 self._ledger.searched(user.stem if user.stem != "__init__" else user.parent.name)
         return found

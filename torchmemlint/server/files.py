@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from torchmemlint.flow.project import MAX_FILE, Files
@@ -25,8 +25,11 @@ class EditedFiles(Files):
 
     def begin(self, buffers: Mapping[Path, str]) -> None:
         """A check begins, with these texts open."""
+        closed = self.buffers.keys() - buffers.keys()
         self.buffers = buffers
         self.texts.edited = buffers
+        for path in (*closed, *buffers):
+            self.is_to_be_read(path)
         self.texts.was_asked = False
         self.asked = set()
         self.trees.begin()
@@ -50,8 +53,21 @@ class EditedFiles(Files):
             known = self._texts_by_path[path] = (state, super().text(path))
         return known[1]
 
+    def readable(self, path: Path) -> str | None:
+        """As `Files.readable`: what cases rest on is taken down when they are asked for."""
+        asked, self.asked = self.asked, set()
+        try:
+            return super().readable(path)
+        finally:
+            self.asked = asked
+
+    def rest_on(self, paths: Iterable[Path]) -> None:
+        """As `Files.rest_on`."""
+        self.asked.update(paths)
+
     def anew(self) -> None:
         """Files came or went, or changed on the disk: nothing that was read of folders holds any more."""
+        self.forget_runs()
         fresh = Files(self._root)
         self.finder = fresh.finder
         self.texts = Texts(self._root)
