@@ -30,6 +30,8 @@ class Doubt(enum.Enum):
     BASE = "a base class that was not seen calls it, perhaps with gradients disabled"
     UNCALLED = "nothing in this project calls this method of a network: who does may turn gradients off"
     ROLE = "what runs it evaluates or predicts, by its name and by what it does, and trains nothing"
+    INSIDE = "networks of this project differentiate when they are run, and this may be one of those"
+    TURN = "the framework switches gradients off for networks that it does not train at the time"
     READER = "it may be read, and differentiated, in code that was not seen"
     LAYERS = "the loop stands in the code of a network, and may run over its layers in one pass"
     RESET = "it is emptied or replaced under a condition"

@@ -121,6 +121,7 @@ class Reading(enum.Enum):
     DETACHED = "detached"
     DISCRETE = "discrete"  # argmax and the like
     ARRAY = "array"  # numpy: who reads it there is not seen
+    TEXT = "text"  # as only a text can be: it has no graph
 
 
 @dataclass(slots=True, eq=False)

@@ -88,6 +88,7 @@ class Frame:
     applying: int = 0  # summaries that are being applied: their objects are not seen from here
     hooks: int = 0  # hooks that are being run
     calls: int = 0  # of what is not known, so far
+    guarded: int = 0  # blocks without gradients that were entered, so far
     entry: bool = False  # is nothing outside of it?
     cut: bool = False  # was a part of it not run, because it would have been too much or too deep?
     keys: set[Ref] = field(default_factory=set)  # symbols that something was stored under

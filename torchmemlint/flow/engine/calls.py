@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Evidence, Invoke, InvokeMethod, Point, Use
+from torchmemlint.flow.domain.effects import Arguments, Evidence, Invoke, InvokeMethod, Point, Reading, Use
 from torchmemlint.flow.domain.frame import CallSite, Frame, Summary
 from torchmemlint.flow.domain.heap import BOXES, Mode, State
 from torchmemlint.flow.domain.memory import computed, sources_of
@@ -181,6 +181,10 @@ def call_method(frame: Frame, state: State, receiver: Value, name: str, argument
     site = CallSite(frame, state, point, arguments)
     if not receiver.refs:
         site = containers.consumed(site)
+        if isinstance(receiver.constant, str):
+            given = sources_of(state, site.arguments.all())
+            frame.read(given, Reading.TEXT if name == "join" else Reading.NUMBER)
+            return PLAIN
         if name in containers.METHODS and not receiver.graph and not receiver.known:
             return containers.on_unknown(site, name)
         return tensors.method(site, receiver, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Arguments, Fork, Reading
 from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
-from torchmemlint.flow.domain.heap import State
+from torchmemlint.flow.domain.heap import Mode, State
 from torchmemlint.flow.domain.refs import Loop
 from torchmemlint.flow.domain.values import UNKNOWN, Value, join
 from torchmemlint.flow.engine import access, conditions
@@ -106,10 +106,11 @@ def _while(frame: Frame, state: State, op: ops.While) -> None:
 
 
 def _try(frame: Frame, state: State, op: ops.Try) -> None:
-    before = state.copy()
+    before, guarded = state.copy(), frame.guarded
     outer, frame.effects = frame.effects, []
     frame.raised.append([])
     run_block(frame, state, op.body)
+    retries = frame.guarded > guarded  # what fails without gradients is done with them
     raised = frame.raised.pop()
     for other in raised:
         before.join(other)
@@ -123,7 +124,11 @@ def _try(frame: Frame, state: State, op: ops.Try) -> None:
         path.join(after)
         path.dead = False
         frame.temps[handler.caught] = UNKNOWN
+        mode = path.mode
+        if retries and mode is not Mode.OFF:
+            path.mode = Mode.WANTED
         run_block(frame, path, handler.body)
+        path.mode = mode if path.mode is Mode.WANTED else path.mode
         handled, frame.effects = frame.effects, outer
         state.join(path)
         if handled:
@@ -148,6 +153,7 @@ def _with(frame: Frame, state: State, op: ops.With) -> None:
 def _enter(frame: Frame, state: State, op: ops.Enter) -> None:
     site = CallSite(frame, state, frame.at(op), Arguments())
     frame.temps[op.dst] = guards.enter(site, frame.temps[op.context])
+    frame.guarded += state.mode is Mode.OFF
 
 
 def _return(frame: Frame, state: State, op: ops.Return) -> None:

@@ -132,7 +132,7 @@ def _set_attribute(frame: Frame, state: State, op: ops.SetAttribute) -> None:
 def _get_item(frame: Frame, state: State, op: ops.GetItem) -> None:
     base = frame.temps[op.base]
     if type(op.key) is SliceKey:
-        frame.temps[op.dst] = containers.part_of(frame, state, base, frame.at(op), not op.key.parts)
+        frame.temps[op.dst] = containers.part_of(frame, state, base, frame.at(op), op.key)
         return
     frame.temps[op.dst] = access.item(frame, state, base, key_of(frame, op.key), frame.at(op))
 

@@ -85,6 +85,9 @@ def _operated(frame: Frame, state: State, op: ops.Operate, values: list[Value], 
     sources = frozenset[Ref]()
     for value in values:
         sources |= graph_of(state, value)
+    if op.operator == "+" and any(isinstance(value.constant, str) for value in values):
+        frame.read(sources, Reading.TEXT)
+        return PLAIN
     if not sources:
         return Value(open=any(v.open or v.refs for v in values))
     result = computed(frame, state, sources, point)

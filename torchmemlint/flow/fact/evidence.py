@@ -161,7 +161,7 @@ class Evidence:
             assert isinstance(effect, fx.Read)
             found = run.provenance.ancestors(effect.sources)
             self.readings.setdefault(effect.reading, set()).update(found)
-            if effect.reading is Reading.ARRAY:
+            if effect.reading in (Reading.ARRAY, Reading.TEXT):
                 self.arrays |= self._made_from(effect.sources)
 
     def _made_from(self, sources: frozenset[Source]) -> set[Source]:

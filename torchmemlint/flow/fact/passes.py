@@ -11,7 +11,7 @@ from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Point, Reading
 from torchmemlint.flow.domain.heap import Mode
-from torchmemlint.flow.domain.refs import Behind, Loop, Ref, Result, Source, root
+from torchmemlint.flow.domain.refs import Behind, Kind, Loop, Object, Ref, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence
@@ -39,6 +39,13 @@ class Pass:
     differentiated: bool
     reason: Reason | None  # None: nothing shows that it is waste
     doubts: frozenset[Doubt]
+
+
+def _is_unseen(module: Ref) -> bool:
+    """Is the class of a network not known?"""
+    if type(module) is not Object:
+        return module.symbolic
+    return module.kind is Kind.OPAQUE or (module.kind is Kind.MODULE and not isinstance(module.site, Op))
 
 
 class Passes:
@@ -142,6 +149,8 @@ class Passes:
         if not differentiated and not is_array and mode is not Mode.WANTED:
             reason, more = self._reason(point, source, module, loops, evaluating)
             doubts |= more
+            if reason is not None:
+                doubts |= self._of_framework() | self._of_kind(point, module)
         return Pass(point, source, module, loops, differentiated, reason, doubts)
 
     def _reason(
@@ -171,6 +180,21 @@ class Passes:
         if not self.trains and any(self._has_role(function) for function in self._functions(point)):
             return Reason.ROLE, frozenset({Doubt.ROLE, *({Doubt.BASE} if self._is_open() else ())})
         return None, frozenset()
+
+    def _of_framework(self) -> frozenset[Doubt]:
+        """Return the doubt whether a framework lets the pass record a graph."""
+        cls = self.run.method_of
+        turns = cls is not None and roles.takes_turns(self.engine, cls)
+        return frozenset({Doubt.TURN}) if turns else frozenset()
+
+    def _of_kind(self, point: Point, module: frozenset[Ref]) -> frozenset[Doubt]:
+        """Return the doubt whether a network that was not seen needs its graph to differentiate in its forward."""
+        if not any(map(_is_unseen, module)):
+            return frozenset()
+        units = {function.unit for function in self._functions(point)}
+        networks = (cls for unit in units for cls in unit.classes if self.engine.index.is_network(cls))
+        inside = any(roles.differentiates(self.engine, cls) for cls in networks)
+        return frozenset({Doubt.INSIDE}) if inside else frozenset()
 
     def _is_open(self) -> bool:
         """Is the entry a method of a class with a base that is not seen, which may differentiate what it returns?"""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import How, Point
-from torchmemlint.flow.domain.refs import Key, Kind, Loop, Object, Phi, Ref, Source
+from torchmemlint.flow.domain.refs import Key, Kind, Loop, Object, Phi, Ref, Source, Special
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 
@@ -67,7 +67,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         if effect.phi in evidence.differentiated and effect.how is not How.CACHE:
             inside = effect.loop in evidence.differentiated_in[effect.phi]
             fate = Fate.EACH if inside else Fate.LATER
-        elif effect.phi in returned and not effect.spent:
+        elif not effect.spent and (effect.phi in returned or (_is_replaced(run, effect) and effect.events & returned)):
             fate = Fate.UNKNOWN
             doubts |= {Doubt.EVALUATED if evidence.is_evaluating(effect.events) else Doubt.CALLER}
         elif effect.phi in evidence.handed and not effect.spent:
@@ -112,6 +112,11 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             doubts,
             effect.sources,
         )
+
+
+def _is_replaced(run: Run, effect: fx.Keep) -> bool:
+    """Does an iteration replace what the one before it kept under the same key?"""
+    return effect.place[1] is not Special.ELEMENT and effect.phi not in run.provenance.ancestors(effect.sources)
 
 
 def _is_chain(run: Run, effect: fx.Keep) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.ir.ops import Class, Function, Unit
+from torchmemlint.flow.ir.ops import NO_TEMP, Class, Function, Return, Unit
 from torchmemlint.knowledge.contracts import contracts
 
 _INFERENCE = frozenset("inference infer predict generate sample decode embed transcribe synthesize forecast".split())
+_TURN = "optimizer_idx"
 _EVALUATION = frozenset("eval evaluate evaluation validate validation val test testing".split())
 
 
@@ -28,18 +29,56 @@ def infers(engine: Engine, function: Function) -> bool:
 
 
 def is_of_forward(engine: Engine, function: Function) -> bool:
-    """Is it the forward of a network, or a method that it calls, directly or through others?"""
+    """Is it the forward of a network, a method that it calls, or another way of running it that training may take?"""
     if function.cls is None or not engine.index.is_network(function.cls):
         return False
-    order = engine.index.order(function.cls)
-    todo, seen = ["forward"], {"forward"}
+    if any(function.name == method.name for method in _forward(engine, function.cls)):
+        return True
+    if function.name.startswith("_") or predicts(function) or "forward" not in function.mentions:
+        return False
+    return any(type(op) is Return and op.src != NO_TEMP for op in function.body)
+
+
+def _forward(engine: Engine, cls: Class) -> list[Function]:
+    """Return the forward of a network and the methods that it calls, directly or through others."""
+    found: dict[str, Function] = {}
+    todo = ["forward"]
     while todo:
-        method = engine.index.method(function.cls, todo.pop())
-        for name in method.mentions - seen if method is not None else ():
-            if any(name in cls.methods for cls in order):
-                seen.add(name)
-                todo.append(name)
-    return function.name in seen
+        name = todo.pop()
+        method = engine.index.method(cls, name) if name not in found else None
+        if method is not None:
+            found[name] = method
+            todo += method.mentions
+    return list(found.values())
+
+
+def differentiates(engine: Engine, cls: Class) -> bool:
+    """Does the forward of a network differentiate what it consists of: itself, or in functions of its file?"""
+    if engine.index.method(cls, "__init__") is None:
+        return False  # it has no parts: it differentiates what it is given
+    functions = {f.name: f for f in cls.unit.functions if f.cls is None}
+    todo: list[Function] = _forward(engine, cls)
+    for function in todo:
+        if {"autograd", "grad"} <= function.mentions or "backward" in function.mentions:
+            return True
+        todo += [functions[n] for n in function.mentions & functions.keys() if functions[n] not in todo]
+    return False
+
+
+def takes_turns(engine: Engine, cls: Class) -> bool:
+    """Does a framework switch off the gradients of all networks but of those whose turn it is?
+
+    Before version 2, Lightning did so for each optimizer where the step takes an `optimizer_idx`; with
+    `toggle_optimizer` a program asks for it. Source: pytorch_lightning 1.9, loops/optimization/optimizer_loop.py
+    (`_run_optimization` calls `toggle_optimizer`).
+    """
+    if not any(name.endswith("LightningModule") for name in engine.index.libraries(cls)):
+        return False
+    methods = [method for c in engine.index.order(cls) for method in c.methods.values()]
+    return any(
+        "toggle_optimizer" in m.mentions or (m.name == "training_step" and any(p.name == _TURN for p in m.parameters))
+        for m in methods
+    )
 
 
 def predicts(function: Function) -> bool:

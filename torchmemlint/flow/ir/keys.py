@@ -25,7 +25,9 @@ def dict_key(b: Builder, node: ast.expr) -> ConstantKey | ComputedKey:
 def key_of(b: Builder, node: ast.expr) -> Key:
     """Lower what stands in the brackets."""
     if isinstance(node, ast.Slice):
-        return _part(b, [node])
+        start = node.lower.value if isinstance(node.lower, ast.Constant) else 0
+        part = _part(b, [node])
+        return SliceKey(part.parts, start) if type(start) is int and start else part
     if isinstance(node, ast.Tuple):
         if any(_takes_part(element) for element in node.elts):
             return _part(b, node.elts)

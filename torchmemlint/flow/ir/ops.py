@@ -79,9 +79,13 @@ class ComputedKey:
 
 @dataclass(slots=True, frozen=True)
 class SliceKey:
-    """`x[a:b]`, `x[:, 0]`, `x[..., 1]`: a part, perhaps a view. `parts` are the temporaries of the indices."""
+    """`x[a:b]`, `x[:, 0]`, `x[..., 1]`: a part, perhaps a view. `parts` are the temporaries of the indices.
+
+    `start`: how many items from the front are left out, as far as that is written out.
+    """
 
     parts: tuple[Temp, ...] = ()
+    start: int = 0
 
 
 Key = ConstantKey | ComputedKey | SliceKey

@@ -10,7 +10,7 @@ from torchmemlint.flow.domain.heap import ELEMENT, State, elements, load, renew,
 from torchmemlint.flow.domain.memory import begin, erase, key_of
 from torchmemlint.flow.domain.refs import Key, Kind, Object, Phi, Ref, Slot, Source, Special
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, join, of, with_graph
-from torchmemlint.flow.ir.ops import FIRST
+from torchmemlint.flow.ir.ops import FIRST, SliceKey
 
 METHODS = frozenset(
     "append extend setdefault get items values keys pop popleft popitem clear appendleft extendleft insert remove sort "
@@ -119,7 +119,7 @@ def _under_any_key(state: State, holder: Object, key: Key) -> Value | None:
     return found
 
 
-def part_of(frame: Frame, state: State, base: Value, point: Point, whole: bool) -> Value:
+def part_of(frame: Frame, state: State, base: Value, point: Point, key: SliceKey) -> Value:
     """Return `base[a:b]`: a list of the same elements, or a view of the tensor."""
     boxes = [r for r in base.refs if type(r) is Object and r.kind in (Kind.LIST, Kind.TUPLE)]
     if not boxes:
@@ -128,8 +128,10 @@ def part_of(frame: Frame, state: State, base: Value, point: Point, whole: bool) 
     renew(state, new)
     held = NOTHING
     for holder in boxes:
-        held = join(held, elements(state, holder))
-    if not whole:  # a part does not grow with the whole: it may be the last few
+        for name, value in visible(state.heap.edges(holder)):
+            if not (type(name) is int and 0 <= name < key.start):
+                held = join(held, value)
+    if key.parts:  # a part does not grow with the whole: it may be the last few
         own = through(base)
         state.heap.put(new, ELEMENT, Value(held.refs, held.graph - own, open=held.open))
         return of(new)

@@ -65,6 +65,10 @@ def _other(site: CallSite, qualified: str) -> Value:
         return PLAIN
     if known.names("runs-without-gradients").has_method(name):
         return Value(open=True)
+    operation = known.operation(qualified)
+    if operation is not None and operation.discrete:
+        frame.read(given, Reading.DISCRETE)
+        return PLAIN
     if len(site.arguments.positional) == 1 and not site.arguments.named and _is_code(site.arguments.positional[0]):
         return site.arguments.positional[0]  # a decorator that is not seen: it runs the function
     made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, qualified)

@@ -13,6 +13,7 @@ from .keeping_more import KEEPING_MORE
 from .libraries import LIBRARIES
 from .lives import LIVES
 from .modes import MODES
+from .needed import NEEDED
 from .objects import OBJECTS
 from .operations import OPERATIONS
 from .parts import PARTS
@@ -28,6 +29,7 @@ from .unseen import UNSEEN
 LARGER = (
     *(SUMS, STATES, CACHES, CONTAINERS, KEEPING_MORE, CONTROL, FUNCTIONS, OBJECTS, LIVES),
     *(MODES, PASSES, HOOKS, LIBRARIES, PARTS, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS, UNCALLED, UNSEEN),
+    NEEDED,
 )
 
 
