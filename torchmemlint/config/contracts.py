@@ -106,6 +106,7 @@ VOCABULARY = (
         "Models (and trainers of such) that predict something for every token or pixel of an example.",
         "acme.Translator",
     ),
+    Term("derivatives", "Results of networks that these take by differentiating.", "forces", words=True),
     Term("pipelines", "Classes whose objects hold modules in evaluation mode.", "acme.*.[A-Z]*Pipeline"),
     Term("pipeline-modules", "Attributes of pipelines that are such modules.", "unet", words=True),
     Term("pipeline-inference", "Methods by which pipelines run inference.", "__call__", words=True),

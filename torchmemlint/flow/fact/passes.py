@@ -11,12 +11,13 @@ from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Point, Reading
 from torchmemlint.flow.domain.heap import Mode
-from torchmemlint.flow.domain.refs import Behind, Kind, Loop, Object, Ref, Result, Source, root
+from torchmemlint.flow.domain.refs import Behind, Kind, Loop, Object, Ref, Result, Source, first_key, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.ops import Function, Op
+from torchmemlint.knowledge.contracts import contracts
 
 
 class Reason(enum.Enum):
@@ -150,7 +151,7 @@ class Passes:
             reason, more = self._reason(point, source, module, loops, evaluating)
             doubts |= more
             if reason is not None:
-                doubts |= self._of_framework() | self._of_kind(point, module)
+                doubts |= self._of_framework() | self._of_kind(point, source, module)
         return Pass(point, source, module, loops, differentiated, reason, doubts)
 
     def _reason(
@@ -174,7 +175,8 @@ class Passes:
         if numbers and not (returned or stored):
             return Reason.READ, frozenset(doubts | ({Doubt.GIVEN} if given else set()))
         if detached:
-            if self._is_uncalled() and roles.infers(self.engine, self.run.entry):
+            alone = any(map(_is_unseen, module)) and not any(map(self.evidence.is_pass, self.returned))
+            if self._is_uncalled() and (alone or roles.infers(self.engine, self.run.entry)):
                 doubts.add(Doubt.UNCALLED)
             return Reason.DETACHED, frozenset(doubts | ({Doubt.HANDED} if given else set()))
         if not self.trains and any(self._has_role(function) for function in self._functions(point)):
@@ -187,14 +189,23 @@ class Passes:
         turns = cls is not None and roles.takes_turns(self.engine, cls)
         return frozenset({Doubt.TURN}) if turns else frozenset()
 
-    def _of_kind(self, point: Point, module: frozenset[Ref]) -> frozenset[Doubt]:
+    def _of_kind(self, point: Point, source: Source, module: frozenset[Ref]) -> frozenset[Doubt]:
         """Return the doubt whether a network that was not seen needs its graph to differentiate in its forward."""
         if not any(map(_is_unseen, module)):
             return frozenset()
+        if self._has_derivatives(source):
+            return frozenset({Doubt.INSIDE})
         units = {function.unit for function in self._functions(point)}
         networks = (cls for unit in units for cls in unit.classes if self.engine.index.is_network(cls))
         inside = any(roles.differentiates(self.engine, cls) for cls in networks)
         return frozenset({Doubt.INSIDE}) if inside else frozenset()
+
+    def _has_derivatives(self, source: Source) -> bool:
+        """Is a part of the result read that networks take by differentiating?"""
+        names = contracts().names("derivatives").plain
+        read = set[Source]().union(*self.evidence.readings.values())
+        parts = (s for s in read if type(s) is Behind)
+        return any(root(s) is source and first_key(s) in names for s in parts)
 
     def _is_open(self) -> bool:
         """Is the entry a method of a class with a base that is not seen, which may differentiate what it returns?"""

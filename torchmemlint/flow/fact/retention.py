@@ -12,6 +12,7 @@ from torchmemlint.flow.domain.effects import How, Point
 from torchmemlint.flow.domain.refs import Key, Kind, Loop, Object, Phi, Ref, Source, Special
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.ir.ops import Op
 
 
 class Fate(enum.Enum):
@@ -69,7 +70,8 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             fate = Fate.EACH if inside else Fate.LATER
         elif not effect.spent and (effect.phi in returned or (_is_replaced(run, effect) and effect.events & returned)):
             fate = Fate.UNKNOWN
-            doubts |= {Doubt.EVALUATED if evidence.is_evaluating(effect.events) else Doubt.CALLER}
+            is_task = isinstance(effect.loop.site, Op) and evidence.is_evaluating(effect.events)
+            doubts |= {Doubt.EVALUATED if is_task else Doubt.CALLER}
         elif effect.phi in evidence.handed and not effect.spent:
             doubts |= {Doubt.READER if evidence.differentiated else Doubt.GIVEN}
         if fate in (Fate.NEVER, Fate.UNKNOWN) and _is_one_pass(run, effect):

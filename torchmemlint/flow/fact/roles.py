@@ -99,7 +99,8 @@ def is_test(engine: Engine, function: Function) -> bool:
     *folders, file = function.unit.name.split(".")
     if file == "conftest" or "tests" in folders:
         return True
-    if (file.startswith("test_") or file.endswith("_test")) and _is_collected(engine, function.unit):
+    named = file.startswith("test_") or file.endswith("_test") or "pytest" in function.unit.imports.values()
+    if named and _is_collected(engine, function.unit):
         return True
     return function.name.startswith("test_") and not function.parameters
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchmemlint.flow.domain.effects import Freeze, Point
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import BOXES, State, visible
-from torchmemlint.flow.domain.refs import Behind, Kind, Object, Parameters, Ref, Special
+from torchmemlint.flow.domain.refs import Behind, Kind, Leaf, Object, Parameters, Ref, Special
 from torchmemlint.flow.domain.values import PLAIN, Value, constant
 
 _OWNERS = frozenset({Kind.MODULE, Kind.INSTANCE})
@@ -34,6 +34,18 @@ def _parts(frame: Frame, state: State, holder: Object, seen: set[Ref]) -> Iterat
             elif r.kind in BOXES and holder.kind is not Kind.INSTANCE:
                 seen.add(r)
                 yield from _parts(frame, state, r, seen)
+
+
+def _is_no_leaf(state: State, made: Object) -> None:
+    """Let all that hold a tensor hold one without gradients."""
+    leaf = frozenset((Leaf.of(made.site, made.context),))
+    for name, value in state.variables.items():
+        if made in value.refs:
+            state.variables[name] = Value(value.refs, value.graph - leaf, value.constant, value.open)
+    for holder in sorted(made.holders, key=lambda holder: holder.serial):
+        for key, value in list(state.heap.edges(holder).items()):
+            if made in value.refs and not leaf.isdisjoint(value.graph):
+                state.heap.put(holder, key, Value(value.refs, value.graph - leaf, value.constant, value.open))
 
 
 def _unseen_parts(frame: Frame, state: State, module: Ref) -> Iterator[Ref]:
@@ -93,8 +105,13 @@ def freezes(method: str) -> bool:
 
 
 def set_requires_grad(frame: Frame, state: State, base: Value, flag: Value, point: Point) -> None:
-    """`x.requires_grad = flag` of a module's parameters; where the flag is not known, the caller decides."""
+    """`x.requires_grad = flag` of a tensor or a module's parameters; where it is not known, the caller decides."""
     for target in base.each():
+        if type(target) is Object and target.kind is Kind.TENSOR and flag.constant is False:
+            if not frame.entry:
+                frame.log(Freeze(point, target, flag))
+            _is_no_leaf(state, target)
+            continue
         owner = target.module if type(target) is Parameters else target
         if owner.symbolic or (not flag.known and flag.refs):
             frame.log(Freeze(point, owner, flag))

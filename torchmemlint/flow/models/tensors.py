@@ -139,9 +139,16 @@ def _requires(site: CallSite, base: Value) -> Value:
     flag = site.arguments.get(0, "requires_grad") or Value(constant=True)
     gradients.set_requires_grad(site.frame, site.state, base, flag, site.point)
     modules = any(type(r) is Parameters or (type(r) is Object and r.kind is not Kind.TENSOR) for r in base.refs)
-    if modules or flag.constant is False:
+    if modules:
         return base
+    if flag.constant is False:
+        return _without_leaves(base)
     return with_graph(base, (Leaf.of(site.point.site, site.point.context),))
+
+
+def _without_leaves(value: Value) -> Value:
+    """Return a tensor whose gradients are not wanted."""
+    return Value(value.refs, frozenset(s for s in value.graph if type(s) is not Leaf), value.constant, value.open)
 
 
 def change_in_place(frame: Frame, state: State, base: Value, result: Value, name: str, point: Point) -> None:

@@ -210,4 +210,81 @@ NEEDED = {
                 handle.remove()
                 return len(self.kept)  # instead: return self.kept[name]
         """,
+    "a file of tests by what it imports": """
+        import math  # instead: import pytest
+
+        def test_shape(network: nn.Module):
+            network.eval()
+            for size in range(4):
+                print(network(torch.randn(size, 4)).sum().item())  # expect: TML201
+        """,
+    "a parameter that is frozen after it is made": """
+        class Springs:
+            def __init__(self):
+                self.places = nn.Parameter(torch.rand(4, 2))
+                self.shift = nn.Parameter(torch.rand(4, 2))
+                print(self.places.shape)  # instead: self.places.requires_grad = False
+                print(self.shift.shape)  # instead: self.shift.requires_grad_(False)
+                self.sum = torch.zeros(4, 2)
+
+        def run(steps):
+            springs = Springs()
+            for _ in range(steps):
+                springs.sum = springs.sum + springs.places * springs.shift  # expect: TML101
+            print(springs.sum.shape)
+        """,
+    "a parameter that is frozen before it is used": """
+        def run(steps):
+            weight = torch.rand(4, requires_grad=True)
+            print(weight.shape)  # instead: weight.requires_grad_(False)
+            total = torch.zeros(4)
+            for _ in range(steps):
+                total = total + weight * 2  # expect: TML101
+            print(total.shape)
+        """,
+    "a part of a network that nobody runs": """
+        class Alone(nn.Module):
+            def __init__(self, encoder):
+                super().__init__()
+                self.encoder = encoder
+
+            def forward(self, x):
+                return self.encoder(x).detach()
+        """,
+    "a part of a network that nobody runs, beside one that trains": """
+        class Both(nn.Module):
+            def __init__(self, teacher, student):
+                super().__init__()
+                self.teacher, self.student = teacher, student
+
+            def forward(self, x):
+                goal = self.teacher(x)  # expect: TML203  # instead: goal = torch.no_grad()(self.teacher)(x)
+                return F.mse_loss(self.student(x), goal.detach())
+        """,
+    "a part of a network that is run in training": """
+        class Alone(nn.Module):
+            def __init__(self, encoder):
+                super().__init__()
+                self.encoder = encoder
+
+            def forward(self, x):
+                return self.encoder(x).detach()
+
+        def train(encoder, loader):
+            alone = Alone(encoder)
+            for x, y in loader:
+                goal = alone(x)  # expect: TML203  # instead: goal = torch.no_grad()(alone)(x)
+                loss = F.mse_loss(model(x), goal)
+                loss.backward()
+        """,
+    "results that are taken by differentiating": """
+        from potentials import Potential
+
+        def main(path, batches):
+            network = Potential(path)
+            network.eval()
+            for batch in batches:
+                results = network(batch)  # expect: TML201
+                print(results["mean"].item())  # instead: print(results["stress"].mean().item())
+        """,
 }
