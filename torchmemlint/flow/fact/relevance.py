@@ -11,7 +11,7 @@ from collections.abc import Iterable, Set
 from functools import lru_cache
 
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.ir.ops import Function, Unit
+from torchmemlint.flow.ir.ops import AttributePlace, Function, Op, SetItem, Unit
 from torchmemlint.knowledge import torch_api
 from torchmemlint.knowledge.contracts import contracts
 
@@ -38,12 +38,21 @@ class Relevance:
         """The functions of a file that tell something, or call others that do."""
         found: set[Function] = set()
         names = set(_words())
-        fresh = [f for f in unit.functions if not f.mentions.isdisjoint(names)]
+        fresh = [f for f in unit.functions if not f.mentions.isdisjoint(names) or _fills(f.body)]
         while fresh:
             found.update(fresh)
             names |= {f.name for f in fresh if not f.name.startswith("__")}
             fresh = [f for f in unit.functions if f not in found and not f.mentions.isdisjoint(names)]
         return found | {f for f in unit.functions if not f.mentions.isdisjoint(self._elsewhere)}
+
+
+def _fills(body: Iterable[Op]) -> bool:
+    """Is something put under a key of an attribute: of a table, or of a tensor that is filled?"""
+    return any(
+        (type(op) is SetItem and type(op.place) is AttributePlace)
+        or any(_fills(getattr(op, block, ())) for block in ("body", "orelse", "then", "final"))
+        for op in body
+    )
 
 
 @lru_cache(maxsize=1)
