@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from torchmemlint.engine.checking import check_text
+from tests.flow.shown import check_text
 from torchmemlint.flow import calls, closing
 from torchmemlint.flow.program import Program
 from torchmemlint.rules.registry import by_code

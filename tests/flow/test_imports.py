@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torchmemlint.engine.checking import check_text
+from tests.flow.shown import check_text
 from torchmemlint.findings import Finding
 from torchmemlint.flow.program import ClassInfo
 from torchmemlint.flow.project import MAX_STARS, Project

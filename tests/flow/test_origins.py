@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from torchmemlint.engine.checking import check_text
+from tests.flow.shown import check_text
 from torchmemlint.flow.values import MAX_ORIGINS
 
 COUNT = MAX_ORIGINS + 10

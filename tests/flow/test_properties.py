@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torchmemlint.engine.checking import check_text
+from tests.flow.shown import check_text
 from torchmemlint.flow import properties
 
 TRAINER = """

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.flow.shown import check_text
 from tests.torch_files import torch_files
-from torchmemlint.engine.checking import check_text
 from torchmemlint.findings import Finding
 from torchmemlint.flow import relevance
 from torchmemlint.flow.program import Program
