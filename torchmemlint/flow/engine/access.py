@@ -196,11 +196,10 @@ def _item_of(frame: Frame, state: State, holder: Ref, base: Value, key: Key, poi
             own = state.heap.get(holder, key)
             if own is not None:
                 return own
-            return (
-                modules.part(frame, state, holder, key)
-                if instances.is_module(frame, holder)
-                else elements(state, holder)
-            )
+            if instances.is_module(frame, holder):
+                return modules.part(frame, state, holder, key)
+            found = containers.item(frame, state, holder, key, containers.through(base), point)
+            return UNKNOWN if found is NOTHING else found
         if holder.kind is Kind.MODULE:
             return modules.part(frame, state, holder, key)
         if holder.kind is Kind.TENSOR:

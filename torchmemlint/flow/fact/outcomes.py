@@ -81,6 +81,7 @@ class Outcome:
     """What the runs of some files show."""
 
     kept: tuple[Case, ...]
+    wanted: frozenset[Place]  # what keeps graphs that are differentiated later, or may be, and the calls that led there
     wasted: tuple[Waste, ...]
     used: frozenset[Place]  # calls that led to passes that are differentiated
     called: frozenset[Place]  # functions
@@ -96,9 +97,11 @@ def outcome(sources: Sources, files: Iterable[Path], called: Iterable[Place]) ->
     places = _Places(sources)
     engine.called.update(f for unit in units for f in unit.functions if places.of_span(unit, f.span) in known)
     done = [(run, Evidence(engine, run)) for run in runs(engine, units)]
+    held = [(run, evidence, kept) for run, evidence in done for kept in retentions(run, evidence)]
     passes = [Passes(engine, run, evidence) for run, evidence in done]
     return Outcome(
-        tuple(places.kept(done)),
+        tuple(places.kept(held)),
+        frozenset(places.wanted(held)),
         tuple(places.wasted(engine, passes)),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of_span(f.unit, f.span) for f in engine.called),
@@ -120,24 +123,28 @@ class _Places:
     def calls(self, point: Point) -> tuple[Place, ...]:
         return tuple(self.of(site) for site in point.chain())
 
-    def kept(self, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
-        for run, evidence in done:
-            for kept in retentions(run, evidence):
-                code = _code_of(kept)
-                if code is not None:
-                    place, *calls = self.calls(kept.point)
-                    loop = kept.loop.site if kept.loop is not None else None
-                    yield Case(
-                        place,
-                        code,
-                        kept.doubts,
-                        not kept.grows,
-                        kept.how,
-                        loop=self.of(loop) if isinstance(loop, Op) else None,
-                        graphs=self._graphs(run, evidence, kept.sources),
-                        calls=tuple(calls),
-                        spent=kept.spent,
-                    )
+    def kept(self, held: Iterable[tuple[Run, Evidence, Retention]]) -> Iterator[Case]:
+        for run, evidence, kept in held:
+            code = _code_of(kept)
+            if code is not None:
+                place, *calls = self.calls(kept.point)
+                loop = kept.loop.site if kept.loop is not None else None
+                yield Case(
+                    place,
+                    code,
+                    kept.doubts,
+                    not kept.grows,
+                    kept.how,
+                    loop=self.of(loop) if isinstance(loop, Op) else None,
+                    graphs=self._graphs(run, evidence, kept.sources),
+                    calls=tuple(calls),
+                    spent=kept.spent,
+                )
+
+    def wanted(self, held: Iterable[tuple[Run, Evidence, Retention]]) -> Iterator[Place]:
+        for _, _, kept in held:
+            if kept.grows and (kept.fate is Fate.LATER or Doubt.READER in kept.doubts):
+                yield from self.calls(kept.point)
 
     def wasted(self, engine: Engine, passes: Iterable[Passes]) -> Iterator[Waste]:
         for one in (p for some in passes for p in some.all() if p.reason is not None):

@@ -346,4 +346,39 @@ UNCALLED = {
                 h = cell(h)  # expect: TML101, TML201
                 print(h.argmax().item())
         """,
+    "a sum that one of two callers differentiates": """
+        def summed(batches):
+            total = 0.0
+            for x in batches:
+                total = total + model(x).sum()
+            return total
+
+        def learn(batches):
+            summed(batches).backward()
+
+        for batches in torch.randn(3, 8, 4):
+            learn(batches)
+            print(summed(batches))  # expect: TML101, TML201  # instead: learn(batches)
+        """,
+    "an attribute dict that holds a text, too": """
+        import functools
+
+        class Result(dict):
+            def __getattr__(self, name):
+                return self[name]
+
+            def __setattr__(self, name, value):
+                self[name] = value
+
+        @functools.lru_cache
+        def drawn(text):
+            return text.split()
+
+        def show(network: nn.Module, batches):
+            result = Result()
+            for x in batches:
+                result.image = network(x)
+                result.image.sum().backward()
+                drawn(result.message)
+        """,
 }
