@@ -51,4 +51,4 @@ def _part(b: Builder, elements: list[ast.expr]) -> SliceKey:
             parts.append(b.expression(element.value))
         elif not isinstance(element, ast.Constant):
             parts.append(b.expression(element))
-    return SliceKey(tuple(parts)) if parts else WHOLE
+    return SliceKey(tuple(parts), len(elements) == 1) if parts else WHOLE

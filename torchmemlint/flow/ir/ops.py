@@ -79,9 +79,13 @@ class ComputedKey:
 
 @dataclass(slots=True, frozen=True)
 class SliceKey:
-    """`x[a:b]`, `x[:, 0]`, `x[..., 1]`: a part, perhaps a view. `parts` are the temporaries of the indices."""
+    """`x[a:b]`, `x[:, 0]`, `x[..., 1]`: a part, perhaps a view. `parts` are the temporaries of the indices.
+
+    `single`: it is just `a:b`, which a list has, too.
+    """
 
     parts: tuple[Temp, ...] = ()
+    single: bool = False
 
 
 Key = ConstantKey | ComputedKey | SliceKey

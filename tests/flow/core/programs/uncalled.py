@@ -381,4 +381,49 @@ UNCALLED = {
                 result.image.sum().backward()
                 drawn(result.message)
         """,
+    "a metric that was moved to a device": """
+        def scores(metric, criterion, loader):
+            metric.to("cuda")
+            for x, y in loader:
+                output = model(x)
+                criterion(output, y).backward()
+                optimizer.step()
+                print(metric(output, y).cpu().detach().numpy())
+        """,
+    "a teacher that was moved to a device": """
+        def scores(teacher, criterion, loader):
+            teacher.to("cuda")
+            for x, y in loader:
+                output = model(x)
+                criterion(output, y).backward()
+                optimizer.step()
+                print(teacher(x).cpu().detach().numpy())  # expect: TML203
+        """,
+    "the last few of what a class has": """
+        class Runner:
+            history = []
+
+            def fit(self, loader):
+                for x in loader:
+                    loss = model(x).sum()
+                    loss.backward()
+                    Runner.history.append((len(x), loss))
+                    Runner.history = Runner.history[-3:]
+                print(float(sum(e[1] for e in Runner.history)))
+
+        Runner().fit(torch.randn(8, 2, 4))
+        """,
+    "all of what a class has": """
+        class Runner:
+            history = []
+
+            def fit(self, loader):
+                for x in loader:
+                    loss = model(x).sum()
+                    loss.backward()
+                    Runner.history.append((len(x), loss))  # expect: TML102
+                print(float(sum(e[1] for e in Runner.history)))
+
+        Runner().fit(torch.randn(8, 2, 4))
+        """,
 }
