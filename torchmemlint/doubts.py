@@ -11,6 +11,7 @@ class Doubt(enum.Enum):
 
     NETWORK_BY_USE = "taken for a network because of the methods that are called on it"
     METHOD = "a method of a network is called that was not seen: it may give something other than a tensor with a graph"
+    FORMULA = "it is computed from what another network gave, and may be a formula without parameters"
     TENSOR_BY_USE = "taken for a tensor with a graph because of how its result is used"
     PASSED_ON = "what passes it on was not seen and is taken to keep the graph"
     UNSEEN_CALL = "a call that was not seen is given the graph, and may give something else"

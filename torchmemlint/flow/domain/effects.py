@@ -176,7 +176,7 @@ class InvokeMethod(Effect):
 class Load(Effect):
     """A place behind a symbol was read after calls that may have written it: `item` by `[key]`, else by `.key`."""
 
-    holder: Ref
+    base: Value
     key: Key
     item: bool
     result: Result

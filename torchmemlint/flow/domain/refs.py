@@ -69,6 +69,7 @@ class Special(enum.Enum):
     FACTORY = "factory"  # of a defaultdict: what makes missing values
     MIXED = "mixed"  # of a list: something was stored under an index that is not known
     NAMED = "named"  # every attribute whose name is not known
+    PART = "part"  # a slice of a sequence
     SHORT = "short"  # of a container: it was filled from a few things that are written out
     BOUNDED = "bounded"  # of a container: old elements are pushed out
     FUNCTION = "function"  # of a partial: what it calls

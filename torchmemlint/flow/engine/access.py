@@ -45,7 +45,7 @@ from torchmemlint.flow.domain.values import (
 )
 from torchmemlint.flow.engine import instances, lazy
 from torchmemlint.flow.engine.loops import run_loop
-from torchmemlint.flow.ir.ops import FIRST
+from torchmemlint.flow.ir.ops import FIRST, SOME_PART
 from torchmemlint.flow.models import containers, gradients, modules, tensors
 from torchmemlint.knowledge.contracts import contracts
 
@@ -152,10 +152,7 @@ def _behind(frame: Frame, state: State, holder: Ref, base: Value, name: Key, poi
     if name == "grad_fn" and base.graph:
         differentiate(frame, state, base.graph, point, True)  # who walks through the graph needs it
     if own is None and _is_read_by_caller(frame, holder, name, item):
-        result = Result.of(point.site, point.context)
-        frame.arise(result)
-        frame.log(Load(point, holder, name, item, result))
-        own = symbol(result)
+        own = _asked(frame, symbol(holder), name, item, point)
         if not item and name in tensors.NO_GRAPH_ATTRIBUTES:
             return own  # without the graph of what it is read from
     if own is None and not item and name in tensors.NO_GRAPH_ATTRIBUTES and type(holder) is not Globals:
@@ -167,8 +164,23 @@ def _behind(frame: Frame, state: State, holder: Ref, base: Value, name: Key, poi
     return with_graph(found, rest) if rest else found
 
 
+def _asked(frame: Frame, base: Value, key: Key, item: bool, point: Point) -> Value:
+    result = Result.of(point.site, point.context)
+    frame.arise(result)
+    frame.log(Load(point, base, key, item, result))
+    return symbol(result)
+
+
+def slice_of(frame: Frame, base: Value, point: Point) -> Value:
+    """Return a slice of something symbolic: only a caller knows whether that is a list."""
+    rest = frozenset(s for s in base.graph if s not in base.refs and isinstance(s, _CARRIERS))
+    return with_graph(_asked(frame, base, Special.PART, True, point), rest)
+
+
 def item(frame: Frame, state: State, base: Value, key: Key, point: Point) -> Value:
     """Return `base[key]`; the key is a constant, or the element where it is computed."""
+    if key is Special.PART:
+        return containers.part_of(frame, state, base, point, SOME_PART)
     if not base.refs:
         return Value(graph=base.graph, open=base.open)
     result = NOTHING
@@ -196,11 +208,10 @@ def _item_of(frame: Frame, state: State, holder: Ref, base: Value, key: Key, poi
             own = state.heap.get(holder, key)
             if own is not None:
                 return own
-            return (
-                modules.part(frame, state, holder, key)
-                if instances.is_module(frame, holder)
-                else elements(state, holder)
-            )
+            if instances.is_module(frame, holder):
+                return modules.part(frame, state, holder, key)
+            found = containers.item(frame, state, holder, key, containers.through(base), point)
+            return UNKNOWN if found is NOTHING else found
         if holder.kind is Kind.MODULE:
             return modules.part(frame, state, holder, key)
         if holder.kind is Kind.TENSOR:

@@ -132,9 +132,17 @@ def _set_attribute(frame: Frame, state: State, op: ops.SetAttribute) -> None:
 def _get_item(frame: Frame, state: State, op: ops.GetItem) -> None:
     base = frame.temps[op.base]
     if type(op.key) is SliceKey:
-        frame.temps[op.dst] = containers.part_of(frame, state, base, frame.at(op), op.key)
+        frame.temps[op.dst] = _part_of(frame, state, base, op.key, frame.at(op))
         return
     frame.temps[op.dst] = access.item(frame, state, base, key_of(frame, op.key), frame.at(op))
+
+
+def _part_of(frame: Frame, state: State, base: Value, key: SliceKey, point: Point) -> Value:
+    """Return a slice; of what only a caller knows, it says whether that is a list."""
+    asks = key.single and key.parts and frame.loops and not frame.entry
+    if asks and base.refs and all(holder.symbolic for holder in base.refs):
+        return access.slice_of(frame, base, point)
+    return containers.part_of(frame, state, base, point, key)
 
 
 def _set_item(frame: Frame, state: State, op: ops.SetItem) -> None:

@@ -268,7 +268,7 @@ class Substitution:
 
     def load(self, effect: fx.Load) -> None:
         """Read what stands in a place by now."""
-        base, machine = self.of(effect.holder), self.frame.machine
+        base, machine = self.value(effect.base), self.frame.machine
         frame, state, point, key = self.frame, self.state, self.at(effect), self.key(effect.key)
         if effect.key is Special.ELEMENT and isinstance(effect.point.site, For):
             value = machine.advance(frame, state, base, point)

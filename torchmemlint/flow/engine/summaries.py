@@ -185,9 +185,12 @@ class _Wanted:
                 self.reference(effect.holder)
                 self.key(effect.key)
                 self.value(effect.value)
-            case fx.Erase() | fx.Load():
+            case fx.Erase():
                 self.key(effect.key)
                 self.reference(effect.holder)
+            case fx.Load():
+                self.key(effect.key)
+                self.value(effect.base)
             case fx.Invoke():
                 self.value(effect.callee)
                 self.arguments(effect.arguments)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from torchmemlint.doubts import rank
+from torchmemlint.doubts import Doubt, rank
 from torchmemlint.flow.domain import refs
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.outcomes import NOTHING, Case, Outcome, Place, outcome
@@ -91,13 +91,25 @@ class Cases:
 
     def _all(self, path: Path, pulse: Callable[[], None] | None) -> Iterator[Case]:
         for one in self._outcomes_on(path, pulse):
-            yield from one.kept
+            for case in one.kept:
+                yield from self._where_kept(case, path, pulse)
             for waste in one.wasted:
                 if any(call.path == path for call in waste.calls):
                     unused = [n for n, call in enumerate(waste.calls) if not self._is_used(call, pulse)]
                     own = [n for n in unused if waste.own[n]]
                     if unused:
                         yield waste.at((own or unused)[0])
+
+    def _where_kept(self, case: Case, path: Path, pulse: Callable[[], None] | None) -> Iterator[Case]:
+        """Yield a case at the first place that keeps nothing which is wanted where it is called otherwise."""
+        chain = (case.place, *case.calls)
+        if case.loop is None or Doubt.READER in case.doubts:
+            yield case
+        elif any(call.path == path for call in chain):
+            for number, call in enumerate(chain):
+                if not any(call in one.wanted for one in self._outcomes_on(call.path, pulse)):
+                    yield replace(case, place=call, calls=chain[number + 1 :])
+                    return
 
     def _is_used(self, call: Place, pulse: Callable[[], None] | None) -> bool:
         return any(call in one.used for one in self._outcomes_on(call.path, pulse))

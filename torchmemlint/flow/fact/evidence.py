@@ -78,6 +78,7 @@ class Evidence:
         self.detached: set[Ref] = set()  # where detach() was called
         self.evaluating: set[Ref] = set()
         self.training: set[Ref] = set()
+        self.moved: set[Ref] = set()  # networks of which nothing but that they were moved, or have a state, is known
         self.callees: dict[Source, set[Ref]] = {}
         self.made: set[Source] = set()  # by calls without an input, or for a network that is being made: no passes
         self.called: set[Ref] = set()  # itself, later
@@ -125,6 +126,7 @@ class Evidence:
                 callees = set(call.callee.refs)
                 self.called |= callees
                 # What is moved to a device, or has a state, and is called: a network. So is what a network consists of.
+                self.moved |= callees & (movable - self.networks)
                 self.networks |= callees & (movable | self.owned)
                 makes = makes or self._constructs_network(call.point)
             else:
@@ -241,11 +243,15 @@ class Evidence:
             if origin in self.made:
                 callees = set()
             if callees & self.networks:
-                return mode | part | {Doubt.NETWORK_BY_USE}
+                unsure = callees <= self.moved and self._is_from_passes(origin)
+                return mode | part | {Doubt.NETWORK_BY_USE, *([Doubt.FORMULA] if unsure else ())}
             if any(self._by_path(c) for c in callees):
-                shown = self._is_shown(source) or self._is_shown(origin)
-                method = CERTAIN if shown and not self._is_from_passes(origin) else {Doubt.METHOD}
-                return mode | part | method | {Doubt.NETWORK_BY_USE}
+                doubts = {Doubt.NETWORK_BY_USE}
+                if not (self._is_shown(source) or self._is_shown(origin)):
+                    doubts.add(Doubt.METHOD)
+                elif self._is_from_passes(origin):
+                    doubts.add(Doubt.FORMULA)
+                return mode | part | doubts
             if source in self.differentiated:
                 beside = origin in self.wholes and source in self.tensors
                 return mode | ({Doubt.BESIDE} if beside else part | {Doubt.AMONG})

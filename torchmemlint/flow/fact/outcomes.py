@@ -86,6 +86,7 @@ class Outcome:
     """What the runs of some files show."""
 
     kept: tuple[Case, ...]
+    wanted: frozenset[Place]  # what keeps graphs that are differentiated later, or may be, and the calls that led there
     wasted: tuple[Waste, ...]
     used: frozenset[Place]  # calls that led to passes that are differentiated
     called: frozenset[Place]  # functions
@@ -95,7 +96,7 @@ class Outcome:
     failure: Exception | None = None  # of ours, that ended the runs
 
 
-NOTHING = Outcome((), (), frozenset(), frozenset(), frozenset(), frozenset())
+NOTHING = Outcome((), frozenset(), (), frozenset(), frozenset(), frozenset(), frozenset())
 
 
 def outcome(engine: Engine, files: Collection[Path], called: Iterable[Place]) -> Outcome:
@@ -110,9 +111,11 @@ def outcome(engine: Engine, files: Collection[Path], called: Iterable[Place]) ->
     work = _LEAST_WORK + sum(len(sources.text(path)) for path in files) // _BYTES_OF_WORK
     engine.begin((f for unit in units for f in unit.functions if places.of_span(unit, f.span) in known), work)
     done = [(run, Evidence(engine, run)) for run in runs(engine, units)]
+    held = [(run, evidence, kept) for run, evidence in done for kept in retentions(run, evidence)]
     passes = [Passes(engine, run, evidence) for run, evidence in done]
     return Outcome(
-        tuple(places.kept(done)),
+        tuple(places.kept(held)),
+        frozenset(places.wanted(held)),
         tuple(places.wasted(engine, passes)),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of_span(f.unit, f.span) for f in engine.called),
@@ -134,12 +137,16 @@ class _Places:
     def of(self, op: Op) -> Place:
         return self.of_span(op.owner.unit, op.span)
 
-    def kept(self, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
-        for run, evidence in done:
-            for kept in retentions(run, evidence):
-                code = _code_of(kept)
-                if code is not None and kept.point.chain():
-                    yield self._case(run, evidence, kept, code)
+    def kept(self, held: Iterable[tuple[Run, Evidence, Retention]]) -> Iterator[Case]:
+        for run, evidence, kept in held:
+            code = _code_of(kept)
+            if code is not None and kept.point.chain():
+                yield self._case(run, evidence, kept, code)
+
+    def wanted(self, held: Iterable[tuple[Run, Evidence, Retention]]) -> Iterator[Place]:
+        for _, _, kept in held:
+            if kept.grows and (kept.fate is Fate.LATER or Doubt.READER in kept.doubts):
+                yield from map(self.of, kept.point.chain())
 
     def _case(self, run: Run, evidence: Evidence, kept: Retention, code: str) -> Case:
         begun = self._begun(run, evidence, kept.sources)

@@ -59,13 +59,12 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
                 continue  # layer after layer: one pass
             doubts |= {Doubt.LAYERS}
         fate = Fate.NEVER
-        if all(
+        after = all(
             e in evidence.differentiated and effect.loop not in evidence.differentiated_in[e] for e in effect.events
-        ):
-            continue  # its graphs are needed until after the loop, whoever else keeps them
-        if effect.phi in evidence.for_more:
-            continue  # what is made of it creates graphs: it is wanted for a pass over all iterations
-        if effect.phi in evidence.differentiated and effect.how is not How.CACHE:
+        )
+        if after or effect.phi in evidence.for_more:
+            fate = Fate.LATER  # whoever else keeps the graphs: they are needed then, or to make those of gradients
+        elif effect.phi in evidence.differentiated and effect.how is not How.CACHE:
             inside = effect.loop in evidence.differentiated_in[effect.phi]
             fate = Fate.EACH if inside else Fate.LATER
         elif not effect.spent and (effect.phi in returned or (_is_replaced(run, effect) and effect.events & returned)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from .building import EXPRESSIONS, Builder, computed_key
 from .ops import ComputedKey, ConstantKey, Key, SliceKey, Temp
@@ -27,7 +28,7 @@ def key_of(b: Builder, node: ast.expr) -> Key:
     if isinstance(node, ast.Slice):
         start = node.lower.value if isinstance(node.lower, ast.Constant) else 0
         part = _part(b, [node])
-        return SliceKey(part.parts, start) if type(start) is int and start else part
+        return replace(part, start=start) if type(start) is int and start else part
     if isinstance(node, ast.Tuple):
         if any(_takes_part(element) for element in node.elts):
             return _part(b, node.elts)
@@ -53,4 +54,4 @@ def _part(b: Builder, elements: list[ast.expr]) -> SliceKey:
             parts.append(b.expression(element.value))
         elif not isinstance(element, ast.Constant):
             parts.append(b.expression(element))
-    return SliceKey(tuple(parts)) if parts else WHOLE
+    return SliceKey(tuple(parts), single=len(elements) == 1) if parts else WHOLE

@@ -346,4 +346,84 @@ UNCALLED = {
                 h = cell(h)  # expect: TML101, TML201
                 print(h.argmax().item())
         """,
+    "a sum that one of two callers differentiates": """
+        def summed(batches):
+            total = 0.0
+            for x in batches:
+                total = total + model(x).sum()
+            return total
+
+        def learn(batches):
+            summed(batches).backward()
+
+        for batches in torch.randn(3, 8, 4):
+            learn(batches)
+            print(summed(batches))  # expect: TML101, TML201  # instead: learn(batches)
+        """,
+    "an attribute dict that holds a text, too": """
+        import functools
+
+        class Result(dict):
+            def __getattr__(self, name):
+                return self[name]
+
+            def __setattr__(self, name, value):
+                self[name] = value
+
+        @functools.lru_cache
+        def drawn(text):
+            return text.split()
+
+        def show(network: nn.Module, batches):
+            result = Result()
+            for x in batches:
+                result.image = network(x)
+                result.image.sum().backward()
+                drawn(result.message)
+        """,
+    "a metric that was moved to a device": """
+        def scores(metric, criterion, loader):
+            metric.to("cuda")
+            for x, y in loader:
+                output = model(x)
+                criterion(output, y).backward()
+                optimizer.step()
+                print(metric(output, y).cpu().detach().numpy())
+        """,
+    "a teacher that was moved to a device": """
+        def scores(teacher, criterion, loader):
+            teacher.to("cuda")
+            for x, y in loader:
+                output = model(x)
+                criterion(output, y).backward()
+                optimizer.step()
+                print(teacher(x).cpu().detach().numpy())  # expect: TML203
+        """,
+    "the last few of what a class has": """
+        class Runner:
+            history = []
+
+            def fit(self, loader):
+                for x in loader:
+                    loss = model(x).sum()
+                    loss.backward()
+                    Runner.history.append((len(x), loss))
+                    Runner.history = Runner.history[-3:]
+                print(float(sum(e[1] for e in Runner.history)))
+
+        Runner().fit(torch.randn(8, 2, 4))
+        """,
+    "all of what a class has": """
+        class Runner:
+            history = []
+
+            def fit(self, loader):
+                for x in loader:
+                    loss = model(x).sum()
+                    loss.backward()
+                    Runner.history.append((len(x), loss))  # expect: TML102
+                print(float(sum(e[1] for e in Runner.history)))
+
+        Runner().fit(torch.randn(8, 2, 4))
+        """,
 }
