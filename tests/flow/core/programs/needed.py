@@ -287,4 +287,14 @@ NEEDED = {
                 results = network(batch)  # expect: TML201
                 print(results["mean"].item())  # instead: print(results["stress"].mean().item())
         """,
+    "the index of the best of several values": """
+        target = nn.Linear(4, 2)
+
+        def train(loader):
+            for x, y, following in loader:
+                best = target(following).argmax(1)  # expect: TML201
+                # instead: best = torch.no_grad()(target)(following).argmax(1)
+                loss = F.mse_loss(model(x), y + best)
+                loss.backward()
+        """,
 }
