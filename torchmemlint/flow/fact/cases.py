@@ -126,13 +126,12 @@ class Cases:
         if found is None:
             found = NOTHING
             if self._imports.matter(group):
-                users = [one for one in self._groups(group[0]) if one != group]
-                called = {function for user in users for function in self._outcome(user, pulse).called}
-                found = self._run(group, called, pulse)
+                users = [self._outcome(one, pulse) for one in self._groups(group[0]) if one != group]
+                found = self._run(group, users, pulse)
             self._outcomes[group] = found
         return found
 
-    def _run(self, group: Group, called: set[Place], pulse: Callable[[], None] | None) -> Outcome:
+    def _run(self, group: Group, users: list[Outcome], pulse: Callable[[], None] | None) -> Outcome:
         """Run some files. Where that fails, no others fail with them."""
         stops: list[Exception] = []
 
@@ -144,7 +143,7 @@ class Cases:
                 raise
 
         try:
-            return outcome(self._running(watched), group, called)
+            return outcome(self._running(watched), group, users)
         except Exception as error:
             self._engine = None
             if stops:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.frame import Frame
@@ -17,8 +17,10 @@ from torchmemlint.flow.fact.relevance import Relevance
 from torchmemlint.flow.ir.ops import Class, Function, Unit
 
 
-def runs(engine: Engine, files: Iterable[Unit]) -> Iterator[Run]:
+def runs(engine: Engine, files: Iterable[Unit], elsewhere: Set[str]) -> Iterator[Run]:
     """Yield the runs of some files: their bodies, then what nothing has called, callers first.
+
+    `elsewhere` are names that functions of the files mention which import these.
 
     A test is no program, and that it calls something does not say how users call it.
     """
@@ -29,7 +31,7 @@ def runs(engine: Engine, files: Iterable[Unit]) -> Iterator[Run]:
         yield logged(frame, state, Value())
         state.spent = frozenset()
         ends[unit] = state
-    mentioned, places = _mentions(units), _callers_first(units)
+    mentioned, places = mentions(units), _callers_first(units)
     relevance = Relevance(engine, units)
     for wanted in (True, False):  # what nobody mentions calls the others
         for cls, functions in _grouped(engine, units, mentioned, wanted, places):
@@ -40,11 +42,15 @@ def runs(engine: Engine, files: Iterable[Unit]) -> Iterator[Run]:
                 continue
             if cls is None:
                 if functions[0] not in engine.called:
-                    yield _enter(engine, functions[0], ends[unit])
+                    run = _enter(engine, functions[0], ends[unit])
+                    run.mentioned = functions[0].name in elsewhere
+                    yield run
                 continue
             methods = [m for m in functions if m not in engine.called or lives.is_hook(engine, m)]
             if methods:
-                yield from lives.runs(engine, cls, methods, ends[unit])
+                for run in lives.runs(engine, cls, methods, ends[unit]):
+                    run.mentioned = run.entry.name in elsewhere and not lives.is_hook(engine, run.entry)
+                    yield run
 
 
 def _grouped(
@@ -63,7 +69,7 @@ def _grouped(
     return sorted(ordered, key=lambda one: places[one[1][0].name])
 
 
-def _mentions(units: list[Unit]) -> set[str]:
+def mentions(units: Iterable[Unit]) -> set[str]:
     """Return the names that some function mentions, other than in its own body."""
     found: set[str] = set()
     for unit in units:

@@ -35,6 +35,7 @@ class Run:
     receiver: Ref | None = None
     life: bool = False  # are the methods of an object run in any order, again and again?
     cut: bool = False
+    mentioned: bool = False  # does code name the entry that was not seen to call it?
     _index: dict[type[Effect], list[Event]] = field(default_factory=dict)
     _lasting: set[Ref] | None = None
 

@@ -11,7 +11,7 @@ from torchmemlint.flow.domain.effects import How, Point
 from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Graph, Kind, Object, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
-from torchmemlint.flow.fact.entries import runs
+from torchmemlint.flow.fact.entries import mentions, runs
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
@@ -90,27 +90,29 @@ class Outcome:
     wasted: tuple[Waste, ...]
     used: frozenset[Place]  # calls that led to passes that are differentiated
     called: frozenset[Place]  # functions
+    mentioned: frozenset[str]  # by their functions: names
     files: frozenset[Path]  # that were run, or might have been
     sought: frozenset[str]  # where it was looked for files
     whole: bool = True  # or was there more to run than they may take?
     failure: Exception | None = None  # of ours, that ended the runs
 
 
-NOTHING = Outcome((), frozenset(), (), frozenset(), frozenset(), frozenset(), frozenset())
+NOTHING = Outcome((), frozenset(), (), frozenset(), frozenset(), frozenset(), frozenset(), frozenset())
 
 
-def outcome(engine: Engine, files: Collection[Path], called: Iterable[Place]) -> Outcome:
-    """Run some files. `called` are functions that the files which import them call: those are seen in their runs."""
+def outcome(engine: Engine, files: Collection[Path], users: Collection[Outcome]) -> Outcome:
+    """Run some files. `users` are what the files show that import these: what they call is seen there."""
     sources = engine.index.sources
     sources.sought.clear()
     units = [unit for path in files if (unit := sources.unit(path)) is not None]
     for unit in units:
         engine.index.add(unit)
-    known = set(called)
+    known = {function for user in users for function in user.called}
+    elsewhere = {name for user in users for name in user.mentioned}
     places = _Places(sources)
     work = _LEAST_WORK + sum(len(sources.text(path)) for path in files) // _BYTES_OF_WORK
     engine.begin((f for unit in units for f in unit.functions if places.of_span(unit, f.span) in known), work)
-    done = [(run, Evidence(engine, run)) for run in runs(engine, units)]
+    done = [(run, Evidence(engine, run)) for run in runs(engine, units, elsewhere)]
     held = [(run, evidence, kept) for run, evidence in done for kept in retentions(run, evidence)]
     passes = [Passes(engine, run, evidence) for run, evidence in done]
     return Outcome(
@@ -119,6 +121,7 @@ def outcome(engine: Engine, files: Collection[Path], called: Iterable[Place]) ->
         tuple(places.wasted(engine, passes)),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of_span(f.unit, f.span) for f in engine.called),
+        frozenset(mentions(units)),
         frozenset(map(sources.path, engine.imported(units))),
         frozenset(sources.sought),
         not engine.is_finished(),

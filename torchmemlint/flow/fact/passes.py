@@ -149,7 +149,7 @@ class Passes:
         is_array = self.evidence.is_read(source, Reading.ARRAY)  # that would raise if it had a graph
         if not differentiated and not is_array and mode is not Mode.WANTED:
             reason, more = self._reason(point, source, module, loops, evaluating)
-            doubts |= more
+            doubts |= more | ({Doubt.MENTIONED} if self.run.mentioned and not self.trains else frozenset())
             if reason is not None:
                 doubts |= self._of_framework() | self._of_kind(point, source, module)
         return Pass(point, source, module, loops, differentiated, reason, doubts)
