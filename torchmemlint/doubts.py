@@ -30,6 +30,7 @@ class Doubt(enum.Enum):
     HANDED = "it is detached, but also handed to code that was not seen"
     BASE = "a base class that was not seen calls it, perhaps with gradients disabled"
     UNCALLED = "nothing in this project calls this method of a network: who does may turn gradients off"
+    UNMADE = "nothing in this project makes an object of this class: what it is given was not seen"
     MENTIONED = "code that was not followed to here names what runs it, and may turn gradients off around it"
     ROLE = "what runs it evaluates or predicts, by its name and by what it does, and trains nothing"
     INSIDE = "networks of this project differentiate when they are run, and this may be one of those"

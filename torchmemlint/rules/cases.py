@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from torchmemlint.doubts import Doubt
 from torchmemlint.findings import Applicability, Evidence, Finding, Fix, Position, Severity, Span
 from torchmemlint.flow.fact.outcomes import Case, Place
 from torchmemlint.flow.fact.passes import Reason
@@ -101,8 +102,13 @@ class _Report:
             tuple(self._evidence()),
             self._fix(),
             rule.why,
-            doubts=tuple(sorted(case.doubts, key=lambda doubt: doubt.name)),
+            doubts=tuple(
+                sorted(case.doubts | ({Doubt.UNMADE} if case.unmade else set()), key=lambda doubt: doubt.name)
+            ),
         )
+
+    def _doubts(self) -> frozenset[Doubt]:
+        return self._case.doubts | ({Doubt.UNMADE} if self._case.unmade else set())
 
     def _severity(self, highest: Severity) -> Severity:
         case = self._case

@@ -47,6 +47,7 @@ class Case:
     calls: tuple[Place, ...] = ()  # that led there, innermost first
     runs: tuple[Place, ...] = ()  # the forwards of networks that a wasted pass runs
     spent: bool = False  # has backward run through the graphs?
+    unmade: bool = False  # by a method of a class that nobody makes, and that trains nothing there?
     repeated: bool = True  # or does it happen once and end with the program?
 
     @property
@@ -174,13 +175,14 @@ class _Places:
         )
 
     def wasted(self, engine: Engine, passes: Iterable[Passes]) -> Iterator[Waste]:
-        for one in (p for some in passes for p in some.all() if p.reason is not None):
+        for seen, one in ((run, p) for run in passes for p in run.all() if p.reason is not None):
+            unmade = seen.run.method_of is not None and not seen.trains
             sites = one.point.chain()
             if not sites:
                 continue  # an entry that is itself a network's
             own = tuple(not roles.is_of_forward(engine, site.owner) for site in sites)
             calls = tuple(map(self.of, sites))
-            case = Case(calls[0], _code(one), one.doubts, reason=one.reason, repeated=bool(one.loops))
+            case = Case(calls[0], _code(one), one.doubts, reason=one.reason, unmade=unmade, repeated=bool(one.loops))
             yield Waste(calls, own, replace(case, runs=tuple(self._forwards(engine, one))))
 
     def _forwards(self, engine: Engine, one: Pass) -> Iterator[Place]:

@@ -102,7 +102,7 @@ def is_test(engine: Engine, function: Function) -> bool:
     named = file.startswith("test_") or file.endswith("_test") or "pytest" in function.unit.imports.values()
     if named and _is_collected(engine, function.unit):
         return True
-    return function.name.startswith("test_") and not function.parameters
+    return function.name.split("_")[0] == "test" and not function.parameters
 
 
 def _is_collected(engine: Engine, unit: Unit) -> bool:
