@@ -266,7 +266,14 @@ class Evidence:
         """Is a result made of what passes gave? Then it may be a formula, and the tensor's graph be theirs."""
         known = self._from_passes.get(result)
         if known is None:
-            known = self._from_passes[result] = any(self._is_called(s) for s in self._above(result))
+            parents, seen = self.run.provenance.parents, {result}
+            queue = [result]
+            while queue and not known:
+                new = parents.get(queue.pop(), set()) - seen
+                seen |= new
+                known = any(self.is_pass(s) for s in new)
+                queue += [s for s in new if not self._is_called(s)]
+            known = self._from_passes[result] = bool(known)
         return known
 
     def _is_main(self, source: Source, callees: set[Ref]) -> bool:

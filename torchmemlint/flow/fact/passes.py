@@ -173,6 +173,8 @@ class Passes:
             return Reason.EVALUATING, frozenset(doubts)
         doubts = {Doubt.BASE} if self._is_open() else set()
         if numbers and not (returned or stored):
+            if self._is_uncalled() and self.run.entry.name == "forward":
+                doubts.add(Doubt.UNCALLED)
             return Reason.READ, frozenset(doubts | ({Doubt.GIVEN} if given else set()))
         if detached:
             alone = any(map(_is_unseen, module)) and not any(map(self.evidence.is_pass, self.returned))

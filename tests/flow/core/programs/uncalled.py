@@ -426,4 +426,32 @@ UNCALLED = {
 
         Runner().fit(torch.randn(8, 2, 4))
         """,
+    "the forward of a policy that only chooses": """
+        class Policy(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.values = model
+
+            def forward(self, x):
+                return self.choose(x)
+
+            def choose(self, x):
+                return self.values(x).argmax(1)
+        """,
+    "a policy that only chooses, and is called": """
+        class Policy(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.values = model
+
+            def forward(self, x):
+                return self.choose(x)
+
+            def choose(self, x):
+                return self.values(x).argmax(1)
+
+        policy = Policy()
+        for x in torch.randn(8, 2, 4):
+            print(policy.choose(x))  # expect: TML201
+        """,
 }
