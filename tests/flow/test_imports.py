@@ -276,12 +276,13 @@ def test_a_star_import_of_many_files_parses_only_those_that_mention_the_name(tmp
     assert {path.name for path in project.read} == {"__init__.py", "meters.py"}
 
 
-def test_too_many_star_imports_are_not_followed(tmp_path: Path) -> None:
+def test_star_imports_of_more_files_than_are_parsed_for_a_name(tmp_path: Path) -> None:
+    """The files are run all the same."""
     stars = "".join(f"from .m{n} import *\n" for n in range(MAX_STARS + 1))
     write(tmp_path, {f"pkg/m{n}.py": "class Other:\n    pass\n" for n in range(MAX_STARS + 1)})
     write(tmp_path, {"pkg/__init__.py": stars + "from .meters import *\n", "pkg/meters.py": KEEPS})
     write(tmp_path, {"train.py": train("from pkg import Meter")})
-    assert codes(tmp_path, "train.py") == []
+    assert codes(tmp_path, "train.py") == ["TML102"]
 
 
 # -- classes over several files ---------------------------------------------------------------------------------------
@@ -305,13 +306,13 @@ def evaluate(net: Net, loader):
 """
 
 
-@pytest.mark.parametrize(("top", "found"), [("nn.Module", True), ("object", False)])
-def test_a_module_three_bases_away(top: str, found: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("top", ["nn.Module", "object"])  # a class that is no module runs one, too
+def test_a_module_three_bases_away(top: str, tmp_path: Path) -> None:
     base = f"from torch import nn\n\nclass Base({top}):\n    def __init__(self):\n        super().__init__()\n"
     base += "        self.layer = nn.Linear(8, 2)\n"
     write(tmp_path, {"base.py": base, "low.py": "from base import Base\n\nclass Low(Base):\n    pass\n"})
     write(tmp_path, {"middle.py": "import low\n\nclass Middle(low.Low):\n    pass\n", "net.py": NET})
-    assert codes(tmp_path, "net.py") == ["TML201"] * found
+    assert codes(tmp_path, "net.py") == ["TML201"]
 
 
 def test_no_more_bases_are_read_than_needed(tmp_path: Path) -> None:

@@ -203,6 +203,10 @@ class Project:
         """The text of a file; None where it cannot be had."""
         return self.files.readable(path)
 
+    def is_used(self, path: Path) -> bool:
+        """Do other files import a file?"""
+        return bool(self.files.cases.users(path))
+
     def holds(self, path: Path) -> bool:
         """As `Texts.holds`: is this one of the files that are searched?"""
         return self._texts.holds(path)

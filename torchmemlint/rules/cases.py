@@ -33,10 +33,17 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
         return
     told = [finding for finding in before if finding.code in _TELL_OF_KEPT | _TELL_OF_WASTED]
     passes_first = sorted(facts.cases(), key=lambda case: case.code in _KEPT)
-    for report in (_Report(facts, case) for case in passes_first if case.code in codes):
+    wanted = [case for case in passes_first if case.code in codes and not _shows(facts, case)]
+    for report in (_Report(facts, case) for case in wanted):
         if not report.is_told_by(told):
             told.append(report.finding)
             yield report.finding
+
+
+def _shows(facts: FileFacts, case: Case) -> bool:
+    """Does a file that others use run something once, to show what comes out?"""
+    project = facts.program.project
+    return not case.repeated and project is not None and project.is_used(facts.path)
 
 
 def _overlap(one: Span, other: Span) -> bool:

@@ -49,7 +49,7 @@ def runs(engine: Engine, files: Iterable[Unit], elsewhere: Set[str]) -> Iterator
             methods = [m for m in functions if m not in engine.called or lives.is_hook(engine, m)]
             if methods:
                 for run in lives.runs(engine, cls, methods, ends[unit]):
-                    run.mentioned = run.entry.name in elsewhere and not lives.is_hook(engine, run.entry)
+                    run.mentioned = {run.entry.name, cls.name} <= elsewhere and not lives.is_hook(engine, run.entry)
                     yield run
 
 

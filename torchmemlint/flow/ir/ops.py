@@ -583,5 +583,6 @@ class Unit:
     classes: list[Class] = field(default_factory=list)
     stored: set[str] = field(default_factory=set)  # attributes that are assigned to outside of constructors
     imports: dict[str, str] = field(default_factory=dict)  # module-level name -> qualified; dots of relative ones stay
+    exported: frozenset[str] | None = None  # by `__all__`, as far as it is written out
     stars: list[str] = field(default_factory=list)  # modules of `from m import *`; dots of relative ones stay
     once: dict[str, Function | Class] = field(default_factory=dict)  # module-level names bound once, by def or class

@@ -135,7 +135,7 @@ class Index:
             return symbol(Behind.of(Globals.of(unit.name), name))
         for star in unit.stars:
             other = self.module(self.absolute(unit, star))
-            if other is not None and other is not unit and hops < _HOPS:
+            if other is not None and other is not unit and hops < _HOPS and _gives(other, name):
                 value = self.in_unit(other, name, hops + 1)
                 if value is not None:
                     return value
@@ -279,6 +279,11 @@ class Index:
     def is_open(self, cls: Class) -> bool:
         """Has it a base outside the project, whose methods are not seen?"""
         return bool(self.libraries(cls) - {"object", "abc.ABC", "ABC", "typing.Generic", "typing.Protocol"})
+
+
+def _gives(unit: Unit, name: str) -> bool:
+    """Does `from module import *` give a name, if the module has it?"""
+    return not name.startswith("_") if unit.exported is None else name in unit.exported
 
 
 def is_abstract(function: Function) -> bool:
