@@ -39,8 +39,6 @@ TRAIN = """
 import torch
 from {module} import {name}
 
-WRONG = pytest.mark.xfail(strict=True, reason="a decorator that is not seen is taken to keep gradients as they are")
-
 
 def train(model, loader, optimizer):
     meter = {call}()

@@ -35,6 +35,7 @@ from torchmemlint.flow.values import (
     take_let_go,
 )
 from torchmemlint.immutable import immutable
+from torchmemlint.knowledge.contracts import contracts
 from torchmemlint.syntax.source_module import Site, SourceModule
 
 if TYPE_CHECKING:
@@ -646,10 +647,13 @@ class FileFacts:
     _cases: list[Case] | None = None
 
     def cases(self) -> list[Case]:
-        """What the runs of the file, and of the files that import it, show of it; told once."""
+        """What the runs of the file, and of the files that import it, show of it; told once.
+
+        Nothing in a project with contracts of its own: runs know only the linter's.
+        """
         if self._cases is None:
             path, text, project = self.path, self.source.text, self.program.project
-            if self.program.is_of_another_framework:
+            if self.program.is_of_another_framework or self.program.contracts.frameworks != contracts().frameworks:
                 self._cases = []
             elif project is None:
                 self._cases = in_memory({path: text}, path.parent).of(path, self.pulse)
