@@ -19,7 +19,7 @@ from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.names.finder import Finder, Place
 from torchmemlint.flow.names.importing import Imports
 from torchmemlint.flow.names.needs import Ledger, Needs
-from torchmemlint.flow.names.sources import Sources
+from torchmemlint.flow.names.sources import Found, Sources
 from torchmemlint.flow.program import ClassInfo, Function, Program, Sketch
 from torchmemlint.flow.texts import Texts, is_test
 from torchmemlint.knowledge.contracts import Contracts, contracts
@@ -65,9 +65,13 @@ class Files:
                 if text is not None and not is_test(path.name, text):
                     yield path, text
 
-        return Cases(
-            Sources(self.finder.root, self.finder.place, self.readable), Imports(texts(), self.finder.place, matters)
-        )
+        imports = Imports(texts(), self.finder.place, matters)
+
+        def locate(dotted: str, path: Path) -> Found:
+            place, sought = self.finder.place(dotted, path)
+            return (None if place is None or imports.is_large(place[0]) else place), sought
+
+        return Cases(Sources(self.finder.root, locate, self.readable), imports)
 
     def readable(self, path: Path) -> str | None:
         """The text that a file is run with; None where it cannot be had."""

@@ -66,3 +66,13 @@ def test_files_that_matter() -> None:
     assert known.matter((ROOT / "a.py",))
     assert known.matter((ROOT / "b.py",))
     assert not known.matter((ROOT / "c.py",))
+
+
+def test_a_large_library() -> None:
+    """So many files that import each other are not run."""
+    long = "# a comment\n" * 50_000
+    known = imports(a=f"import b\n{long}", b=f"import a\n{long}", c=f"import a\n{long}", d=f"import d\n{long}")
+    assert known.is_large(ROOT / "a.py")
+    assert known.is_large(ROOT / "b.py")
+    assert not known.is_large(ROOT / "c.py")
+    assert not known.is_large(ROOT / "d.py")

@@ -125,7 +125,7 @@ class Cases:
         found = self._outcomes.get(group)
         if found is None:
             found = NOTHING
-            if self._imports.matter(group):
+            if self._imports.matter(group) and not self._imports.is_large(group[0]):
                 users = [self._outcome(one, pulse) for one in self._groups(group[0]) if one != group]
                 found = self._run(group, users, pulse)
             self._outcomes[group] = found

@@ -19,8 +19,8 @@ from torchmemlint.flow.fact.retention import Fate, Retention, retentions
 from torchmemlint.flow.ir.ops import Op, Span, Unit
 from torchmemlint.flow.names.sources import Sources
 
-_LEAST_WORK = 4_000  # effects: some 60 microseconds each
-_BYTES_OF_WORK = 25  # of source, for one more
+_LEAST_WORK = 2_000  # effects: some 60 microseconds each
+_BYTES_OF_WORK = 40  # of source, for one more
 
 
 @dataclass(frozen=True, slots=True, order=True)

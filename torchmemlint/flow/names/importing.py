@@ -11,6 +11,7 @@ from torchmemlint.flow.names.sources import Locate
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(\.*[ \t]*[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]+))", re.MULTILINE
 )
+_LARGE = 1_000_000  # characters
 _NAME = re.compile(r"(\w+(?:\.\w+)*)(?:\s+as\s+\w+)?")
 
 
@@ -39,6 +40,7 @@ class Imports:
         self._by: dict[Path, set[Path]] = {}
         self._locate = locate
         self._matters = matters
+        self._sizes: dict[Path, int] = {}
         self._mattering: set[Path] = set()
         self._groups: dict[Path, tuple[Path, ...]] = {}
         for path, text in files:
@@ -49,6 +51,7 @@ class Imports:
         self._groups.clear()
         for other in self._of.get(path, ()):
             self._by[other].discard(path)
+        self._sizes[path] = len(text)
         found = self._of[path] = set()
         if self._matters(text):
             self._mattering.add(path)
@@ -71,6 +74,10 @@ class Imports:
     def matter(self, group: tuple[Path, ...]) -> bool:
         """Is a group of files worth running, for what they or those that they import say?"""
         return not self._mattering.isdisjoint(self._reached(group[0], self._of) | {*group})
+
+    def is_large(self, path: Path) -> bool:
+        """Does a file belong to so many that import each other that they are taken for a library, and not run?"""
+        return sum(self._sizes.get(member, 0) for member in self.group(path)) > _LARGE
 
     def users(self, path: Path) -> set[Path]:
         """The files that import a file, directly or not, other than its group."""
