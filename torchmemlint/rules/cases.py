@@ -29,7 +29,8 @@ _CALLS = 3  # of a chain of calls
 
 def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding]) -> Iterator[Finding]:
     """Yield what runs show beyond what was found before."""
-    if not codes & CODES:
+    codes &= CODES
+    if not codes:
         return
     told = [finding for finding in before if finding.code in _TELL_OF_KEPT | _TELL_OF_WASTED]
     passes_first = sorted(facts.cases(), key=lambda case: case.code in _KEPT)
