@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,6 +56,14 @@ class Span:
     def contains(self, other: Span) -> bool:
         """Does all of another stretch of the same file lie in this one?"""
         return self.start <= other.start and other.end <= self.end
+
+    def text(self, rows: Sequence[str]) -> str:
+        """The text that stands there, given the rows of the file."""
+        found = list(rows[self.start.row - 1 : self.end.row])
+        if self.end.row <= len(rows):
+            found[-1] = found[-1][: self.end.column - 1]
+        found[0] = found[0][self.start.column - 1 :]
+        return "\n".join(found)
 
 
 @immutable(frozen=True)

@@ -117,7 +117,7 @@ def report(
     found = tuple(Evidence(words, _span(where), _elsewhere(where, facts)) for where, words in evidence)
     level = severity or rule.severity
     # What the analysis followed into another file is that file's: the engine leaves it to the check of it.
-    path, statement = facts.path, _statement(facts, span)
+    path, statement = facts.path, facts.source.statement_span(span)
     if isinstance(place, Site) and place.piece.path != path:
         path, statement = place.piece.path, place.piece.statement_span(span)
     return Finding(
@@ -152,10 +152,3 @@ def _span(place: Call | Site | Span) -> Span:
 
 def _elsewhere(place: Call | Site | Span, facts: FileFacts) -> Path | None:
     return place.piece.path if isinstance(place, Site) and place.piece.path != facts.path else None
-
-
-def _statement(facts: FileFacts, span: Span) -> Span:
-    for piece in reversed(facts.source.pieces):
-        if piece.first_row <= span.start.row:
-            return piece.statement_span(span)
-    return span

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from torchmemlint.doubts import Doubt
+from torchmemlint.doubts import Doubt, confidence, ordered
 from torchmemlint.findings import Applicability, Evidence, Finding, Fix, Position, Severity, Span
 from torchmemlint.flow.fact.outcomes import Case, Place
 from torchmemlint.flow.fact.passes import Reason
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules import registry
 from torchmemlint.rules.gradient_mode.guarding import wrap
-from torchmemlint.syntax.source_module import Piece
-from torchmemlint.syntax.text import shortened
+from torchmemlint.syntax.source_module import SourceModule
+from torchmemlint.syntax.text import characters, shortened
 
 _KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106"})
 _WASTED = frozenset({"TML201", "TML203"})
@@ -37,8 +37,8 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     wanted = [case for case in passes_first if case.code in codes and not _shows(facts, case)]
     for report in (_Report(facts, case) for case in wanted):
         if not report.is_told_by(told):
-            told.append(report.finding)
-            yield report.finding
+            told.append(report.finding())
+            yield told[-1]
 
 
 def _shows(facts: FileFacts, case: Case) -> bool:
@@ -51,10 +51,6 @@ def _overlap(one: Span, other: Span) -> bool:
     return one.start < other.end and other.start < one.end
 
 
-def _within(one: Span, other: Span) -> bool:
-    return other.start <= one.start and one.end <= other.end
-
-
 class _Report:
     """One case as a finding."""
 
@@ -62,14 +58,13 @@ class _Report:
         self._facts, self._case = facts, case
         self._rows: dict[Path, list[str]] = {facts.path: facts.source.rows}
         self._span = self._span_of(case.place)
-        self._piece = self._piece_of(self._span)
-        self._statement = self._piece.statement_span(self._span)
-        self.finding = self._made()
+        self._doubts = case.doubts | {Doubt.UNMADE} if case.unmade else case.doubts
 
     def is_told_by(self, others: Iterable[Finding]) -> bool:
         """Do other findings, which are as sure, say the same, or name the same cause?"""
         case, kept = self._case, self._case.code in _KEPT
-        surer = [other for other in others if other.confidence.rank >= self.finding.confidence.rank]
+        own = confidence(self._doubts).rank
+        surer = [other for other in others if other.confidence.rank >= own]
         alike = [other for other in surer if (other.code in _TELL_OF_KEPT) is kept]
         if any(self._stands_at(other, place) for other in alike for place in (case.place, *case.calls)):
             return True
@@ -86,19 +81,21 @@ class _Report:
         return place.path == self._facts.path and _overlap(other.statement, self._span_of(place))
 
     def _lies_in(self, other: Finding, place: Place) -> bool:
-        return place.path == self._facts.path and _within(other.statement, self._span_of(place))
+        return place.path == self._facts.path and self._span_of(place).contains(other.statement)
 
     def _names(self, other: Finding, place: Place) -> bool:
         if place.path != self._facts.path:
             return False
         span = self._span_of(place)
-        statement = self._piece_of(span).statement_span(span)
+        statement = self._facts.source.statement_span(span)
         links = [link.span for link in other.evidence if link.filename is None]
-        return any(_within(span, link) and _within(link, statement) for link in links)
+        return any(link.contains(span) and statement.contains(link) for link in links)
 
-    def _made(self) -> Finding:
+    def finding(self) -> Finding:
+        """The finding."""
         case, rule = self._case, registry.by_code()[self._case.code]
-        text = shortened(self._text(case.place), _SHOWN)
+        text = self._text(case.place)
+        statement = self._facts.source.statement_span(self._span)
         return Finding(
             case.code,
             rule.name,
@@ -106,17 +103,12 @@ class _Report:
             self._kept(text) if case.code in _KEPT else self._wasted(text),
             self._facts.path,
             self._span,
-            self._statement,
+            statement,
             tuple(self._evidence()),
-            self._fix(),
+            self._fix(statement),
             rule.why,
-            doubts=tuple(
-                sorted(case.doubts | ({Doubt.UNMADE} if case.unmade else set()), key=lambda doubt: doubt.name)
-            ),
+            doubts=ordered(self._doubts),
         )
-
-    def _doubts(self) -> frozenset[Doubt]:
-        return self._case.doubts | ({Doubt.UNMADE} if self._case.unmade else set())
 
     def _severity(self, highest: Severity) -> Severity:
         case = self._case
@@ -149,10 +141,10 @@ class _Report:
     def _evidence(self) -> Iterator[Evidence]:
         case = self._case
         if case.code in _WASTED:
-            yield self._link(case.place, f"`{shortened(self._text(case.place), _SHOWN)}` runs with gradients on")
+            yield self._link(case.place, f"`{self._text(case.place)}` runs with gradients on")
         for place in case.graphs:
             if place != case.place:
-                yield self._link(place, f"`{shortened(self._text(place), _SHOWN)}` builds the graph")
+                yield self._link(place, f"`{self._text(place)}` builds the graph")
         if case.loop is not None:
             yield self._link(Place(case.loop.path, (*case.loop.span[:3], case.loop.span[1])), "repeated by this loop")
         if case.stored is not None:
@@ -163,11 +155,11 @@ class _Report:
     def _link(self, place: Place, message: str) -> Evidence:
         return Evidence(message, self._span_of(place), None if place.path == self._facts.path else place.path)
 
-    def _fix(self) -> Fix | None:
+    def _fix(self, statement: Span) -> Fix | None:
         """Turn gradients off around a pass: for people to look at, as nothing has proven yet that training stays."""
         if self._case.code not in _WASTED:
             return None
-        return wrap(self._facts, None, self._statement, Applicability.UNSAFE)
+        return wrap(self._facts, None, statement, Applicability.UNSAFE)
 
     # Texts.
 
@@ -175,33 +167,15 @@ class _Report:
         if path not in self._rows:
             project = self._facts.program.project
             text = project.text(path) if project is not None else None
-            self._rows[path] = (text or "").splitlines()
+            self._rows[path] = SourceModule.rows_of(text or "")
         return self._rows[path]
-
-    def _piece_of(self, span: Span) -> Piece:
-        before = (piece for piece in self._facts.source.pieces if piece.first_row <= span.start.row)
-        return max(before, key=lambda piece: piece.first_row)
 
     def _span_of(self, place: Place) -> Span:
         first, start, last, end = place.span
-        return Span(self._position(place.path, first, start), self._position(place.path, last, end))
-
-    def _position(self, path: Path, row: int, column: int) -> Position:
-        lines = self._lines(path)
-        line = lines[row - 1] if 0 < row <= len(lines) else ""
-        return Position(row, len(line.encode("utf-8", "surrogatepass")[:column].decode("utf-8", "replace")) + 1)
+        lines = self._lines(place.path)
+        begin = Position(first, characters(lines[first - 1], start) + 1)
+        return Span(begin, Position(last, characters(lines[last - 1], end) + 1))
 
     def _text(self, place: Place) -> str:
-        return self._text_between(self._lines(place.path), self._span_of(place))
-
-    def _text_of(self, span: Span) -> str:
-        return self._text_between(self._facts.source.rows, span)
-
-    @staticmethod
-    def _text_between(lines: list[str], span: Span) -> str:
-        rows = lines[span.start.row - 1 : span.end.row]
-        if not rows:
-            return ""
-        rows[-1] = rows[-1][: span.end.column - 1]
-        rows[0] = rows[0][span.start.column - 1 :]
-        return "\n".join(row.strip() for row in rows)
+        text = self._span_of(place).text(self._lines(place.path))
+        return shortened("\n".join(row.strip() for row in text.split("\n")), _SHOWN)

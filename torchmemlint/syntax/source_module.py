@@ -24,7 +24,7 @@ from torchmemlint.source.decoding import LimitReached, UnreadableFile
 from torchmemlint.syntax import patterns
 from torchmemlint.syntax.conversion import convert, convert_method
 from torchmemlint.syntax.standard import parse
-from torchmemlint.syntax.text import parse_with_libcst
+from torchmemlint.syntax.text import characters, parse_with_libcst
 from torchmemlint.syntax.trees import PARSING, Tree, Trees
 from torchmemlint.syntax.walking import inside
 
@@ -207,7 +207,7 @@ class Piece:
         """The place of a node of the standard parser's tree; `rows` are the file's. None where libcst has no such."""
 
         def place(row: int, column: int) -> tuple[int, int]:
-            return row - self.first_row + 1, len(rows[row - 1].encode()[:column].decode())
+            return row - self.first_row + 1, characters(rows[row - 1], column)
 
         start = place(node.lineno, node.col_offset)
         end = place(node.end_lineno or node.lineno, node.end_col_offset or 0)
@@ -321,6 +321,13 @@ class SourceModule:
         """Have another text, of these pieces, from now on."""
         self.text, self.pieces = text, pieces
         self.__dict__.pop("rows", None)
+
+    def statement_span(self, span: Span) -> Span:
+        """The innermost statement around a stretch, as of `Piece.statement_span`."""
+        for piece in reversed(self.pieces):
+            if piece.first_row <= span.start.row:
+                return piece.statement_span(span)
+        return span
 
     @cached_property
     def rows(self) -> list[str]:

@@ -57,6 +57,11 @@ def _is_bare(blank: cst.BaseParenthesizableWhitespace) -> bool:
     return isinstance(blank, cst.SimpleWhitespace) and not blank.value
 
 
+def characters(line: str, column: int) -> int:
+    """How many characters stand before a column that counts bytes of UTF-8, as those of the standard parser do."""
+    return column if line.isascii() else len(line.encode("utf-8", "surrogatepass")[:column].decode("utf-8", "replace"))
+
+
 def shortened(text: str, limit: int = 60) -> str:
     """The text, with its middle left out where it is longer than `limit` characters."""
     if len(text) <= limit:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -157,7 +157,7 @@ class _Run:
             return {}
         first, last = min(rows), max(rows)
         text = "\n".join(source[first - 1 : last])
-        exact = {**_region(finding.span), "snippet": {"text": _text(source, finding.span)}}
+        exact = {**_region(finding.span), "snippet": {"text": finding.span.text(source)}}
         return {"region": exact, "contextRegion": {"startLine": first, "endLine": last, "snippet": {"text": text}}}
 
     def _artifact(self, filename: Path) -> dict[str, str]:
@@ -188,15 +188,6 @@ def _region(span: Span) -> dict[str, int]:
         "endLine": span.end.row,
         "endColumn": span.end.column,
     }
-
-
-def _text(source: Sequence[str], span: Span) -> str:
-    """The text of a stretch of a file."""
-    rows = list(source[span.start.row - 1 : span.end.row])
-    if span.end.row <= len(source):
-        rows[-1] = rows[-1][: span.end.column - 1]
-    rows[0] = rows[0][span.start.column - 1 :]
-    return "\n".join(rows)
 
 
 def _replacement(edit: Edit) -> dict[str, Any]:
