@@ -32,24 +32,11 @@ def is_of_forward(engine: Engine, function: Function) -> bool:
     """Is it the forward of a network, a method that it calls, or another way of running it that training may take?"""
     if function.cls is None or not engine.index.is_network(function.cls):
         return False
-    if any(function.name == method.name for method in _forward(engine, function.cls)):
+    if any(function.name == method.name for method in engine.index.forward(function.cls)):
         return True
     if function.name.startswith("_") or predicts(function) or "forward" not in function.mentions:
         return False
     return any(type(op) is Return and op.src != NO_TEMP for op in function.body)
-
-
-def _forward(engine: Engine, cls: Class) -> list[Function]:
-    """Return the forward of a network and the methods that it calls, directly or through others."""
-    found: dict[str, Function] = {}
-    todo = ["forward"]
-    while todo:
-        name = todo.pop()
-        method = engine.index.method(cls, name) if name not in found else None
-        if method is not None:
-            found[name] = method
-            todo += method.mentions
-    return list(found.values())
 
 
 def differentiates(engine: Engine, cls: Class) -> bool:
@@ -57,7 +44,7 @@ def differentiates(engine: Engine, cls: Class) -> bool:
     if engine.index.method(cls, "__init__") is None:
         return False  # it has no parts: it differentiates what it is given
     functions = {f.name: f for f in cls.unit.functions if f.cls is None}
-    todo: list[Function] = _forward(engine, cls)
+    todo = list(engine.index.forward(cls))
     for function in todo:
         if {"autograd", "grad"} <= function.mentions or "backward" in function.mentions:
             return True

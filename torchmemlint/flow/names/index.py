@@ -49,7 +49,7 @@ class Index:
     _subclasses: dict[Class, list[Class]] = field(default_factory=dict)
     _known: int = 0  # files whose classes are among those
     _decorated: dict[Class, frozenset[str]] = field(default_factory=dict)
-    _forwards: dict[Class, set[str]] = field(default_factory=dict)
+    _forwards: dict[Class, list[Function]] = field(default_factory=dict)
 
     def add(self, unit: Unit) -> None:
         """Add a file."""
@@ -255,18 +255,25 @@ class Index:
         """Is it a torch.nn.Module?"""
         return any(is_network_name(name) or name == "Module" for name in self.libraries(cls))
 
-    def runs(self, cls: Class, name: object) -> bool:
-        """Does the forward of a network use an attribute, as far as it is seen? Its loss functions it does not."""
+    def forward(self, cls: Class) -> list[Function]:
+        """Return the forward of a network and the methods that it calls, directly or through others."""
         known = self._forwards.get(cls)
         if known is None:
-            known = self._forwards[cls] = set()
+            found: dict[str, Function] = {}
             todo = ["forward"]
             while todo:
-                method = self.method(cls, todo.pop())
-                new = method.mentions - known if method is not None else set()
-                known |= new
-                todo += new
-        return not known or name in known
+                name = todo.pop()
+                method = self.method(cls, name) if name not in found else None
+                if method is not None:
+                    found[name] = method
+                    todo += method.mentions
+            known = self._forwards[cls] = list(found.values())
+        return known
+
+    def runs(self, cls: Class, name: object) -> bool:
+        """Does the forward of a network use an attribute, as far as it is seen? Its loss functions it does not."""
+        methods = self.forward(cls)
+        return all(not m.mentions for m in methods) or any(name in m.mentions for m in methods)
 
     def may_be_network(self, cls: Class) -> bool:
         """Is it a torch.nn.Module, or a class with a forward and a base that is not seen?"""
