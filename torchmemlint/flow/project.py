@@ -99,8 +99,9 @@ class Files:
 
     def changed(self, path: Path, text: str) -> None:
         """Let a file be run with this text from now on."""
+        cases = self.cases  # made of the texts that are read for it
         if self._read.get(path) != text:
-            self.cases.changed(path, text)
+            cases.changed(path, text)
             self._read[path] = text
 
     def text(self, path: Path) -> str | None:

@@ -137,7 +137,8 @@ class Cases:
 
         def watched() -> None:
             try:
-                pulse() if pulse is not None else None
+                if pulse is not None:
+                    pulse()
             except Exception as stop:
                 stops.append(stop)
                 raise

@@ -86,19 +86,21 @@ class Waste:
 class Outcome:
     """What the runs of some files show."""
 
-    kept: tuple[Case, ...]
-    wanted: frozenset[Place]  # what keeps graphs that are differentiated later, or may be, and the calls that led there
-    wasted: tuple[Waste, ...]
-    used: frozenset[Place]  # calls that led to passes that are differentiated
-    called: frozenset[Place]  # functions
-    mentioned: frozenset[str]  # by their functions: names
-    files: frozenset[Path]  # that were run, or might have been
-    sought: frozenset[str]  # where it was looked for files
+    kept: tuple[Case, ...] = ()
+    wanted: frozenset[Place] = (
+        frozenset()
+    )  # what keeps graphs that are differentiated later, or may be, and the calls that led there
+    wasted: tuple[Waste, ...] = ()
+    used: frozenset[Place] = frozenset()  # calls that led to passes that are differentiated
+    called: frozenset[Place] = frozenset()  # functions
+    mentioned: frozenset[str] = frozenset()  # by their functions: names
+    files: frozenset[Path] = frozenset()  # that were run, or might have been
+    sought: frozenset[str] = frozenset()  # where it was looked for files
     whole: bool = True  # or was there more to run than they may take?
     failure: Exception | None = None  # of ours, that ended the runs
 
 
-NOTHING = Outcome((), frozenset(), (), frozenset(), frozenset(), frozenset(), frozenset(), frozenset())
+NOTHING = Outcome()
 
 
 def outcome(engine: Engine, files: Collection[Path], users: Collection[Outcome]) -> Outcome:
@@ -182,8 +184,16 @@ class _Places:
                 continue  # an entry that is itself a network's
             own = tuple(not roles.is_of_forward(engine, site.owner) for site in sites)
             calls = tuple(map(self.of, sites))
-            case = Case(calls[0], _code(one), one.doubts, reason=one.reason, unmade=unmade, repeated=bool(one.loops))
-            yield Waste(calls, own, replace(case, runs=tuple(self._forwards(engine, one))))
+            case = Case(
+                calls[0],
+                _code(one),
+                one.doubts,
+                reason=one.reason,
+                runs=tuple(self._forwards(engine, one)),
+                unmade=unmade,
+                repeated=bool(one.loops),
+            )
+            yield Waste(calls, own, case)
 
     def _forwards(self, engine: Engine, one: Pass) -> Iterator[Place]:
         for module in sorted(one.module, key=lambda module: module.serial):

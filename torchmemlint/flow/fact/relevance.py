@@ -18,6 +18,7 @@ from torchmemlint.knowledge.contracts import contracts
 _READ = torch_api.READERS | torch_api.CUTS | {"argmax", "cpu", "data", "float", "format", "print"}
 _KEPT = frozenset({"append", "appendleft", "extend", "insert", "put", "setdefault", "add", "lru_cache", "cache"})
 _RUN = frozenset({"backward", "eval", "grad", "jacobian", "requires_grad", "requires_grad_", "train", "zero_grad"})
+_HOOKED = frozenset(f"register_{kind}" for kind in ("hook", "forward_hook", "forward_pre_hook", "full_backward_hook"))
 
 
 class Relevance:
@@ -59,11 +60,7 @@ def _fills(body: Iterable[Op]) -> bool:
 def _words() -> frozenset[str]:
     names = contracts().names
     shown = names("differentiates").shown_by | names("runs-without-gradients").methods
-    return _READ | _KEPT | _RUN | shown | frozenset(w for w in _hooks())
-
-
-def _hooks() -> Iterable[str]:
-    return (f"register_{kind}" for kind in ("hook", "forward_hook", "forward_pre_hook", "full_backward_hook"))
+    return _READ | _KEPT | _RUN | _HOOKED | shown
 
 
 def _telling(unit: Unit) -> set[str]:

@@ -43,12 +43,15 @@ class Imports:
         self._sizes: dict[Path, int] = {}
         self._mattering: set[Path] = set()
         self._groups: dict[Path, tuple[Path, ...]] = {}
+        self._users: dict[Path, frozenset[Path]] = {}
+        self._large: dict[tuple[Path, ...], bool] = {}
         for path, text in files:
             self.put(path, text)
 
     def put(self, path: Path, text: str) -> None:
         """Take a file's text for what it imports."""
-        self._groups.clear()
+        for known in (self._groups, self._users, self._large):
+            known.clear()
         for other in self._of.get(path, ()):
             self._by[other].discard(path)
         self._sizes[path] = len(text)
@@ -77,11 +80,16 @@ class Imports:
 
     def is_large(self, path: Path) -> bool:
         """Does a file belong to so many that import each other that they are taken for a library, and not run?"""
-        return sum(self._sizes.get(member, 0) for member in self.group(path)) > _LARGE
+        group = self.group(path)
+        if group not in self._large:
+            self._large[group] = sum(self._sizes.get(member, 0) for member in group) > _LARGE
+        return self._large[group]
 
-    def users(self, path: Path) -> set[Path]:
+    def users(self, path: Path) -> frozenset[Path]:
         """The files that import a file, directly or not, other than its group."""
-        return self._reached(path, self._by) - set(self.group(path))
+        if path not in self._users:
+            self._users[path] = frozenset(self._reached(path, self._by) - set(self.group(path)))
+        return self._users[path]
 
     @staticmethod
     def _reached(path: Path, edges: dict[Path, set[Path]]) -> set[Path]:
