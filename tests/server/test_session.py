@@ -257,3 +257,21 @@ def test_settings_that_are_wrong_are_named_and_the_rest_counts() -> None:
     assert read_settings({"select": None}, settings, None)[0].select is None
     assert read_settings({"ignore": ["TML999"]}, settings, None)[1]
     assert read_settings("x", settings, None) == (settings, ["the settings are not an object"])
+
+
+def test_a_file_that_begins_to_run_another_has_that_checked_again(session, tmp_path) -> None:
+    step = "import torch\n\n\ndef step(net, x, history):\n    loss = net(x).sum()\n    loss.backward()\n    history.append(loss)\n"
+    loop = "net, history = torch.nn.Linear(3, 3), []\nfor _ in range(9):\n    step(net, torch.rand(2, 3), history)\n"
+
+    for name, text in (("steps.py", step), ("main.py", "import torch\n")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+
+    async def scenario() -> None:
+        steps = put(session, tmp_path / "steps.py", step)
+        put(session, tmp_path / "main.py", "import torch\n")
+        assert (await session.check(steps)).all == ()
+        put(session, tmp_path / "main.py", "import torch\nfrom steps import step\n\n" + loop)
+        assert steps in session.touched(tmp_path / "main.py")
+        assert [one.code for one in (await session.check(steps)).all] == ["TML102"]
+
+    run(scenario())

@@ -64,6 +64,7 @@ class EditedFiles(Files):
     def rest_on(self, paths: Iterable[Path]) -> None:
         """As `Files.rest_on`."""
         self.asked.update(paths)
+        self.texts.was_asked = True  # whichever file begins to import one of them matters, too
 
     def anew(self) -> None:
         """Files came or went, or changed on the disk: nothing that was read of folders holds any more."""
