@@ -28,6 +28,19 @@ def test_a_pass_of_which_only_numbers_are_read(tmp_path: Path) -> None:
     assert found.fix.applicability is Applicability.UNSAFE
 
 
+def test_a_pass_on_several_lines_is_named_on_one(tmp_path: Path) -> None:
+    (found,) = checked(tmp_path, main=HEAD + TRAIN + ACT.format(act="net(\n        x\n    ).argmax().item()"))
+    assert found.message == "only numbers are read from `net( x )`, but it runs with gradients enabled"
+
+
+def test_what_keeps_a_spent_graph_until_it_is_replaced(tmp_path: Path) -> None:
+    loop = "class Log:\n    pass\n\n\nlog = Log()\nfor x in torch.rand(9, 2, 3):\n"
+    loop += "    keep(train(x), log)\n    print(log.last)\n"
+    keeping = "import torch\n\n\ndef keep(x, log):\n    log.last = x\n"
+    (found,) = checked(tmp_path, main="from keeping import keep\n" + HEAD + TRAIN + loop, keeping=keeping)
+    assert found.message == "`keep(train(x), log)` keeps graph nodes (CPU memory) until it is replaced"
+
+
 @pytest.mark.parametrize("act", ["train(x)", "x.argmax().item()", "float(train(x))"])
 def test_what_needs_its_gradients_or_has_none(tmp_path: Path, act: str) -> None:
     assert checked(tmp_path, main=HEAD + TRAIN + ACT.format(act=act)) == []

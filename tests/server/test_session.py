@@ -260,7 +260,8 @@ def test_settings_that_are_wrong_are_named_and_the_rest_counts() -> None:
 
 
 def test_a_file_that_begins_to_run_another_has_that_checked_again(session, tmp_path) -> None:
-    step = "import torch\n\n\ndef step(net, x, history):\n    loss = net(x).sum()\n    loss.backward()\n    history.append(loss)\n"
+    step = "import torch\n\n\ndef step(net, x, history):\n"
+    step += "    loss = net(x).sum()\n    loss.backward()\n    history.append(loss)\n"
     loop = "net, history = torch.nn.Linear(3, 3), []\nfor _ in range(9):\n    step(net, torch.rand(2, 3), history)\n"
 
     for name, text in (("steps.py", step), ("main.py", "import torch\n")):

@@ -122,7 +122,7 @@ class _Report:
             return f"`{text}` carries its graph into the next iteration, whose backward runs through it again"
         what = "graph nodes (CPU memory)" if case.spent else "autograd graph, with all activations, in GPU memory"
         if case.advice:
-            return f"`{text}` keeps an {what} until it is replaced"
+            return f"`{text}` keeps {'' if case.spent else 'an '}{what} until it is replaced"
         if case.code == "TML106":
             return f"`{text}` in a hook keeps the {what} of every call"
         each = "iteration" if case.loop is not None else "call"
@@ -178,4 +178,4 @@ class _Report:
 
     def _text(self, place: Place) -> str:
         text = self._span_of(place).text(self._lines(place.path))
-        return shortened("\n".join(row.strip() for row in text.split("\n")), _SHOWN)
+        return shortened(" ".join(text.split()), _SHOWN)
