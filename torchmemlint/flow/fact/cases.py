@@ -73,7 +73,7 @@ class Cases:
         return {*self._imports.group(path), *self._imports.users(path)} - {path}
 
     def changed(self, path: Path, text: str) -> None:
-        """A file has another text than it had: what rests on that is run anew when it is asked for."""
+        """Note that a file has a new text: what rests on the old one is run again when it is asked for."""
         if self._imports.users(path) or len(self._imports.group(path)) > 1:
             self._engine = None  # others were run with what it was
         elif self._engine is not None:
@@ -152,7 +152,7 @@ class Cases:
             return replace(NOTHING, files=frozenset(group), failure=error)
 
     def _running(self, pulse: Callable[[], None]) -> Engine:
-        """What runs files, anew where it has grown too large, or the references that it knows are gone."""
+        """Return the engine; a new one if it has grown too large, or if the references that it knows are gone."""
         if self._engine is None or self._age != refs.forgotten() or refs.made() > _MOST_REFERENCES:
             self._age = refs.forget()
             self._engine = Engine(Index(self._sources))

@@ -78,7 +78,7 @@ class Evidence:
         self.detached: set[Ref] = set()  # where detach() was called
         self.evaluating: set[Ref] = set()
         self.training: set[Ref] = set()
-        self.moved: set[Ref] = set()  # networks of which nothing but that they were moved, or have a state, is known
+        self.moved: set[Ref] = set()  # networks only because they were moved, or have a state
         self.callees: dict[Source, set[Ref]] = {}
         self.made: set[Source] = set()  # by calls without an input, or for a network that is being made: no passes
         self.called: set[Ref] = set()  # itself, later
