@@ -273,9 +273,9 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
     if name in modules.SWITCHES:
         return modules.switch(site, target, name)
     if type(target) is Object:
-        threaded = threads.method(site, target, name)
-        if threaded is not None:
-            return threaded
+        known = threads.method(site, target, name) or library.drawn(site, target, receiver, name)
+        if known is not None:
+            return known
         if library.is_plain(f"{target.about}.{name}"):
             return library.call(site, f"{target.about}.{name}")
     contracted_value = contracted.method(site, target, name)

@@ -22,6 +22,7 @@ _PLAIN = frozenset(
     "signal socket string subprocess sys tempfile textwrap time traceback urllib uuid warnings yaml zipfile".split()
 )
 _TYPES = frozenset({"list", "dict", "set", "collections.deque", "torch.Tensor", "torch.nn.Module"})
+_DRAWS = frozenset({"sample", "sample_n"})
 
 
 def call(site: CallSite, qualified: str) -> Value:
@@ -103,6 +104,22 @@ def call_object(site: CallSite, target: Object) -> Value | None:
     if len(site.arguments.positional) == 1 and _is_code(site.arguments.positional[0]):
         return site.arguments.positional[0]  # a decorator with arguments
     return None
+
+
+def drawn(site: CallSite, target: Object, receiver: Value, name: str) -> Value | None:
+    """Return what a distribution of torch draws; None for other objects and methods.
+
+    `sample` runs under `no_grad` (torch/distributions/distribution.py); `rsample` passes gradients on.
+    """
+    if not str(target.about).startswith("torch.distributions."):
+        return None
+    given = sources_of(site.state, [receiver])
+    if name == "rsample":
+        return Value(graph=computed(site.frame, site.state, given, site.point), open=True)
+    if name not in _DRAWS:
+        return None
+    site.frame.read(given, Reading.DISCRETE)
+    return Value(open=True)
 
 
 def _got(site: CallSite, getter: Object) -> Value:

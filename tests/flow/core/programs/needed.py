@@ -287,6 +287,26 @@ NEEDED = {
                 results = network(batch)  # expect: TML201
                 print(results["mean"].item())  # instead: print(results["stress"].mean().item())
         """,
+    "what is drawn from a distribution": """
+        from torch.distributions import Normal
+
+        drawn = []
+
+        def train(loader):
+            for x, y in loader:
+                distribution = Normal(model(x), 1.0)
+                drawn.append(distribution.rsample())  # expect: TML102
+                # instead: drawn.append(distribution.sample())
+                distribution.log_prob(y).mean().backward()
+        """,
+    "a pass that is only drawn from": """
+        from torch.distributions import Categorical
+
+        def train(loader):
+            for x, y in loader:
+                logits = model(x)  # expect: TML201
+                print(Categorical(logits=logits).sample())  # instead: F.cross_entropy(logits, y).backward()
+        """,
     "the index of the best of several values": """
         target = nn.Linear(4, 2)
 
