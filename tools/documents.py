@@ -286,7 +286,7 @@ def impact() -> str:
     for backend in ("cpu", "simulated", "cuda"):
         parts += ["", f"## {backend}", ""]
         if backend not in kept:
-            parts.append("Not yet measured on CUDA." if backend == "cuda" else "Not yet measured.")
+            parts.append("Not yet measured.")
             continue
         run = kept[backend]
         parts += [f"{run['backend']}, torch {run['torch']}, {run['machine']}, {run['date']}.", ""]

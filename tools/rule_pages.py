@@ -196,25 +196,31 @@ def program(path: Path) -> str:
 
 @cache
 def impact() -> Any:
-    """The last run of the experiments on the simulated card."""
-    return json.loads((ROOT / "docs" / "impact.json").read_text(encoding="utf-8"))["simulated"]
+    """The last runs of the experiments."""
+    return json.loads((ROOT / "docs" / "impact.json").read_text(encoding="utf-8"))
 
 
 def figures(rule: Rule) -> Iterator[str]:
-    """What the rule's experiments gave."""
+    """What the rule's experiments gave, on a GPU and simulated: there is no time in a simulation, and no process."""
     from torchmemlint.runtime.experiments import table
     from torchmemlint.runtime.experiments.outcome import Outcome
 
-    outcomes = [one for one in map(Outcome.from_json, impact()["outcomes"]) if one.code == rule.code]
+    real, simulated = impact()["cuda"], impact()["simulated"]
+    outcomes = [one for one in map(Outcome.from_json, real["outcomes"]) if one.code == rule.code]
+    told = {one.title: table.change(one) for one in map(Outcome.from_json, simulated["outcomes"])}
     if not outcomes:
         return
+    card = outcomes[0].backend.partition("(")[2].partition(",")[0]
     yield "## Measured"
     yield (
-        "With the pattern and without it, in a small network, on the [simulated card](../simulated.md) (torch "
-        f"{impact()['torch']}; [all rules](../impact.md)). `torchmemlint verify --rule {rule.code}` runs it again."
+        f"With the pattern and without it, in a small network, on an {card} (torch {real['torch']}) and on the "
+        f"[simulated card](../simulated.md) (torch {simulated['torch']}); [all rules](../impact.md). "
+        f"`torchmemlint verify --rule {rule.code}` runs it again."
     )
-    lines = ["| program | figure | bad → good |", "|---|---|--:|"]
-    lines += [f"| {one.title} | {one.effect.value} | {table.change(one)} |" for one in outcomes]
+    lines = ["| program | figure | GPU: bad → good | simulated |", "|---|---|--:|--:|"]
+    for one in outcomes:
+        note = f" ({one.note})" if one.note else ""
+        lines.append(f"| {one.title}{note} | {one.effect.value} | {table.change(one)} | {told.get(one.title, '-')} |")
     yield "\n".join(lines)
 
 

@@ -35,7 +35,8 @@ class LoaderUnpinned(Rule):
     A copy from pageable memory goes through a staging buffer of the driver and makes the program wait until it is
     done, so that batch and computation never overlap; `non_blocking=True` does nothing there. A pinned batch is copied
     by the device itself. Pinned memory is host memory that cannot be paged out: as much of it as there are batches on
-    the way. It does not change how much memory the accelerator needs.
+    the way. It does not change how much memory the accelerator needs. How much time it saves depends on the batch: with
+    16 KiB, prepared in the loop, it saved none on a GPU.
 
     ## Example
     ```python

@@ -27,7 +27,8 @@ class BlockingTransfer(Rule):
 
     ## Why it costs memory
     It costs time: the program waits for the copy although the device could make it beside the computation, in the same
-    stream and so before anything that uses it. It does not change how much memory is needed.
+    stream and so before anything that uses it. It does not change how much memory is needed. How much time depends on
+    the batch: with 16 KiB none was saved on a GPU.
 
     ## Example
     ```python

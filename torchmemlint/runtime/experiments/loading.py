@@ -1,4 +1,4 @@
-"""Data loading: TML401 to TML404, about time (two of them show on a GPU only), TML405 to TML407, and TML110."""
+"""Data loading: TML401 to TML404, about time, TML405 to TML407, and TML110."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def share_of_peak(outcome: Outcome) -> str:
     """By how much the device's peak falls, in percent of the bad variant's; a dash where it does not."""
     peak = outcome.bad.peak
     saved = peak - outcome.good.peak
-    return f"-{saved / peak:.0%}" if peak and saved > 0 else "-"
+    return f"-{saved / peak:.0%}" if peak and saved / peak >= 0.005 else "-"
 
 
 def time_per_step(outcome: Outcome) -> str:
