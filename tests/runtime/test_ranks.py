@@ -92,7 +92,7 @@ def run(folder: Path, what: str, **settings: Any) -> tuple[RunResult, list[str]]
 
 def test_each_rank_is_on_its_own_gpu_and_both_stop_at_the_same_step(tmp_path: Path) -> None:
     """And what they did is kept, though both wait at the end for what never comes."""
-    result, outs = run(tmp_path, "hang", values=True, analysis=ANALYSIS, seconds=15.0)
+    result, outs = run(tmp_path, "hang", backend="simulated", values=True, analysis=ANALYSIS, seconds=15.0)
     assert (result.end, result.error, result.steps) == (End.TIME, None, 8)
     assert outs == [f"{rank} 0.5 [0.0, 1.0] cuda:{rank} True 2\n" for rank in (0, 1)]
     first, second = result.ranks
@@ -231,7 +231,9 @@ def test_the_environment_is_torchruns() -> None:
     assert (told["MASTER_ADDR"], told["MASTER_PORT"]) == ("127.0.0.1", "29500")
 
 
-def test_nccl_is_gloo_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("beside_a_gpu", [False, True])
+def test_nccl_is_gloo_for_a_while(monkeypatch: pytest.MonkeyPatch, beside_a_gpu: bool) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: beside_a_gpu)
     for name, value in environment_of(0, 1, free_port()).items():
         monkeypatch.setenv(name, value)
     distributed = torch.distributed

@@ -1,4 +1,4 @@
-"""Process groups where there is no GPU: what is asked of NCCL is done by Gloo, with tensors of the host.
+"""Process groups of a simulated GPU: what is asked of NCCL is done by Gloo, with tensors of the host.
 
 A simulated GPU's tensors are the host's, so that Gloo takes them as they are. What it lacks and NCCL has is made of
 what it has, so that the program's results are right; the buffers that this takes for a moment are not the program's.
@@ -18,7 +18,7 @@ import torch
 @contextlib.contextmanager
 def gloo_for_nccl() -> Iterator[None]:
     """While entered, a group asked of NCCL is one of Gloo; one that is left behind is ended."""
-    if not torch.distributed.is_available() or torch.cuda.is_available():
+    if not torch.distributed.is_available():
         yield
         return
     distributed: Any = torch.distributed

@@ -186,7 +186,8 @@ class Run:
             stack.enter_context(self.aside.standing_in())
             stack.enter_context(Frameworks(self.aside))
             stack.enter_context(self.instrumented)
-            stack.enter_context(gloo_for_nccl())
+            if not self._on_real_gpus():
+                stack.enter_context(gloo_for_nccl())
             if self.order.rank is None:
                 stack.enter_context(Following(self))
             left = self.order.seconds - (time.monotonic() - _STARTED)
@@ -203,6 +204,10 @@ class Run:
             guard.start()
             stack.callback(guard.over)
             self._entered = stack.pop_all()
+
+    def _on_real_gpus(self) -> bool:
+        simulates = self.backend is not None and self.backend.name == SIMULATED
+        return torch.cuda.is_available() and not simulates
 
     def end(self) -> None:
         """No longer."""
@@ -261,9 +266,10 @@ class Run:
 
 def _backend(order: Order) -> backends.Backend:
     options: dict[str, Any] = {"fake": True} if order.fake else {}
+    simulates = order.backend == SIMULATED or order.fake or not torch.cuda.is_available()
     if order.devices is not None and order.backend not in PLAIN:
         options["devices"] = order.devices
-    elif order.program.processes > 1 and not torch.cuda.is_available() and order.backend not in PLAIN:
+    elif order.program.processes > 1 and simulates and order.backend not in PLAIN:
         options["devices"] = order.program.processes
     return backends.choose(order.backend, history=True, **options)
 
