@@ -133,7 +133,7 @@ class Effect:
 
 @dataclass(slots=True, eq=False)
 class Write(Effect):
-    """`value` was put under a key of a symbolic holder. `weak`: beside what stands there."""
+    """`value` was put under a key of a symbolic holder. `weak`: beside what stands there, as one more element."""
 
     holder: Ref
     key: Key
@@ -310,6 +310,7 @@ class Repeat(Effect):
     loop: Loop
     effects: list[Effect]
     places: tuple[Place, ...]
+    bounded: bool = False  # by a few things that are written out
 
 
 @dataclass(slots=True, eq=False)

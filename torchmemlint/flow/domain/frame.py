@@ -38,6 +38,7 @@ class Written:
     strong: bool
     before: frozenset[Source] = NO_SOURCES  # of what the place held until then
     hook: bool = False  # by a hook
+    adds: bool = False  # one more element, beside those that are there
 
 
 @dataclass(slots=True, eq=False)

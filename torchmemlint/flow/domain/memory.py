@@ -63,13 +63,13 @@ def write(frame: Frame, state: State, base: Value, key: Key, value: Value, point
             changed_in_place(frame, state, of(holder), sources, point)
             continue
         if is_outside(holder):
-            frame.log(Write(point, holder, key, value, not strong))
+            frame.log(Write(point, holder, key, value, weak if key is ELEMENT else not strong))
         if isinstance(key, Ref):
             frame.keys.add(key)
         if frame.loops:
             held = state.heap.get(holder, key)
             before = NO_SOURCES if held is None else held.graph
-            frame.wrote((holder, key), Written(point, sources, value.graph, strong, before))
+            frame.wrote((holder, key), Written(point, sources, value.graph, strong, before, adds=weak))
         kept = with_graph(value, sources) if key is ELEMENT and sources is not value.graph else value
         graphs = frozenset(s for s in sources if type(s) is not Leaf)  # a leaf is only itself
         if graphs and not weak and _is_slot(frame, holder):

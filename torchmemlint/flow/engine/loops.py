@@ -87,7 +87,7 @@ def run_loop(
         head = following
     inner, frame.effects = frame.effects, outer
     if inner:
-        frame.log(Repeat(inner[0].point, loop, inner, tuple(known)))
+        frame.log(Repeat(inner[0].point, loop, inner, tuple(known), loop in frame.bounded))
     if loop not in frame.bounded and not back.dead:
         _keeps(frame, before, back, loop)
     state.become(back if not back.dead else _dead(before))
@@ -245,7 +245,7 @@ def _how(place: Place, note: Written, phi: Phi, stored: set[Source]) -> How | No
         return How.HOOK
     if key is Special.CACHED:
         return How.CACHE
-    if phi in stored and key is not ELEMENT:
+    if phi in stored and not (key is ELEMENT and note.adds):
         return How.SUM
     if type(holder) is Behind and holder.key in _FIXED:
         return None

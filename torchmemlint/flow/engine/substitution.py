@@ -368,6 +368,9 @@ class Substitution:
         phi = next((s for s in self.of(effect.phi).graph if type(s) is Phi), None)
         if phi is None:
             return
+        for event in effect.events:
+            if type(event) is Graph:  # its pass may have used more than it was given: what an attribute holds
+                self._derive(event, self.parents.get(event, ()))
         provenance, around = self.frame.provenance, frozenset((*self.frame.loops, loop))
         held, sources = self.sources(effect.came_round), self.sources(effect.sources)
         came_round = provenance.ancestors(held, around)
@@ -428,6 +431,8 @@ class Substitution:
         for holder, key in effect.places:
             if holder is not None:
                 places += [(mine, self.key(key)) for mine in self.of(holder).refs if not isinstance(mine, External)]
+        if effect.bounded:
+            self.frame.bounded.add(loop)
         state = self.state
         self.frame.machine.run_loop(
             self.frame, state, loop, lambda inside: self._within(inside, effect.effects), tuple(places)

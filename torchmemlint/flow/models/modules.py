@@ -330,7 +330,10 @@ def method(site: CallSite, target: Ref, name: str) -> Value:
         return Value(open=True)
     if name in _PARAMETERS:
         if name == "named_parameters":
-            return _pairs(site, of(Parameters.of(target)))
+            named = _pairs(site, parameter(frame, state, Parameters.of(target), site.point))
+            for box in named.refs:
+                state.heap.put(box, Special.SHORT, PLAIN)
+            return named
         return of(Parameters.of(target))
     if name in _PARTS:
         return _pairs(site, _part_of(site, target)) if name.startswith("named") else _some(site, _part_of(site, target))
