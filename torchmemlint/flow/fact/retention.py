@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import How, Point
-from torchmemlint.flow.domain.refs import Key, Kind, Loop, Object, Phi, Ref, Source, Special
+from torchmemlint.flow.domain.refs import Key, Kind, Loop, Object, Phi, Ref, Slot, Source, Special
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.ir.ops import Op
@@ -88,7 +88,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         effect = event.effect
         assert isinstance(effect, fx.Slotted)
         doubts = evidence.best(effect.sources)
-        if doubts is None:
+        if doubts is None or _is_given_up(run, effect.slot):
             continue
         fate = Fate.NEVER
         if effect.slot in evidence.differentiated:
@@ -113,6 +113,12 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             doubts,
             effect.sources,
         )
+
+
+def _is_given_up(run: Run, slot: Slot) -> bool:
+    """Does a slot hold something else in the end?"""
+    held = run.state.heap.get(slot.holder, slot.key)
+    return held is not None and slot not in run.provenance.ancestors(held.graph)
 
 
 def _is_replaced(run: Run, effect: fx.Keep) -> bool:

@@ -113,4 +113,19 @@ STATES = {
                 # instead: out, memory = memory_of(x, memory.detach())
                 F.mse_loss(out, y).backward(retain_graph=True)
         """,
+    "a state that a network keeps as an attribute": """
+        class Stateful(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rnn, self.head, self.hidden = nn.GRU(4, 4), nn.Linear(4, 1), None
+
+            def forward(self, x):
+                out, self.hidden = self.rnn(x, self.hidden)  # expect: TML104
+                return self.head(out[-1])  # instead: self.hidden = self.hidden.detach(); return self.head(out[-1])
+
+        def train(loader):
+            stateful = Stateful()
+            for x, y in loader:
+                F.mse_loss(stateful(x), y).backward()
+        """,
 }

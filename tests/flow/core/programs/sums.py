@@ -266,4 +266,25 @@ SUMS = {
                 total.backward(retain_graph=True)
                 optimizer.step()
         """,
+    "an average of named parameters": """
+        def average(shadow, network):
+            for name, p in network.named_parameters():
+                shadow[name] = 0.9 * shadow[name] + 0.1 * p  # expect: TML101
+                # instead: shadow[name] = 0.9 * shadow[name] + 0.1 * p.detach()
+
+        def train(loader):
+            shadow = {name: p.detach().clone() for name, p in model.named_parameters()}
+            for x, y in loader:
+                F.mse_loss(model(x), y).backward()
+                optimizer.step()
+                average(shadow, model)
+            model.load_state_dict({name: value.detach() for name, value in shadow.items()})
+        """,
+    "a sum of named parameters, once": """
+        def train(loader):
+            sizes = {}
+            for name, p in model.named_parameters():
+                sizes[name] = p.square().sum()
+            print(sizes["weight"].item())
+        """,
 }
