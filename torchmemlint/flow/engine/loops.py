@@ -151,8 +151,11 @@ def _mark(frame: Frame, state: State, loop: Loop, place: Place) -> bool:
 
 def _held(state: State, place: Place) -> frozenset[Source]:
     holder, key = place
-    held = state.variables.get(str(key)) if holder is None else state.heap.get(holder, key)
-    return NO_SOURCES if held is None else reached(state, held)
+    if holder is None:
+        held = [state.variables.get(str(key))]
+    else:  # under a key that is another one each time, it has become one of the elements
+        held = [state.heap.get(holder, k) for k in ((key, ELEMENT) if isinstance(key, Ref) else (key,))]
+    return NO_SOURCES.union(*(reached(state, value) for value in held if value is not None))
 
 
 def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:

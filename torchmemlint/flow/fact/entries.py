@@ -42,9 +42,9 @@ def runs(engine: Engine, files: Iterable[Unit], elsewhere: Set[str]) -> Iterator
                 continue
             if cls is None:
                 if functions[0] not in engine.called:
-                    run = _enter(engine, functions[0], ends[unit])
-                    run.mentioned = functions[0].name in elsewhere
-                    yield run
+                    for run in _entered(engine, functions[0], ends[unit]):
+                        run.mentioned = functions[0].name in elsewhere
+                        yield run
                 continue
             methods = [m for m in functions if m not in engine.called or lives.is_hook(engine, m)]
             if methods:
@@ -103,14 +103,20 @@ def _callers_first(units: list[Unit]) -> dict[str, int]:
     return {name: place for place, name in enumerate(reversed(left))}
 
 
-def _enter(engine: Engine, function: Function, end: State) -> Run:
+def _entered(engine: Engine, function: Function, end: State) -> Iterator[Run]:
+    """Yield a call of a function, and many of them if one leaves a graph behind in its module."""
     module = Globals.of(function.unit.name)
+
+    def call(frame: Frame, state: State) -> Value:
+        callee = of(Code.of(function, module))
+        if any(d.applied for d in function.decorators):  # what a decorator of the project has made of it
+            callee = state.heap.get(module, function.name) or callee
+        return enter(engine, frame, state, function, callee, 0, Point(function))
+
     frame, state = Frame(function, engine, module, entry=True), end.copy()
-    callee = of(Code.of(function, module))
-    if any(d.applied for d in function.decorators):  # what a decorator of the project has made of it
-        callee = state.heap.get(module, function.name) or callee
-    point = Point(function)
     returned = Value()
     with engine.share(frame):
-        returned = enter(engine, frame, state, function, callee, 0, point)
-    return logged(frame, state, returned)
+        returned = call(frame, state)
+    yield logged(frame, state, returned)
+    if lives.holds_graph(state, module) and not lives.holds_graph(end, module):
+        yield lives.again(engine, function, function, end, [call])

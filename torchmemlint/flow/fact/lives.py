@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from torchmemlint.flow.domain.effects import Arguments, Point
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import Mode, State, reachable, reached
-from torchmemlint.flow.domain.memory import differentiate
-from torchmemlint.flow.domain.refs import Bound, ClassRef, Globals, Graph, Loop, Object, Ref
+from torchmemlint.flow.domain.memory import differentiate, renew_keys
+from torchmemlint.flow.domain.refs import Bound, ClassRef, Globals, Graph, Input, Loop, Object, Ref, Site, root
 from torchmemlint.flow.domain.values import Value, join_all, of
 from torchmemlint.flow.engine import instances
 from torchmemlint.flow.engine.instances import code_of, has_decorator
@@ -19,6 +19,8 @@ from torchmemlint.flow.ir.ops import Class, Function
 from torchmemlint.knowledge.contracts import contracts
 
 _STATIC = frozenset({"staticmethod"})
+
+Call = Callable[[Frame, State], Value]
 
 
 def runs(engine: Engine, cls: Class, methods: list[Function], end: State) -> Iterator[Run]:
@@ -45,7 +47,7 @@ def runs(engine: Engine, cls: Class, methods: list[Function], end: State) -> Ite
         if method.cls is cls and method in engine.called and not is_hook(engine, method):
             continue  # by a method of a base class, meanwhile
         run = _alone(engine, cls, method, receiver, state)
-        keeps = keeps or _holds_graph(run.state, receiver)
+        keeps = keeps or holds_graph(run.state, receiver)
         run.events[:0] = before.events
         for source, parents in before.provenance.parents.items():
             run.provenance.derive(source, parents)
@@ -65,9 +67,9 @@ def _templates(engine: Engine, cls: Class) -> list[Function]:
     return [m for name, m in found.items() if not name.startswith("__")]
 
 
-def _holds_graph(state: State, receiver: Ref) -> bool:
-    """Does an object hold a graph, itself or through others?"""
-    return any(value.graph for holder in reachable(state, [receiver]) for value in state.heap.edges(holder).values())
+def holds_graph(state: State, holder: Ref) -> bool:
+    """Does something hold a graph, itself or through others?"""
+    return any(value.graph for r in reachable(state, [holder]) for value in state.heap.edges(r).values())
 
 
 def _alone(engine: Engine, cls: Class, method: Function, receiver: Ref, before: State) -> Run:
@@ -83,24 +85,38 @@ def _alone(engine: Engine, cls: Class, method: Function, receiver: Ref, before: 
 
 
 def _life(engine: Engine, cls: Class, methods: list[Function], receiver: Ref, before: State) -> Run:
-    """Run all methods in a loop, any of them or none each time: what one keeps, another may differentiate or drop."""
-    frame = Frame(methods[0], engine, Globals.of(cls.unit.name), entry=True)
-    state = before.copy()
-    state.spent = frozenset()
+    """Run all methods again and again: what one keeps, another may differentiate or drop."""
 
+    def call(method: Function) -> Call:
+        return lambda frame, state: _perform(engine, frame, state, cls, method, receiver)
+
+    run = again(engine, methods[0], cls, before, [call(method) for method in methods])
+    run.method_of, run.receiver = cls, receiver
+    return run
+
+
+def again(engine: Engine, entry: Function, site: Site, before: State, calls: list[Call]) -> Run:
+    """Make calls from outside in a loop, any of them or none each time, with other arguments."""
+    frame = Frame(entry, engine, Globals.of(entry.unit.name), entry=True)
+    state, life = before.copy(), Loop.of(site, ())
+    state.spent = frozenset()
     returned: list[Value] = []
 
     def body(inside: State) -> None:
-        for method in methods:
+        for key in [key for key in frame.keys if type(root(key)) is Input]:
+            renew_keys(frame, inside, key)
+        for call in calls:
             path = inside.copy()
-            returned.append(_perform(engine, frame, path, cls, method, receiver))
+            returned.append(call(frame, path))
             path.dead = False
+            spent = inside.spent | path.spent
             inside.join(path)
+            inside.spent = spent  # a call that was not made has made no graph either
 
     with engine.share(frame):
-        engine.run_loop(frame, state, Loop.of(cls, ()), body)
+        engine.run_loop(frame, state, life, body)
     run = logged(frame, state, join_all(returned))
-    run.method_of, run.receiver, run.life = cls, receiver, True
+    run.life = life
     return run
 
 

@@ -87,8 +87,8 @@ class Passes:
     def all(self) -> Iterator[Pass]:
         """Yield the forward passes that record a graph."""
         evidence = self.evidence
-        if self.run.life:
-            return  # each method has been looked at by itself
+        if self.run.life is not None:
+            return  # seen where it is run once
         for event in self.run.of(fx.Forward):
             effect = event.effect
             assert isinstance(effect, fx.Forward)

@@ -47,8 +47,8 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
     for event in run.of(fx.Keep):
         effect = event.effect
         assert isinstance(effect, fx.Keep)
-        if run.life and effect.loop.site is not run.method_of:
-            continue  # seen where the method is run by itself
+        if run.life is not None and effect.loop is not run.life:
+            continue  # seen where it is run once
         doubts = evidence.best(effect.sources, effect.events)
         if doubts is None:
             continue

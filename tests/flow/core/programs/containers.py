@@ -487,4 +487,42 @@ CONTAINERS = {
                 kept = kept[-5:]
             print(len(kept))
         """,
+    "a table of results by what the loop gives": """
+        def train(triples):
+            found = {}
+            for path, x, y in triples:
+                out = model(x)
+                F.mse_loss(out, y).backward()
+                found[path] = out  # expect: TML102  # instead: found[path] = out.detach()
+            return {path: out.argmax().item() for path, out in found.items()}
+        """,
+    "one result by name that every iteration replaces": """
+        def train(loader, name):
+            found = {}
+            for x, y in loader:
+                out = model(x)
+                F.mse_loss(out, y).backward()
+                found[name] = out
+            return found[name].argmax().item()
+        """,
+    "a table of a file that a function fills": """
+        TABLE = {}
+
+        def fill(path, x, y):
+            out = model(x)
+            F.mse_loss(out, y).backward()
+            TABLE[path] = out  # expect: TML102  # instead: TABLE[path] = out.detach()
+
+        def best(path):
+            return TABLE[path].argmax().item()
+        """,
+    "a table of a file that a function fills and empties": """
+        TABLE = {}
+
+        def fill(path, x, y):
+            TABLE.clear()
+            out = model(x)
+            F.mse_loss(out, y).backward()
+            TABLE[path] = out
+        """,
 }
