@@ -95,3 +95,39 @@ def test_modules_that_import_each_other() -> None:
     assert found({"first.py": first, "second.py": f"{second}\n{loop.replace('second.model', 'model')}"}) == {
         ("second.py", 8, "TML102")
     }
+
+
+EVALUATE = "def evaluate(net, data):\n    net.eval()\n    for y in data:\n        print(net(y).argmax())\n\n"
+
+
+def _cut(call: str, file: str = "main.py") -> set[tuple[str, int, str]]:
+    """What is found where a function runs something too long, and calls another after it or around it."""
+    long = f"{HEAD}{_doubling(22)}".rpartition("\n\n")[0]
+    work = "        Calls().m21(data)\n"
+    return found({file: f"{long}\n\n{EVALUATE}def main(data):\n    for _ in range(9):\n{work}{call}\nmain([])\n"})
+
+
+def test_what_a_run_calls_that_is_too_long() -> None:
+    """It is run by itself, in the gradient mode in which it is called."""
+    (one,) = _cut("        evaluate(model, data)\n")
+    assert one[2] == "TML201"
+    assert _cut("        with torch.no_grad():\n            evaluate(model, data)\n") == set()
+    assert _cut("        torch.no_grad()(evaluate)(model, data)\n") == set()
+
+
+def test_what_a_run_called_before_it_became_too_long() -> None:
+    """What it shows of that is doubted, so that is run by itself, too."""
+    long = f"{HEAD}{_doubling(22)}".rpartition("Calls().m21")[0]
+    run = "def main(data):\n    {}evaluate(model, data)\n    Calls().m21(data)\n\nmain([])\n"
+    text = f"{long}{EVALUATE}{run.format('')}"
+    line = text.splitlines().index("        print(net(y).argmax())") + 1
+    assert found({"main.py": text}) == {("main.py", line, "TML201")}
+    assert found({"main.py": f"{long}{EVALUATE}{run.format('with torch.no_grad(): ')}"}) == set()
+
+
+def test_what_a_run_of_another_file_calls_that_is_too_long() -> None:
+    main = f"{HEAD}from evaluation import evaluate\n\n{_doubling(22)}evaluate(model, [x])\n"
+    evaluation = f"import torch\n\n{EVALUATE}"
+    assert found({"main.py": main, "evaluation.py": evaluation}) == {("evaluation.py", 6, "TML201")}
+    without = main.replace("evaluate(model, [x])", "with torch.no_grad():\n    evaluate(model, [x])")
+    assert found({"main.py": without, "evaluation.py": evaluation}) == set()

@@ -54,6 +54,7 @@ class Summary:
     parents: dict[Source, set[Source]]
     symbols: list[Behind]  # those that callers must replace, shallow ones first
     escapes: bool  # are functions handed to what is not known that see or change what was made here?
+    followed: dict[Summary, Mode | ModeOf]  # of what it calls, and in which mode
     cut: bool  # was a part of it not run?
 
 
@@ -89,6 +90,7 @@ class Frame:
     applying: int = 0  # summaries that are being applied: their objects are not seen from here
     hooks: int = 0  # hooks that are being run
     calls: int = 0  # of what is not known, so far
+    followed: dict[Summary, Mode | ModeOf] = field(default_factory=dict)  # of what was called, and in which mode
     guarded: int = 0  # blocks without gradients that were entered, so far
     entry: bool = False  # is nothing outside of it?
     cut: bool = False  # was a part of it not run, because it would have been too much or too deep?
@@ -151,6 +153,9 @@ class Machine(Protocol):
 
     def end_of(self, unit: Unit) -> State:
         """Return the state that a module's body leaves; while it is being run, what it has come to."""
+
+    def leave(self, function: Function, mode: Mode | ModeOf) -> None:
+        """Note that a function was called in a mode, but not followed."""
 
     def is_recursive(self, function: Function) -> bool:
         """Has it been seen to call itself, directly or not?"""

@@ -374,6 +374,8 @@ def apply(
     repeats = machine.active.count(function) >= _REPEATS
     if repeats and machine.is_unfinished(function):
         return NOTHING  # the least that a call within itself may give
+    if too_much:
+        machine.leave(function, state.mode)
     if too_much or repeats:
         given = sources_of(state, arguments.all())
         return Value(graph=computed(frame, state, given, point), open=True)
@@ -381,6 +383,8 @@ def apply(
     if summary is None:
         return NOTHING  # as above; the second round sees more
     frame.cut = frame.cut or summary.cut
+    if frame.followed.get(summary) is not Mode.ON:
+        frame.followed[summary] = state.mode
     machine.active.append(function)
     try:
         if summary.escapes and not yields and machine.active.count(function) == 1:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from torchmemlint.flow.domain import memory
 from torchmemlint.flow.domain.effects import Arguments, Point
 from torchmemlint.flow.domain.frame import Frame, Summary, fresh_temps
-from torchmemlint.flow.domain.heap import Heap, Mode, State
+from torchmemlint.flow.domain.heap import Heap, Mode, ModeOf, State
 from torchmemlint.flow.domain.refs import (
     Code,
     Globals,
@@ -31,7 +31,7 @@ from torchmemlint.flow.domain.values import (
     of,
     symbol,
 )
-from torchmemlint.flow.engine import access, calls, conditions, control, loops
+from torchmemlint.flow.engine import access, calls, conditions, control, following, loops
 from torchmemlint.flow.engine.summaries import summarised
 from torchmemlint.flow.ir.ops import Class, Function, Parameter, Passing, Unit
 from torchmemlint.flow.models import guards
@@ -39,6 +39,7 @@ from torchmemlint.flow.names.index import Index, reference
 
 _SPECIALISATIONS = 8  # of one function
 BUDGET = 3_000  # work for one entry or summary
+_LEAST = 300  # for one entry, where little is left for its files
 _LARGE = 500  # objects
 
 Known = tuple[tuple[str, object], ...]  # parameters whose constants are known
@@ -52,6 +53,7 @@ class Engine:
     pulse: Callable[[], None] = field(default=lambda: None)  # called again and again; may end it all by raising
     active: list[Function] = field(default_factory=list)
     called: set[Function] = field(default_factory=set)  # by another function of the project
+    left: dict[Function, Mode] = field(default_factory=dict)  # by a run that was cut, and in which mode
     _summaries: dict[tuple[Function, Known], Summary | None] = field(default_factory=dict)
     _known: dict[Function, list[Known]] = field(default_factory=dict)
     _recursive: set[tuple[Function, Known]] = field(default_factory=set)
@@ -127,9 +129,9 @@ class Engine:
     def _default_of_unit(self, code: Code, place: Key) -> Value | None:
         return self.end_of(code.function.unit).heap.get(code, place)
 
-    def begin(self, called: Iterable[Function], work: int) -> None:
+    def begin(self, called: Iterable[Function], left: Mapping[Function, Mode], work: int) -> None:
         """Begin with other files: what is known of them so far is that these functions are called."""
-        self.called, self._left = set(called), work
+        self.called, self.left, self._left = set(called), dict(left), work
         self._known = {}
 
     def imported(self, units: Iterable[Unit]) -> set[Unit]:
@@ -168,7 +170,9 @@ class Engine:
             for parameter in init.parameters[1:]:
                 if parameter.passing is Passing.POSITIONAL:
                     arguments.positional.append(symbol(Input.of(init, parameter.name)))
-        return self.call(frame, state, of(reference(cls)), arguments, Point(first, (cls,)))
+        made = self.call(frame, state, of(reference(cls)), arguments, Point(first, (cls,)))
+        self._note_calls(frame)
+        return made
 
     # Modules.
 
@@ -199,6 +203,8 @@ class Engine:
     def share(self, frame: Frame) -> Iterator[None]:
         """Begin with a share of work, for what is run once for all; what goes too deep ends early, and says so."""
         spent, self._spent = self._spent, 0
+        if frame.function.parent is not None:  # others of these files are to be run, too
+            self._spent = max(0, BUDGET - max(self._left // 2, _LEAST))
         try:
             yield
         except RecursionError:
@@ -206,6 +212,7 @@ class Engine:
             frame.loops.clear()
         finally:
             self._spent = spent
+            self._note_calls(frame)
 
     def _import_order(self, unit: Unit) -> list[Unit]:
         """Return a module and those that it imports, directly or not, as far as they have not been run."""
@@ -227,7 +234,6 @@ class Engine:
 
     def summary(self, function: Function, bound: dict[Ref, Value], state: State) -> Summary | None:
         """Return the summary of a function for what its parameters are given; None while it is being made."""
-        self.called.add(function)
         key = (function, self._specialised(function, bound))
         if key in self._summaries:
             if self._summaries[key] is None:
@@ -274,6 +280,18 @@ class Engine:
                 return ()
             seen.append(result)
         return result
+
+    def leave(self, function: Function, mode: Mode | ModeOf) -> None:
+        """Note that a function was called in a mode, but not followed."""
+        following.leave(self.left, [(function, mode)])
+
+    def _note_calls(self, frame: Frame) -> None:
+        """Note what a run from outside has called: what it shows is doubted if it was not run to its end."""
+        calls = following.within(frame.followed.items())
+        if frame.cut:
+            following.leave(self.left, calls)
+        else:
+            self.called.update(function for function, _ in calls)
 
     def is_recursive(self, function: Function) -> bool:
         """Has it been seen to call itself, directly or not?"""

@@ -53,6 +53,7 @@ def summarised(frame: Frame, end: State) -> Summary:
         parents,
         symbols,
         _escapes(effects, end),
+        frame.followed,
         frame.cut,
     )
 

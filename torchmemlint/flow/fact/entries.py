@@ -42,14 +42,17 @@ def runs(engine: Engine, files: Iterable[Unit], elsewhere: Set[str]) -> Iterator
                 continue
             if cls is None:
                 if functions[0] not in engine.called:
+                    is_mentioned = functions[0].name in elsewhere and functions[0] not in engine.left
                     for run in _entered(engine, functions[0], ends[unit]):
-                        run.mentioned = functions[0].name in elsewhere
+                        run.mentioned = is_mentioned
                         yield run
                 continue
             methods = [m for m in functions if m not in engine.called or lives.is_hook(engine, m)]
             if methods:
+                left = {method for method in methods if method in engine.left}  # it is seen how those are called
                 for run in lives.runs(engine, cls, methods, ends[unit]):
-                    run.mentioned = {run.entry.name, cls.name} <= elsewhere and not lives.is_hook(engine, run.entry)
+                    seen = run.entry in left or lives.is_hook(engine, run.entry)
+                    run.mentioned = {run.entry.name, cls.name} <= elsewhere and not seen
                     yield run
 
 
@@ -111,7 +114,10 @@ def _entered(engine: Engine, function: Function, end: State) -> Iterator[Run]:
         callee = of(Code.of(function, module))
         if any(d.applied for d in function.decorators):  # what a decorator of the project has made of it
             callee = state.heap.get(module, function.name) or callee
-        return enter(engine, frame, state, function, callee, 0, Point(function))
+        saved, state.mode = state.mode, engine.left.get(function, state.mode)
+        returned = enter(engine, frame, state, function, callee, 0, Point(function))
+        state.mode = saved
+        return returned
 
     frame, state = Frame(function, engine, module, entry=True), end.copy()
     returned = Value()

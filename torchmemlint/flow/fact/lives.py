@@ -124,6 +124,7 @@ def _perform(engine: Engine, frame: Frame, state: State, cls: Class, method: Fun
     """Call a method from outside."""
     static = has_decorator(method, _STATIC)
     saved = state.mode
+    state.mode = engine.left.get(method, saved)
     if is_called(engine, method, "called-without-gradients"):
         state.mode = Mode.OFF
     point = Point(method)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from torchmemlint.doubts import Confidence, Doubt, confidence
 from torchmemlint.flow.domain.effects import How, Point
+from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Graph, Kind, Object, Result, Source, root
+from torchmemlint.flow.engine.following import leave
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.entries import mentions, runs
@@ -19,7 +21,7 @@ from torchmemlint.flow.fact.retention import Fate, Retention, retentions
 from torchmemlint.flow.ir.ops import Op, Span, Unit
 from torchmemlint.flow.names.sources import Sources
 
-_LEAST_WORK = 2_000  # effects: some 60 microseconds each
+_LEAST_WORK = 6_000
 _BYTES_OF_WORK = 40  # of source, for one more
 
 
@@ -93,6 +95,7 @@ class Outcome:
     wasted: tuple[Waste, ...] = ()
     used: frozenset[Place] = frozenset()  # calls that led to passes that are differentiated
     called: frozenset[Place] = frozenset()  # functions
+    left: Mapping[Place, Mode] = field(default_factory=dict)  # functions, by runs that were cut, and in which mode
     mentioned: frozenset[str] = frozenset()  # by their functions: names
     files: frozenset[Path] = frozenset()  # that were run, or might have been
     sought: frozenset[str] = frozenset()  # where it was looked for files
@@ -111,10 +114,18 @@ def outcome(engine: Engine, files: Collection[Path], users: Collection[Outcome])
     for unit in units:
         engine.index.add(unit)
     known = {function for user in users for function in user.called}
+    left: dict[Place, Mode] = {}
+    for user in users:
+        leave(left, user.left.items())
     elsewhere = {name for user in users for name in user.mentioned}
     places = _Places(sources)
     work = _LEAST_WORK + sum(len(sources.text(path)) for path in files) // _BYTES_OF_WORK
-    engine.begin((f for unit in units for f in unit.functions if places.of_span(unit, f.span) in known), work)
+    functions = {places.of_span(unit, f.span): f for unit in units for f in unit.functions}
+    engine.begin(
+        (f for place, f in functions.items() if place in known),
+        {f: left[place] for place, f in functions.items() if place in left},
+        work,
+    )
     done = [(run, Evidence(engine, run)) for run in runs(engine, units, elsewhere)]
     held = [(run, evidence, kept) for run, evidence in done for kept in retentions(run, evidence)]
     passes = [Passes(engine, run, evidence) for run, evidence in done]
@@ -124,6 +135,7 @@ def outcome(engine: Engine, files: Collection[Path], users: Collection[Outcome])
         tuple(places.wasted(engine, passes)),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of_span(f.unit, f.span) for f in engine.called),
+        {places.of_span(f.unit, f.span): mode for f, mode in engine.left.items()},
         frozenset(mentions(units)),
         frozenset(map(sources.path, engine.imported(units))),
         frozenset(sources.sought),
