@@ -6,6 +6,7 @@ import copy
 import gc
 import io
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from torch import nn  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
-from torchmemlint.runtime import track_memory  # noqa: E402
+from torchmemlint.runtime import internals, track_memory  # noqa: E402
 from torchmemlint.runtime.backends import choose  # noqa: E402
 from torchmemlint.runtime.simulated.backend import Simulated  # noqa: E402
 
@@ -69,6 +70,55 @@ def test_the_published_sequence_with_the_workspaces_of_torch_2() -> None:
     changes, backend = published_sequence(workspace=True)
     assert changes == [4194304, 4096, 4194304, 4194304 + 512 + 8519680, 4096 + 8519680, 4194304, -4194304]
     assert backend.peak_reserved("cuda:0") == 62 * MIB
+
+
+@pytest.mark.parametrize(
+    ("release", "kept", "peak"), [((2, 8), 0, MIB), ((2, 9), MIB, MIB), ((2, 11), MIB, MIB), ((2, 12), 0, 0)]
+)
+def test_what_cublaslt_takes_where_a_bias_is_added(
+    monkeypatch: pytest.MonkeyPatch, release: tuple[int, int], kept: int, peak: int
+) -> None:
+    """For the operation, for good, or nothing of its own: pytorch/pytorch#73439, #156495, #175879."""
+    monkeypatch.setattr(internals, "RELEASE", release)
+    with Simulated("h200").running():
+        layer, plain = nn.Linear(64, 64).to("cuda"), nn.Linear(64, 64, bias=False).to("cuda")
+        one_row, one_column = torch.ones(1, 64, device="cuda"), nn.Linear(64, 1).to("cuda")
+        before = torch.cuda.memory_allocated()
+        outputs = [plain(one_row), one_column(one_row)]  # neither is its
+        workspace = 32 * MIB + 2 * 512
+        assert torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated() == before + workspace
+        outputs.append(layer(one_row))
+        assert torch.cuda.memory_allocated() == before + workspace + 512 + kept
+        assert torch.cuda.max_memory_allocated() == before + workspace + 512 + peak
+        layer(one_row)
+        assert torch.cuda.memory_allocated() == before + workspace + 512 + kept
+
+
+def test_each_thread_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backward adds a bias where it computes a layer again."""
+    monkeypatch.setattr(internals, "RELEASE", (2, 11))
+    with Simulated("h200").running():
+        layer = nn.Sequential(nn.Linear(64, 64), nn.Tanh()).to("cuda")
+        inputs = torch.ones(8, 64, device="cuda", requires_grad=True)
+        layer(inputs).sum().backward()
+        layer.zero_grad()
+        inputs.grad = None
+        before = torch.cuda.memory_allocated()
+        again: Any = checkpoint(layer, inputs, use_reentrant=False)
+        again.sum().backward()
+        del again
+        layer.zero_grad()
+        inputs.grad = None
+        assert torch.cuda.memory_allocated() - before == MIB
+
+
+def test_the_backward_of_softmax_takes_a_tensor_for_itself(cuda: Simulated) -> None:
+    """`grad * output`, in `softmax_backward_cuda_out` of aten/src/ATen/native/cuda/SoftMax.cu."""
+    values = torch.ones(MIB, device="cuda", requires_grad=True)
+    given = torch.ones(MIB, device="cuda")
+    values.softmax(0).backward(given)
+    assert torch.cuda.max_memory_allocated() == 5 * 4 * MIB  # input, output, two gradients, the product
+    assert torch.cuda.memory_allocated() == 3 * 4 * MIB
 
 
 def test_everything_is_put_back() -> None:

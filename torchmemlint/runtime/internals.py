@@ -14,6 +14,9 @@ import torch
 from torch import overrides
 from torch.utils import _device, _python_dispatch
 
+RELEASE = tuple(int(part) for part in torch.__version__.split(".")[:2])
+"""The release of torch, such as (2, 13)."""
+
 DispatchMode: Any = _python_dispatch.TorchDispatchMode
 """The mode that sees every operation below autograd (2.2 to 2.13: the same module)."""
 
@@ -69,7 +72,7 @@ def watched(storage: torch.UntypedStorage, ended: Callable[[], None]) -> Any:
     return weakref.ref(storage, lambda _: ended())
 
 
-_LOSES_WRAPPERS = (2, 3) <= tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 13)
+_LOSES_WRAPPERS = (2, 3) <= RELEASE < (2, 13)
 """Seen with torch 2.6, and neither with 2.2 nor 2.13: after `torch.save`, the next garbage collection drops the Python
 side of storages that live on."""
 

@@ -23,6 +23,7 @@ from torchmemlint.runtime.simulated.hollow import Hollow
 from torchmemlint.runtime.simulated.mapping import Mapping, mapped
 from torchmemlint.runtime.simulated.placement import Placement
 from torchmemlint.runtime.simulated.replacing import Replacements
+from torchmemlint.runtime.simulated.workspaces import Workspaces
 from torchmemlint.runtime.tracker import StorageTracker
 
 
@@ -64,8 +65,8 @@ class Simulated(Backend):
         }
         self.tracker = SimulatedTracker(listener=_Allocations(self.allocators))
         self.placement = Placement(self.tracker, devices)
-        size = self.card.workspace if workspace else 0
-        self.execution = (Hollow if fake else Tagged)(self.placement, self.allocators, size)
+        workspaces = Workspaces(self.allocators, self.card.workspace if workspace else 0)
+        self.execution = (Hollow if fake else Tagged)(self.placement, workspaces)
         self.tracker.execution = self.execution
         self.mapping = Mapping(self.placement)
 

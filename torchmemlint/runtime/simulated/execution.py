@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from torchmemlint.runtime import internals
-from torchmemlint.runtime.simulated.allocator import CachingAllocator
 from torchmemlint.runtime.simulated.placement import HOST, Placement
+from torchmemlint.runtime.simulated.workspaces import Workspaces
 from torchmemlint.runtime.tracker import tensors_in
 
 aten = torch.ops.aten
-_MATRIX_PRODUCTS = frozenset(
-    ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::addbmm", "aten::mv", "aten::addmv", "aten::dot")
-)
-"""What runs in cuBLAS, which takes a workspace on each thread that uses it."""
 _MAY_MIX = frozenset(
     f"aten::{name}"
     for name in (
@@ -31,11 +27,9 @@ _MAY_MIX = frozenset(
 class Tagged:
     """The tracker's execution: an operation is where its tensors are, and computes on the host."""
 
-    def __init__(self, placement: Placement, allocators: Mapping[str, CachingAllocator], workspace: int) -> None:
+    def __init__(self, placement: Placement, workspaces: Workspaces) -> None:
         self.placement = placement
-        self._allocators = allocators
-        self._workspace = workspace
-        self._has_workspace: set[tuple[str, bool]] = set()
+        self._workspaces = workspaces
         self._substitutes: dict[Any, Callable[..., Any]] = {
             aten._softmax.default: _softmax,
             aten._log_softmax.default: _softmax,
@@ -79,11 +73,13 @@ class Tagged:
 
     def run(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], device: str | None) -> Any:
         """Compute it."""
-        on_gpu = device in self.placement.gpus
-        if on_gpu and device is not None and operation._schema.name in _MATRIX_PRODUCTS:
-            self.use_workspace(device)
+        if device is None or device not in self.placement.gpus:
+            return self.compute(operation, arguments, keywords, device)
+        passing = self._workspaces.before(operation, arguments, keywords, device)
         result = self.compute(operation, arguments, keywords, device)
-        if on_gpu and operation is aten._pack_padded_sequence.default:
+        if passing:
+            self._workspaces.pass_by(device, passing, result)
+        if operation is aten._pack_padded_sequence.default:
             self.placement.tracker.place(result[1], HOST)  # the sizes of a packed sequence's batches
         return result
 
@@ -94,13 +90,6 @@ class Tagged:
             if substitute is not None:
                 return substitute(operation, *arguments, **keywords)
         return operation(*arguments, **keywords)
-
-    def use_workspace(self, device: str) -> None:
-        """Allocate what cuBLAS keeps for a GPU and a thread: one for the forward's, one for the backward's."""
-        handle = device, internals.backward_node() is not None
-        if self._workspace and handle not in self._has_workspace:
-            self._has_workspace.add(handle)
-            self._allocators[device].allocate(self._workspace)
 
 
 def _softmax(operation: Any, tensor: torch.Tensor, dim: int, half_to_float: bool) -> Any:
