@@ -73,16 +73,17 @@ def _classes(node: ast.expr) -> list[ast.expr]:
 
 
 def _comparison(b: Builder, test: ast.Compare) -> tuple[Narrowing, ...]:
-    if len(test.ops) != 1 or (place := _place_of(b, test.left)) is None:
+    """`x is None`, `type(x) == torch.Tensor`, and their opposites."""
+    if len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Is, ast.Eq, ast.IsNot, ast.NotEq)):
         return ()
-    other = test.comparators[0]
+    other, kind = test.comparators[0], ""
     if isinstance(other, ast.Constant) and other.value is None:
-        operator = test.ops[0]
-        if isinstance(operator, (ast.Is, ast.Eq)):
-            return (Narrowing(*place, "none", True),)
-        if isinstance(operator, (ast.IsNot, ast.NotEq)):
-            return (Narrowing(*place, "none", False),)
-    return ()
+        compared, kind = test.left, "none"
+    elif isinstance(test.left, ast.Call) and _last_part(test.left.func) == "type" and len(test.left.args) == 1:
+        compared, kind = test.left.args[0], "tensor" if _last_part(other) == "Tensor" else ""
+    if not kind or (place := _place_of(b, compared)) is None:
+        return ()
+    return (Narrowing(*place, kind, isinstance(test.ops[0], (ast.Is, ast.Eq))),)
 
 
 def _negation(b: Builder, test: ast.UnaryOp) -> tuple[Narrowing, ...]:
