@@ -305,7 +305,7 @@ def test_a_framework_is_added_from_a_configuration_file(
 
 
 def test_a_file_is_read_for_the_words_of_a_framework(tmp_path: Path) -> None:
-    text = ACME.replace("loss.backward()", "acme.ops.go(loss)")
+    text = ACME.replace("loss.backward()", "acme.ops.go(loss)").replace(".eval()", ".train(False)")
     (tmp_path / "one.py").write_text(text)
     for configuration, skipped in (("", 1), (CONFIGURATION, 0)):
         (tmp_path / "torchmemlint.toml").write_text(configuration)

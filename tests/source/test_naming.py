@@ -16,7 +16,7 @@ from torchmemlint.source.naming import names_one
 
 SUM = """\
 def evaluate(model, loader):
-    model.eval()
+    model.train(False)
     total = 0.0
     for x in loader:
         total += model(x).mean().item()
@@ -41,6 +41,7 @@ def found(text: str) -> list[str]:
         "from accelerate import Accelerator",
         "if helpers.is_torch_available():\n    pass",
         "def step(loss):\n    loss.backward()",
+        "def use(net):\n    net.eval()",
         "x = '#'; torch.relu(y)",
         'x = "\\""; torch.relu(y)',
         "'''it's'''; torch.relu(y)",
@@ -67,6 +68,7 @@ def test_named(line: str) -> None:
         "TEXT = 'a\\\ntorch'",
         "import numpy as np",
         "def backward(loss):\n    return loss.back",
+        "table.eval('a + b')",
     ],
 )
 def test_not_named(line: str) -> None:
