@@ -79,3 +79,50 @@ def test_what_only_one_rule_is_asked_for(tmp_path: Path) -> None:
     main = HEAD + TRAIN + ACT.format(act="net(x).argmax().item()")
     (tmp_path / "main.py").write_text(main, encoding="utf-8")
     assert list(torchmemlint.check_paths([tmp_path], select=["TML101"])) == []
+
+
+NET = (
+    "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self, encoder):\n"
+    "        super().__init__()\n        self.encoder = encoder\n\n"
+    "    def forward(self, x):\n        return self.encoder(x)\n\n"
+    "    def {name}(self, x):\n        {mode}\n        y = self.encoder(x)\n        return y.argmax(1)\n"
+)
+
+
+def test_a_class_that_nobody_makes(tmp_path: Path) -> None:
+    """What a method does agrees with its name: whoever uses it wants no gradients."""
+    (found,) = checked(tmp_path, main=NET.format(name="predict", mode="x = x + 1"))
+    assert (found.code, found.span.start.row) == ("TML201", 15)
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"), [("chosen", "x = x + 1"), ("forward", "x = x + 1"), ("predict", "torch.set_grad_enabled(False)")]
+)
+def test_a_class_that_nobody_makes_says_less(tmp_path: Path, name: str, mode: str) -> None:
+    assert checked(tmp_path, main=NET.format(name=name, mode=mode)) == []
+
+
+ACTS = "import torch\n\nnet = torch.nn.Linear(4, 2)\n\n\ndef act({given}):\n    print(net({x}).argmax())\n"
+
+
+@pytest.mark.parametrize("given", ["x", "x, *more"])
+def test_a_function_of_a_library_is_run_for_each_input(tmp_path: Path, given: str) -> None:
+    files = {"library": ACTS.format(given=given, x="x"), "main": "import library\n\nprint(library.net)\n"}
+    (found,) = checked(tmp_path, **files)
+    assert (found.code, found.filename.name, found.severity) == ("TML201", "library.py", Severity.WARNING)
+
+
+@pytest.mark.parametrize("given", ["", "n=3"])
+def test_a_function_of_a_library_that_shows_what_comes_out(tmp_path: Path, given: str) -> None:
+    files = {
+        "library": ACTS.format(given=given, x="torch.rand(2, 4)"),
+        "main": "import library\n\nprint(library.net)\n",
+    }
+    assert checked(tmp_path, **files) == []
+
+
+@pytest.mark.parametrize(("mode", "count"), [("eval", 1), ("train", 0)])
+def test_a_file_that_only_runs_networks(tmp_path: Path, mode: str, count: int) -> None:
+    """It names no torch, but puts what it is given into evaluation mode."""
+    main = f"def scores(model, batches):\n    model.{mode}()\n    return [model(x).argmax().item() for x in batches]\n"
+    assert len(checked(tmp_path, main=main)) == count

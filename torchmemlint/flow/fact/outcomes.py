@@ -190,8 +190,8 @@ class _Places:
 
     def wasted(self, engine: Engine, passes: Iterable[Passes]) -> Iterator[Waste]:
         for seen, one in ((run, p) for run in passes for p in run.all() if p.reason is not None):
-            unmade = seen.run.method_of is not None and not seen.trains
             sites = one.point.chain()
+            unmade = seen.run.method_of is not None and not seen.trains and not self._is_settled(engine, seen, one)
             if not sites:
                 continue  # an entry that is itself a network's
             own = tuple(not roles.is_of_forward(engine, site.owner) for site in sites)
@@ -203,9 +203,14 @@ class _Places:
                 reason=one.reason,
                 runs=tuple(self._forwards(engine, one)),
                 unmade=unmade,
-                repeated=bool(one.loops),
+                repeated=bool(one.loops) or roles.is_given(seen.run.entry),
             )
             yield Waste(calls, own, case)
+
+    @staticmethod
+    def _is_settled(engine: Engine, seen: Passes, one: Pass) -> bool:
+        """Does what a method does with a pass agree with its name, that it infers, so that users will not matter?"""
+        return one.reason is not Reason.ROLE and roles.infers(engine, seen.run.entry)
 
     def _forwards(self, engine: Engine, one: Pass) -> Iterator[Place]:
         for module in sorted(one.module, key=lambda module: module.serial):

@@ -181,7 +181,7 @@ class Passes:
             if self._is_uncalled() and (alone or roles.infers(self.engine, self.run.entry)):
                 doubts.add(Doubt.UNCALLED)
             return Reason.DETACHED, frozenset(doubts | ({Doubt.HANDED} if given else set()))
-        if not self.trains and any(self._has_role(function) for function in self._functions(point)):
+        if not self.trains and any(roles.is_for_users(self.engine, f) for f in self._functions(point)):
             return Reason.ROLE, frozenset({Doubt.ROLE, *({Doubt.BASE} if self._is_open() else ())})
         return None, frozenset()
 
@@ -223,6 +223,3 @@ class Passes:
         yield self.run.entry
         for site in point.chain():
             yield site.owner
-
-    def _has_role(self, function: Function) -> bool:
-        return roles.infers(self.engine, function) or roles.evaluates(function)

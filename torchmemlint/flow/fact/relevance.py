@@ -1,8 +1,8 @@
 """Relevance: which functions are worth an entry of their own.
 
 What a run can show rests on something that shows in the text: a backward, what is read off or detached, an evaluation
-mode, a hook, a cache. A function without any such thing, that calls nothing of its file with it either, and nothing of
-others in which it stands, only builds and computes.
+mode, a hook, a cache, or a name that says that it infers or evaluates. A function without any such thing, that calls
+nothing of its file with it either, and nothing of others in which it stands, only builds and computes.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Set
 from functools import lru_cache
 
 from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact import roles
 from torchmemlint.flow.ir.ops import AttributePlace, Function, Op, SetItem, Unit
 from torchmemlint.knowledge import torch_api
 from torchmemlint.knowledge.contracts import contracts
@@ -25,6 +26,7 @@ class Relevance:
     """Which functions of some files are worth an entry."""
 
     def __init__(self, engine: Engine, files: Iterable[Unit]) -> None:
+        self._engine = engine
         self._elsewhere = set().union(*(_telling(unit) for unit in engine.imported(files)))
         self._of: dict[Unit, Set[Function]] = {}
 
@@ -39,12 +41,16 @@ class Relevance:
         """The functions of a file that tell something, or call others that do."""
         found: set[Function] = set()
         names = set(_words())
-        fresh = [f for f in unit.functions if not f.mentions.isdisjoint(names) or _fills(f.body)]
+        fresh = [f for f in unit.functions if not f.mentions.isdisjoint(names) or self._tells(f)]
         while fresh:
             found.update(fresh)
             names |= {f.name for f in fresh if not f.name.startswith("__")}
             fresh = [f for f in unit.functions if f not in found and not f.mentions.isdisjoint(names)]
         return found | {f for f in unit.functions if not f.mentions.isdisjoint(self._elsewhere)}
+
+    def _tells(self, function: Function) -> bool:
+        """Does something show of a function by what it fills, or by what it is for?"""
+        return _fills(function.body) or roles.is_for_users(self._engine, function)
 
 
 def _fills(body: Iterable[Op]) -> bool:

@@ -28,8 +28,23 @@ def infers(engine: Engine, function: Function) -> bool:
     return engine.index.may_be_network(function.cls) and predicts(function)
 
 
+def is_given(entry: Function) -> bool:
+    """Is an entry given something by callers that are not seen? They may run it again and again, for each input."""
+    return entry.cls is not None or any(not parameter.has_default for parameter in entry.parameters)
+
+
+def is_for_users(engine: Engine, function: Function) -> bool:
+    """Does it infer or evaluate, by its name?"""
+    return infers(engine, function) or evaluates(function)
+
+
 def is_of_forward(engine: Engine, function: Function) -> bool:
-    """Is it the forward of a network, a method that it calls, or another way of running it that training may take?"""
+    """Is it the forward of a network, a method that it calls, or another way of running it that training may take?
+
+    A function within a function is a part of that.
+    """
+    while function.cls is None and function.parent is not None:
+        function = function.parent
     if function.cls is None or not engine.index.is_network(function.cls):
         return False
     if any(function.name == method.name for method in engine.index.forward(function.cls)):

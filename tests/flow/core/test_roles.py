@@ -1,0 +1,74 @@
+"""What a name says of a function, and what it does, decide together how sure it is that it needs no gradients."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchmemlint.doubts import Confidence, Doubt
+from torchmemlint.flow.fact.cases import cases
+
+NET = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(4, 4), nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.last(self.first(x))
+"""
+METHOD = "\n    def {name}(self, x):\n        x = nn.functional.pad(x, (2, 2))\n        return {result}\n"
+
+
+def shown(text: str) -> list[tuple[str, Confidence, set[Doubt]]]:
+    return [(case.code, case.confidence, set(case.doubts)) for case in cases({"main.py": text})]
+
+
+@pytest.mark.parametrize("result", ["self.forward(x)", "self(x)", "self.last(x)"])
+def test_a_method_that_infers_by_its_name(result: str) -> None:
+    text = NET + METHOD.format(name="inference", result=result)
+    assert shown(text) == [("TML201", Confidence.POSSIBLE, {Doubt.ROLE})]
+
+
+@pytest.mark.parametrize(
+    ("name", "result"),
+    [("inference", "torch.no_grad()(self)(x)"), ("inference", "x"), ("encode", "self(x)"), ("logits", "self.last(x)")],
+)
+def test_a_method_that_does_not(name: str, result: str) -> None:
+    assert shown(NET + METHOD.format(name=name, result=result)) == []
+
+
+READING = NET + (
+    "\n    def predict(self, x):\n        y = self(x)\n        {test}\n            y = y.data.numpy()\n"
+    "        return [row for row in y]\n"
+)
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "if type(y) == torch.Tensor:",
+        "if type(y) is torch.Tensor:",
+        "if isinstance(y, torch.Tensor):",
+        "if type(y) != torch.Tensor:\n            pass\n        else:",
+    ],
+)
+def test_what_is_left_of_a_tensor_that_a_test_names(test: str) -> None:
+    (case,) = cases({"main.py": READING.format(test=test)})
+    assert case.code == "TML203"
+
+
+def test_what_is_left_of_another_kind() -> None:
+    (case,) = cases({"main.py": READING.format(test="if type(y) is tuple:")})
+    assert (case.code, case.confidence) == ("TML201", Confidence.POSSIBLE)
+
+
+def test_what_stands_in_a_function_of_the_forward() -> None:
+    """It is told where it is called for inference: training runs it, too."""
+    forward = "        def apply(layer):\n            return layer(x)\n\n        return self.last(apply(self.first))\n"
+    text = NET.replace("        return self.last(self.first(x))\n", forward)
+    text += "\n    def predict(self, x):\n        return self.forward(x)\n"
+    assert [case.line for case in cases({"main.py": text})] == [text.count("\n")]
