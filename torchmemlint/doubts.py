@@ -37,6 +37,7 @@ class Doubt(enum.Enum):
     TURN = "the framework switches gradients off for networks that it does not train at the time"
     READER = "it may be read, and differentiated, in code that was not seen"
     LAYERS = "the loop stands in the code of a network, and may run over its layers in one pass"
+    ITEM = "an item of something that was not seen holds it, and the next time there may be other items"
     RESET = "it is emptied or replaced under a condition"
     CUT = "it is a part of a run that was too long to be followed to its end"
     UNSEEN_INPUT = "whether the argument has a graph is decided by a caller that was not seen"

@@ -184,7 +184,7 @@ class Load(Effect):
 
 @dataclass(slots=True, eq=False)
 class Renew(Effect):
-    """A loop of the callee begins another object of a site, in every iteration."""
+    """A loop of the callee begins another object of a site, or has another item, in every iteration."""
 
     made: Ref
 

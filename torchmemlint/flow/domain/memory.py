@@ -113,7 +113,8 @@ def _through_slot(frame: Frame, holder: Ref, key: Key, value: Value, sources: fr
     return Value(value.refs, frozenset((slot,)), value.constant, value.open)
 
 
-def _lies_behind(reference: Ref, base: Ref) -> bool:
+def lies_behind(reference: Ref, base: Ref) -> bool:
+    """Does the path to something lead through something else?"""
     while type(reference) is Behind:
         reference = reference.base
         if reference is base:
@@ -121,10 +122,16 @@ def _lies_behind(reference: Ref, base: Ref) -> bool:
     return False
 
 
+def forget(state: State, gone: Ref) -> None:
+    """Drop what is known of a symbol that stands for another object from now on, and of what lies behind it."""
+    for holder in [h for h in state.heap.table if h is gone or lies_behind(h, gone)]:
+        state.heap.drop(holder)
+
+
 def renew_keys(frame: Frame, state: State, item: Ref) -> None:
     """Begin with another item: what was stored under the last one becomes one of many elements."""
     for key in frame.keys:
-        if key is not item and not _lies_behind(key, item):
+        if key is not item and not lies_behind(key, item):
             continue
         for holder, edges in list(state.heap.table.items()):
             held = edges.get(key)

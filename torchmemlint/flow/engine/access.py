@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Load, Point
+from torchmemlint.flow.domain.effects import Arguments, Load, Point, Renew
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, elements, load, reached
-from torchmemlint.flow.domain.memory import differentiate, renew_keys, write
+from torchmemlint.flow.domain.memory import differentiate, forget, renew_keys, write
 from torchmemlint.flow.domain.refs import (
     NO_PATH,
     Behind,
@@ -273,6 +273,7 @@ def _next_of(frame: Frame, state: State, holder: Ref, source: Value, point: Poin
         found = _behind(frame, state, holder, source, ELEMENT, point, item=True)
         for r in found.each():
             renew_keys(frame, state, r)
+        take(frame, state, found, point)
         return found
     if type(holder) is Parameters:
         return modules.parameter(frame, state, holder, point)
@@ -294,11 +295,22 @@ def _next_of(frame: Frame, state: State, holder: Ref, source: Value, point: Poin
         return tensor(reached(state, Value(frozenset((holder,)), source.graph)))
     if holder.kind is Kind.OPAQUE:
         found = instances.elsewhere(holder, ELEMENT, source.graph)
-        if str(holder.about) in contracts().names("loaders"):  # made for this iteration
-            for r in found.refs:
-                state.heap.drop(r)
+        take(frame, state, found, point)
         return found
     return UNKNOWN
+
+
+def take(frame: Frame, state: State, items: Value, point: Point) -> None:
+    """Note that an iteration has another item of what is not known. What a loader gives is made for it."""
+    if not frame.loops:
+        return
+    for r in items.each():
+        base = r.base if type(r) is Behind else r
+        if type(base) is Object and str(base.about) in contracts().names("loaders"):
+            forget(state, r)
+        frame.items.setdefault(frame.loops[-1], set()).add(r)
+        if not frame.entry and base is not r:
+            frame.log(Renew(point, r))
 
 
 def _instance_next(frame: Frame, state: State, holder: Object, point: Point) -> Value:

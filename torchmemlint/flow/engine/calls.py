@@ -42,6 +42,7 @@ from torchmemlint.flow.models import (
     optimizers,
     tensors,
     threads,
+    torch_functions,
 )
 
 _DEPTH = 24  # calls within calls
@@ -146,7 +147,8 @@ def unknown(frame: Frame, state: State, callee: Value, arguments: Arguments, poi
     value = _symbolic_result(frame, state, result, given)
     for target in callee.each():
         modules.run_hooks(CallSite(frame, state, point, arguments), target, value)
-    return value
+    decorated = library.decorated(arguments) if frame.entry else None
+    return value if decorated is None else decorated
 
 
 def _unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
@@ -216,6 +218,8 @@ def _method(site: CallSite, target: Ref, receiver: Value, name: str) -> Value:
             return call(frame, state, found, arguments, point)
         case Object():
             return _object_method(site, target, receiver, name)
+        case ClassRef() if name == "apply" and frame.machine.index.is_operation(target.cls):
+            return torch_functions.applied(site)
     found = attribute(frame, state, of(target), name, point)
     if found.refs == frozenset((Method.of(target, name),)):
         return _unknown_method(site, receiver, name)

@@ -24,6 +24,7 @@ def inline(frame: Frame, state: State, function: Function, bound: dict[Ref, Valu
     inner.loops, inner.writes, inner.erased, inner.known = frame.loops, frame.writes, frame.erased, frame.known
     inner.bounded, inner.keys, inner.reads, inner.inside = frame.bounded, frame.keys, frame.reads, frame.inside
     inner.surveying, inner.followed = frame.surveying, frame.followed
+    inner.items = frame.items
     inner.hooks, inner.calls, inner.entry = frame.hooks, frame.calls, frame.entry
     # The caller's variables stay in the state, out of reach: what they hold is renewed and joined with everything else.
     prefix = f"<{len(context)} {frame.function.name}>"

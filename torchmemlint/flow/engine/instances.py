@@ -89,6 +89,8 @@ def attribute(frame: Frame, state: State, holder: Ref, name: str, point: Point) 
         return elsewhere(holder, name) if _is_exact(holder) else _of_subclasses(frame, holder.about.cls, name, holder)
     if type(holder) is ClassRef:
         found = _of_class(frame, state, holder, name, None, point)
+        if found is None and name == "apply" and frame.machine.index.is_operation(holder.cls):
+            return of(Method.of(holder, name))
         return UNKNOWN if found is None else found
     own = state.heap.get(holder, name)
     if own is None and type(holder) is Code and type(holder.frame) is Globals and name in frame.machine.index.stored:

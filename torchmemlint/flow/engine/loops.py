@@ -11,7 +11,7 @@ from collections.abc import Callable
 from torchmemlint.flow.domain.effects import How, Keep, Repeat
 from torchmemlint.flow.domain.frame import Frame, Written
 from torchmemlint.flow.domain.heap import ELEMENT, State, behind_code, load, reachable, reached
-from torchmemlint.flow.domain.memory import is_spent
+from torchmemlint.flow.domain.memory import is_spent, lies_behind
 from torchmemlint.flow.domain.refs import (
     Behind,
     Derived,
@@ -43,7 +43,7 @@ def run_loop(
     """
     outer, frame.effects = frame.effects, []
     known = frame.known.setdefault(loop, {})  # also from the last time that it was run, in a loop around it
-    known.update(dict.fromkeys(places))
+    known.update(dict.fromkeys(place for place in places if not _is_of_item(frame, loop, place)))
     around, new = frame.surveying, not known
     before = state.copy()
     head = state
@@ -69,7 +69,11 @@ def run_loop(
         back = inside
         for place in marked:
             frame.provenance.derive(Phi.of(loop, *place), _held(back, place))
-        found = [p for p, notes in frame.writes[loop].items() if p not in known and any(n.sources for n in notes)]
+        found = [
+            place
+            for place, notes in frame.writes[loop].items()
+            if place not in known and any(n.sources for n in notes) and not _is_of_item(frame, loop, place)
+        ]
         if back.dead:
             break
         following = before.copy()
@@ -129,6 +133,12 @@ def _constant_differs(a: Value, b: Value) -> bool:
     if a.constant is b.constant or (a.constant is NOTHING.constant and b.constant is NO_CONSTANT):
         return False
     return type(a.constant) is not type(b.constant) or a.constant != b.constant
+
+
+def _is_of_item(frame: Frame, loop: Loop, place: Place) -> bool:
+    """Is it a place in an item that a loop runs over? The next iteration has another item."""
+    holder = place[0]
+    return holder is not None and any(r is holder or lies_behind(holder, r) for r in frame.items.get(loop, ()))
 
 
 def _mark(frame: Frame, state: State, loop: Loop, place: Place) -> bool:

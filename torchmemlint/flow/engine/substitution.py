@@ -29,8 +29,8 @@ from torchmemlint.flow.domain.refs import (
     is_outside,
     root,
 )
-from torchmemlint.flow.domain.values import LIMIT, NO_SOURCES, NOTHING, Value, limited, tensor
-from torchmemlint.flow.engine import instances
+from torchmemlint.flow.domain.values import LIMIT, NO_SOURCES, NOTHING, Value, limited, of, tensor
+from torchmemlint.flow.engine import access, instances
 from torchmemlint.flow.engine.loops import is_among
 from torchmemlint.flow.engine.references import MAKERS
 from torchmemlint.flow.ir.ops import For
@@ -242,6 +242,8 @@ class Substitution:
         for mine in self.of(effect.made).each():
             if type(mine) is Object:
                 begin(self.frame, self.state, mine, self.at(effect))
+            elif type(mine) is Behind:
+                access.take(self.frame, self.state, of(mine), self.at(effect))
 
     def invoke(self, effect: fx.Invoke) -> None:
         """Call what the callee could not know."""

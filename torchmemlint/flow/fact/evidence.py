@@ -89,6 +89,7 @@ class Evidence:
         self.arrays: set[Source] = set()  # with a graph there, what is done with them would raise
         self.passed: set[Source] = set()  # made from such, by what was not seen, and differentiated
         self.differentiated: set[Source] = set()
+        self.recorded: set[Source] = set()  # nothing else can have the graph that backward needs
         self.differentiated_in: dict[Source, set[Loop]] = {}
         self.for_more: set[Source] = set()  # differentiated, but only by what creates a graph for another one
         self.readings: dict[Reading, set[Source]] = {}
@@ -205,7 +206,10 @@ class Evidence:
         )
         if single and not any(type(s) is Graph for s in near):
             self.proven |= first  # nothing else can have the graph that backward needs
-        if single or len({root(s) for s in first}) == 1:
+        begun = {root(s) for s in first}
+        if len(begun) == 1:
+            self.recorded |= begun
+        if single or len(begun) == 1:
             self.wholes |= {root(s) for s in first - self.overwritten if type(s) is Behind}
         for source in near - first:
             if any(type(p) is Graph or p in self.proven for p in self._above(source)):
@@ -229,7 +233,7 @@ class Evidence:
             return None  # what is called is no tensor
         if source in self.arrays:
             return None
-        mode = self.cut | {Doubt.MODE} if _is_open(self.modes.get(source)) else self.cut
+        mode = self.cut | {Doubt.MODE} if self._is_mode_open(source) else self.cut
         if kind is Graph:
             return mode
         if source in self.proven or source in self.wholes:
@@ -262,6 +266,10 @@ class Evidence:
             return mode | {Doubt.UNSEEN_INPUT}
         return None
 
+    def _is_mode_open(self, source: Source) -> bool:
+        """Is it not known whether gradients are enabled where a source begins, and does no backward show it?"""
+        return _is_open(self.modes.get(source)) and source not in self.recorded
+
     def _is_from_passes(self, result: Source) -> bool:
         """Is a result made of what passes gave? Then it may be a formula, and the tensor's graph be theirs."""
         known = self._from_passes.get(result)
@@ -277,11 +285,12 @@ class Evidence:
         return known
 
     def _is_main(self, source: Source, callees: set[Ref]) -> bool:
-        """Is this part of a result what was computed: used as a tensor, or a network's first or named one?"""
+        """Is this part what was computed: used as a tensor, or a network's first, named or differentiated one?"""
         if self._is_shown(source):
             return True
         key = first_key(source)
-        return bool(callees & self.networks) and not (type(key) is int and key > 0)
+        others = type(key) is int and key > 0
+        return bool(callees & self.networks) and (not others or source in self.differentiated)
 
     def is_read(self, source: Source, *readings: Reading) -> bool:
         """Is it read in one of these ways, or in any?"""

@@ -86,11 +86,13 @@ def _alone(engine: Engine, cls: Class, method: Function, receiver: Ref, before: 
 
 def _life(engine: Engine, cls: Class, methods: list[Function], receiver: Ref, before: State) -> Run:
     """Run all methods again and again: what one keeps, another may differentiate or drop."""
+    start = before.copy()
+    start.variables["<object>"] = of(receiver)  # alive from one call to the next
 
     def call(method: Function) -> Call:
         return lambda frame, state: _perform(engine, frame, state, cls, method, receiver)
 
-    run = again(engine, methods[0], cls, before, [call(method) for method in methods])
+    run = again(engine, methods[0], cls, start, [call(method) for method in methods])
     run.method_of, run.receiver = cls, receiver
     return run
 

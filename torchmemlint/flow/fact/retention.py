@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import How, Point
-from torchmemlint.flow.domain.refs import Key, Kind, Loop, Object, Phi, Ref, Slot, Source, Special
+from torchmemlint.flow.domain.refs import Behind, Key, Kind, Loop, Object, Phi, Ref, Slot, Source, Special
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.ir.ops import Op
@@ -67,6 +67,8 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         elif effect.phi in evidence.differentiated and effect.how is not How.CACHE:
             inside = effect.loop in evidence.differentiated_in[effect.phi]
             fate = Fate.EACH if inside else Fate.LATER
+            if fate is Fate.EACH and _is_in_item(effect.place[0]):
+                doubts |= {Doubt.ITEM}
         elif not effect.spent and (effect.phi in returned or (_is_replaced(run, effect) and effect.events & returned)):
             fate = Fate.UNKNOWN
             is_task = isinstance(effect.loop.site, Op) and evidence.is_evaluating(effect.events)
@@ -119,6 +121,15 @@ def _is_given_up(run: Run, slot: Slot) -> bool:
     """Does a slot hold something else in the end?"""
     held = run.state.heap.get(slot.holder, slot.key)
     return held is not None and slot not in run.provenance.ancestors(held.graph)
+
+
+def _is_in_item(holder: Ref | None) -> bool:
+    """Does something hold it that was taken from what is not known: perhaps another one each time?"""
+    while type(holder) is Behind:
+        if holder.key is Special.ELEMENT:
+            return True
+        holder = holder.base
+    return False
 
 
 def _is_replaced(run: Run, effect: fx.Keep) -> bool:

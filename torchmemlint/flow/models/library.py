@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmemlint.flow.domain.effects import Reading
+from torchmemlint.flow.domain.effects import Arguments, Reading
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import ELEMENT, Mode, visible
 from torchmemlint.flow.domain.memory import computed, differentiate, key_of, sources_of
@@ -70,8 +70,9 @@ def _other(site: CallSite, qualified: str) -> Value:
     if operation is not None and operation.discrete:
         frame.read(given, Reading.DISCRETE)
         return PLAIN
-    if len(site.arguments.positional) == 1 and not site.arguments.named and _is_code(site.arguments.positional[0]):
-        return site.arguments.positional[0]  # a decorator that is not seen: it runs the function
+    function = decorated(site.arguments)
+    if function is not None:
+        return function
     made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, qualified)
     if is_plain(qualified):
         frame.read(given, Reading.NUMBER)
@@ -91,8 +92,12 @@ def is_plain(qualified: str) -> bool:
     return qualified.partition(".")[0] in _PLAIN
 
 
-def _is_code(value: Value) -> bool:
-    return bool(value.refs) and all(type(r) is Code for r in value.refs)
+def decorated(arguments: Arguments) -> Value | None:
+    """Return the function that a decorator which is not seen is given: it runs that. None if it is given others."""
+    if len(arguments.all()) != 1 or len(arguments.positional) != 1:
+        return None
+    (given,) = arguments.positional
+    return given if given.refs and all(type(r) is Code for r in given.refs) else None
 
 
 def call_object(site: CallSite, target: Object) -> Value | None:
@@ -101,9 +106,7 @@ def call_object(site: CallSite, target: Object) -> Value | None:
         return _record(site, target)
     if target.about in _GETTERS:
         return _got(site, target)
-    if len(site.arguments.positional) == 1 and _is_code(site.arguments.positional[0]):
-        return site.arguments.positional[0]  # a decorator with arguments
-    return None
+    return decorated(site.arguments)  # a decorator with arguments
 
 
 def drawn(site: CallSite, target: Object, receiver: Value, name: str) -> Value | None:

@@ -71,6 +71,12 @@ def _created(site: CallSite, name: str, given: frozenset[Source]) -> Value:
     return made
 
 
+def applied(site: CallSite) -> Value:
+    """`F.apply(...)` of a `torch.autograd.Function`: an operation like others; its `forward` records nothing."""
+    given = sources_of(site.state, site.arguments.all())
+    return Value(graph=computed(site.frame, site.state, given, site.point))
+
+
 def _gradient(site: CallSite) -> Value:
     """`torch.autograd.grad(outputs, inputs, ..., create_graph)`: a backward pass whose results are values."""
     state = site.state

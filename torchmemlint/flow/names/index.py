@@ -28,6 +28,7 @@ _OPERATORS = frozenset(
     for way in ("", "i")
     for name in ("add", "sub", "mul", "truediv", "matmul", "or", "lshift", "rshift", "and")
 )
+_OPERATIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
 _BOXES = frozenset({"dict", "list", "collections.UserDict", "collections.OrderedDict", "collections.defaultdict"})
 
 
@@ -277,7 +278,13 @@ class Index:
 
     def may_be_network(self, cls: Class) -> bool:
         """Is it a torch.nn.Module, or a class with a forward and a base that is not seen?"""
-        return self.is_network(cls) or (self.is_open(cls) and self.method(cls, "forward") is not None)
+        if self.is_network(cls):
+            return True
+        return self.is_open(cls) and not self.is_operation(cls) and self.method(cls, "forward") is not None
+
+    def is_operation(self, cls: Class) -> bool:
+        """Is it an operation with a gradient of its own: a torch.autograd.Function?"""
+        return not self.libraries(cls).isdisjoint(_OPERATIONS)
 
     def is_box(self, cls: Class) -> bool:
         """Is it a dict or list?"""

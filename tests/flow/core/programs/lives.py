@@ -359,4 +359,28 @@ LIVES = {
         def train(loader):
             Whole().fit(loader)
         """,
+    "a trainer with a table of lists that come into being as they are asked for": """
+        from collections import defaultdict
+
+        class Trainer:
+            def __init__(self):
+                self.metrics = defaultdict(lambda: defaultdict(list))
+
+            def step(self, x, y, phase="train"):
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                found = {f"{phase} loss": loss.cpu()}  # instead: found = {f"{phase} loss": loss.item()}
+                for name, value in found.items():
+                    self.metrics[phase][name].append(value)  # expect: TML102
+        """,
+    "a trainer with a list of one step": """
+        class Trainer:
+            def __init__(self):
+                self.terms = []
+
+            def step(self, x, y):
+                self.terms = []
+                self.terms.append(F.mse_loss(model(x), y))
+                self.terms[0].backward()
+        """,
 }

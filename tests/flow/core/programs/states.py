@@ -128,4 +128,46 @@ STATES = {
             for x, y in loader:
                 F.mse_loss(stateful(x), y).backward()
         """,
+    "a batch that a loader makes is written to": """
+        from torch.utils.data import DataLoader
+
+        def train(data):
+            total = 0.0
+            loader = DataLoader(data)
+            for epoch in range(3):
+                for batch in loader:
+                    batch.inputs["x"] = model(batch.inputs["x"])
+                    loss = F.mse_loss(batch.inputs["x"], batch.y)
+                    loss.backward()
+                    total += loss  # expect: TML101  # instead: total += loss.item()
+            print(total)
+        """,
+    "a batch of what was not seen is written to": """
+        def train(batches):
+            total = 0.0
+            for batch in batches:
+                batch["x"] = model(batch["x"])
+                loss = batch["x"].pow(2).mean()
+                loss.backward()
+                total += loss  # expect: TML101  # instead: total += loss.item()
+            print(total)
+        """,
+    "a batch of what was not seen is written to, in each epoch": """
+        def train(batches):
+            for epoch in range(3):
+                for batch in batches:
+                    batch["x"] = model(batch["x"])
+                    loss = batch["x"].pow(2).mean()
+                    loss.backward()
+        """,
+    "batches that are kept in a list are written to": """
+        def train():
+            states = [{"x": torch.zeros(4)} for n in range(100)]
+            for epoch in range(3):
+                for state in states:
+                    state["x"] = model(state["x"])  # expect: TML104
+                    # instead: state["x"] = model(state["x"].detach())
+                    loss = state["x"].pow(2).mean()
+                    loss.backward(retain_graph=True)
+        """,
 }

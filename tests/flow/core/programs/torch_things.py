@@ -416,4 +416,47 @@ TORCH_THINGS = {
                 kept.append(torch.max(out, dim=-1)[0])  # expect: TML102  # instead: kept.append(values.detach())
             print(total, len(kept))
         """,
+    "an operation with a gradient of its own": """
+        class Scaled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                return x * factor
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient, None
+
+        def reduced(x):
+            return Scaled.apply(x, 2.0)
+
+        def train(loader):
+            total = 0.0
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                total += reduced(loss)  # expect: TML101  # instead: total += reduced(loss.detach())
+            print(total)
+        """,
+    "an operation with a gradient of its own, by another name": """
+        from torch.autograd import Function
+
+        class Rounded(Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.round()
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient
+
+        rounded = Rounded.apply
+
+        def train(loader):
+            kept = []
+            for x, y in loader:
+                loss = F.mse_loss(rounded(model(x)), y)
+                loss.backward()
+                kept.append(rounded(loss))  # expect: TML102  # instead: kept.append(rounded(loss.item()))
+            print(len(kept))
+        """,
 }

@@ -214,4 +214,65 @@ UNSEEN = {
                 F.mse_loss(model(batch), y).backward()
             print(seen)
         """,
+    "a decorator that was not seen": """
+        import profiling
+
+        class Trainer:
+            def __init__(self, watch):
+                self.watch = watch
+                self.total = 0.0
+
+            def train(self, loader):
+                for x, y in loader:
+                    self.step(x, y)
+
+            @profiling.watches[0]("step")
+            def step(self, x, y):
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                self.total += loss  # expect: TML101  # instead: self.total += loss.item()
+        """,
+    "a context that was not seen around what backward runs through": """
+        def train(loader, net, watch):
+            net.train()
+            total = 0.0
+            for x, y in loader:
+                with watch:
+                    loss = F.mse_loss(net(x), y)
+                loss.backward()
+                total += loss  # expect: TML101  # instead: total += loss.item()
+            print(total)
+        """,
+    "a context that was not seen around what nothing runs backward through": """
+        def evaluate(loader, net, watch):
+            net.eval()
+            total = 0.0
+            for x, y in loader:
+                with watch:
+                    total += F.mse_loss(net(x), y)
+            print(total)
+        """,
+    "parts of what a network gives that are differentiated": """
+        def train(loader, net):
+            net.train()
+            total = 0.0
+            for x, y in loader:
+                policy, value = net(x)
+                value_loss = F.mse_loss(value, y)
+                loss = policy.mean() + value_loss
+                loss.backward()
+                total += value_loss  # expect: TML101  # instead: total += value_loss.item()
+            print(total)
+        """,
+    "a part of what a network gives that is not differentiated": """
+        def train(loader, net):
+            net.train()
+            steps = []
+            for x, y in loader:
+                policy, lengths = net(x)
+                loss = policy.mean()
+                loss.backward()
+                steps.append(lengths)
+            print(steps)
+        """,
 }
