@@ -405,6 +405,7 @@ PRECISION = beside("precision_tables")
 RULE_PAGES = beside("rule_pages")
 MAKERS: dict[str, Callable[[], str]] = {
     **beside("adoption_example").MAKERS,
+    **beside("gpu_tables").MAKERS,
     **beside("memory_tables").MAKERS,
     **PRECISION.MAKERS,
     "benchmark": BENCHMARK.tables,

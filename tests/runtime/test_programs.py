@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import runpy
 import sys
 from collections.abc import Iterator
@@ -13,13 +14,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torchmemlint.runtime import MemoryUse, track_memory  # noqa: E402
+from torchmemlint.runtime import MemoryUse, internals, track_memory  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(torch.cuda.is_available(), reason="simulates what is there"),
     pytest.mark.filterwarnings("ignore"),
 ]
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"), key=lambda path: path.stem)
+GPU = Path(__file__).parents[2] / "docs" / "gpu.json"
 
 # What the host's run holds more (negative: less) than the simulated GPU and its host together, and why.
 EXPLAINED = {
@@ -66,6 +68,20 @@ def peak_of_all_devices(memory: MemoryUse) -> int:
         live += change
         peak = max(peak, live)
     return peak
+
+
+@pytest.mark.skipif(internals.RELEASE < (2, 11), reason="the GPU ran torch 2.11")
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_the_documentation_compares_this_simulation_with_a_gpu(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most of these figures are the GPU's to the byte (docs/simulated.md has those that are not)."""
+    monkeypatch.setattr(internals, "RELEASE", (2, 11))
+    told = json.loads(GPU.read_text(encoding="utf-8"))["peaks"][path.stem]["simulated"]
+    torch.manual_seed(0)
+    with track_memory("simulated", card="h200") as memory:
+        kept = runpy.run_path(str(path))
+    del kept
+    assert memory.ledger.peaks["cuda:0"] == told["tensors"]
+    assert (memory.peak, memory.peak_reserved) == (told["allocated"], told["reserved"])
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)

@@ -41,7 +41,7 @@ def expected(path: Path) -> Expected | None:
     return None
 
 
-def trace(path: Path) -> list[Leak]:
+def trace(path: Path, backend: str = "cpu") -> list[Leak]:
     """Run a script as a program, and give what grows."""
     module = ModuleType("__main__")
     module.__file__ = str(path)
@@ -50,7 +50,7 @@ def trace(path: Path) -> list[Leak]:
     try:
         sys.modules["__main__"] = module
         steps: list[Callable[[str], None]] = []
-        with track_memory("cpu", on_step=lambda series: steps[0](series)) as memory:
+        with track_memory(backend, on_step=lambda series: steps[0](series)) as memory:
             ledger = memory.ledger
             loops = LoopWatch(steps=10_000, seconds=60, now=lambda: ledger.now)
             steps.append(loops.step)
