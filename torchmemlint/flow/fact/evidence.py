@@ -27,6 +27,7 @@ from torchmemlint.flow.domain.refs import (
 )
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.fact.methods import Methods
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.knowledge.contracts import contracts
 
@@ -80,6 +81,7 @@ class Evidence:
         self.training: set[Ref] = set()
         self.moved: set[Ref] = set()  # networks only because they were moved, or have a state
         self.callees: dict[Source, set[Ref]] = {}
+        self.methods = Methods(lambda source: self.graph(source) is not None)
         self.made: set[Source] = set()  # by calls without an input, or for a network that is being made: no passes
         self.called: set[Ref] = set()  # itself, later
         self.modes: dict[Source, Mode | ModeOf] = {}
@@ -132,6 +134,7 @@ class Evidence:
                 makes = makes or self._constructs_network(call.point)
             else:
                 callees = {Behind.of(r, call.name) for r in call.receiver.refs if r.depth < NO_PATH}
+                self.methods.add(call)
             self.callees.setdefault(call.result, set()).update(callees)
             self.modes[call.result] = call.mode
             if makes:
@@ -332,17 +335,26 @@ class Evidence:
                 doubts = self.graph(source) if among is None or source in among else None
                 if doubts is not None:
                     found.append(doubts | way)
-                above = parents.get(source, ())
-                further = self._on_the_way(source) - way
-                (following if further else queue).extend((p, way | further) for p in above)
+                if not self.methods.keeps_graph(source):
+                    continue
+                whole = self._whole(source)
+                further = self._on_the_way(whole, source) - way
+                (following if further else queue).extend((p, way | further) for p in parents.get(whole, ()))
             queue = following
         return min(found, key=rank, default=None)
 
-    def _on_the_way(self, source: Source) -> frozenset[Doubt]:
-        """Return the doubts whether a call that was not seen passes on the graphs that it is given."""
-        if source not in self.callees or type(source) is not Result or source in self.proven or source in self.passed:
+    def _whole(self, source: Source) -> Source:
+        """Return the result of a call that was not seen in place of a part of it: its graphs come the same way."""
+        whole = root(source)
+        return whole if type(whole) is Result and not self.is_pass(whole) else source
+
+    def _on_the_way(self, result: Source, part: Source) -> frozenset[Doubt]:
+        """Return the doubts whether a call that was not seen passes on the graphs that it is given to a part of it."""
+        if result not in self.callees or type(result) is not Result or result in self.proven or result in self.passed:
             return CERTAIN
-        return frozenset({Doubt.PASSED_ON if self._is_shown(source) else Doubt.UNSEEN_CALL})
+        if self.methods.operation(result) is not None:
+            return CERTAIN
+        return frozenset({Doubt.PASSED_ON if self._is_shown(result) or self._is_shown(part) else Doubt.UNSEEN_CALL})
 
     def _is_shown(self, source: Source) -> bool:
         """Does its use show that it is a tensor?"""

@@ -275,4 +275,57 @@ UNSEEN = {
                 steps.append(lengths)
             print(steps)
         """,
+    "a method of what turns out to be a tensor": """
+        def train(loader, net):
+            net.train()
+            total = 0.0
+            for x, y in loader:
+                out = net(x)
+                out.mean().backward()
+                total += out.sum()  # expect: TML101  # instead: total += out.eq(y).sum()
+            print(total)
+        """,
+    "a part of what a method of a tensor gives": """
+        def train(loader, net):
+            net.train()
+            kept = []
+            for x, y in loader:
+                out = net(x)
+                out.mean().backward()
+                kept.append(out.max(1)[0])  # expect: TML102  # instead: kept.append(out.max(1)[1])
+            print(len(kept))
+        """,
+    "values and indices by name": """
+        def train(loader, net):
+            net.train()
+            kept = []
+            for x, y in loader:
+                out = net(x)
+                out.mean().backward()
+                kept.append(out.sort(1).values)  # expect: TML102  # instead: kept.append(out.sort(1).indices)
+            print(len(kept))
+        """,
+    "methods of what turns out to be a tensor, one after the other, in a function": """
+        def score(alignments):
+            return alignments.max(dim=1)[0].sum(1).mean()
+
+        def train(loader, net):
+            net.train()
+            total = 0.0
+            for x, y in loader:
+                out = net(x)
+                out.mean().backward()
+                total += score(out)  # expect: TML101  # instead: total += score(out).item()
+            print(total)
+        """,
+    "a method of something else, which is given a graph": """
+        def train(loader, net, meter):
+            net.train()
+            total = 0.0
+            for x, y in loader:
+                loss = net(x).mean()
+                loss.backward()
+                total += meter.sum(loss)
+            print(total)
+        """,
 }

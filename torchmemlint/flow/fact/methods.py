@@ -1,0 +1,46 @@
+"""Methods: what a method gives that is called on a tensor which only shows later to be one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torchmemlint.flow.domain.effects import InvokeMethod
+from torchmemlint.flow.domain.refs import Source, first_key, root
+from torchmemlint.knowledge import operations
+from torchmemlint.knowledge.operations import Operation
+
+
+class Methods:
+    """The calls of methods on what is not known. `has_graph` says whether that turned out to be a tensor with one."""
+
+    def __init__(self, has_graph: Callable[[Source], bool]) -> None:
+        self._has_graph = has_graph
+        self._calls: dict[Source, InvokeMethod] = {}
+        self._operations: dict[Source, Operation | None] = {}
+
+    def add(self, call: InvokeMethod) -> None:
+        """Note a call."""
+        if call.name != "values" and operations.method(call.name) is not None:  # dicts have `values`, too
+            self._calls[call.result] = call
+
+    def operation(self, result: Source) -> Operation | None:
+        """Return the operation of torch that gave a result, or the whole that it is a part of; None for others."""
+        whole = root(result)
+        if whole not in self._calls:
+            return None
+        if whole not in self._operations:
+            self._operations[whole] = None  # where a loop leads back to it
+            call = self._calls[whole]
+            if any(self._has_graph(r) or self.operation(r) is not None for r in call.receiver.refs):
+                self._operations[whole] = operations.method(call.name)
+        return self._operations[whole]
+
+    def keeps_graph(self, result: Source) -> bool:
+        """Does the operation that gave (a part of) a result pass a graph on to it? So does what is not known."""
+        known = self.operation(result)
+        if known is None or isinstance(known.graph, bool):
+            return known is None or known.graph
+        key = first_key(result)
+        if type(key) is int and key < len(known.graph):
+            return known.graph[key]
+        return key != "indices"
