@@ -27,9 +27,15 @@ GPU = Path(__file__).parents[2] / "docs" / "gpu.json"
 EXPLAINED = {
     # The host keeps a mask of float32 for each dropout, CUDA one of bytes: two times 128 x 256 elements.
     "dropout_network": 2 * 128 * 256 * (4 - 1),
+    # CUDA's attention keeps its output in another layout than the one that the next layer needs, which copies it, the
+    # sums of its softmax for a multiple of 32 queries, and a mask in rows of a multiple of eight: two layers, and one.
+    "encoder_with_padding": -2 * 4 * (4 * 20 * 32 + 4 * 4 * (32 - 20) + 4 * 4 * (24 - 20)),
+    "vision_transformer": -4 * (4 * 17 * 48 + 4 * 4 * (32 - 17)),
 }
 # CUDA's autocast computes layer norms in float32, the host's in half precision.
 OTHER_LISTS = {"mixed_bfloat16", "mixed_float16"}
+if not hasattr(torch.ops.aten, "_scaled_dot_product_flash_attention_for_cpu"):
+    del EXPLAINED["encoder_with_padding"], EXPLAINED["vision_transformer"]
 # Before torch 2.4, the host does not compute all of float16, and the fused attention has results without a rule.
 OLD = not hasattr(torch, "get_device_module")
 # The rows that a mask chooses are counted without values as if it chose all.

@@ -17,6 +17,7 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 from torchmemlint.runtime import internals, track_memory  # noqa: E402
 from torchmemlint.runtime.backends import choose  # noqa: E402
+from torchmemlint.runtime.simulated import execution  # noqa: E402
 from torchmemlint.runtime.simulated.backend import Simulated  # noqa: E402
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="simulates what is there")
@@ -426,6 +427,38 @@ def test_attention_keeps_no_matrix_of_scores(cuda: Simulated) -> None:
     seeds = 8 * 512  # torch 2.2 keeps a few numbers beside them, each in a block of its own
     assert sum(sizes) <= torch.cuda.memory_allocated() - before <= sum(sizes) + seeds
     attended.sum().backward()
+
+
+@pytest.mark.skipif(not hasattr(torch.ops.aten, execution.ATTENTION), reason="the host has no such attention")
+@pytest.mark.parametrize("fake", [False, True])
+def test_attention_keeps_what_it_keeps_on_cuda(fake: bool) -> None:
+    """In float32: sums for 32 queries, a mask whose rows begin at multiples of eight, and an output of its own layout.
+
+    Of all three the reasons are in torch's `_efficient_attention_forward` and `preprocess_mask`; an H200 agreed.
+    """
+    with Simulated(workspace=False, fake=fake).running():
+        values = torch.ones(200, 64, 2, 16, device="cuda", requires_grad=True)
+        query = values.permute(1, 2, 0, 3)  # the queries' positions first in memory, as in nn.MultiheadAttention
+        mask = torch.ones(200, 200, dtype=torch.bool, device="cuda")[:, :188]
+        before = torch.cuda.memory_allocated()
+        attended = nn.functional.scaled_dot_product_attention(query, query[:, :, :188], query[:, :, :188], mask)
+        kept = 64 * 200 * 2 * 16 * 4, 64 * 2 * 224 * 4, 200 * 192 * 4
+        assert torch.cuda.memory_allocated() - before == sum(kept)
+        assert attended.transpose(1, 2).is_contiguous()
+        attended.sum().backward()
+
+
+def test_attention_gives_the_hosts_results(cuda: Simulated) -> None:
+    torch.manual_seed(0)
+    query, mask = torch.randn(2, 5, 3, 8).transpose(1, 2), torch.rand(5, 5) > 0.3
+    results = []
+    for device in ("cpu", "cuda"):
+        there = query.to(device).detach().requires_grad_()
+        attended = nn.functional.scaled_dot_product_attention(there, there, there, mask.to(device))
+        attended.square().sum().backward()
+        assert there.grad is not None
+        results.append((attended.detach().cpu(), there.grad.cpu()))
+    assert all(torch.allclose(*pair, atol=1e-6) for pair in zip(*results, strict=True))
 
 
 def test_backends_that_do_not_go_together() -> None:

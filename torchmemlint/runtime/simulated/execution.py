@@ -13,6 +13,8 @@ from torchmemlint.runtime.simulated.workspaces import Workspaces
 from torchmemlint.runtime.tracker import tensors_in
 
 aten = torch.ops.aten
+ATTENTION = "_scaled_dot_product_flash_attention_for_cpu"
+"""The host's fused attention."""
 _MAY_MIX = frozenset(
     f"aten::{name}"
     for name in (
@@ -36,6 +38,9 @@ class Tagged:
             aten._softmax_backward_data.default: _softmax_backward,
             aten._log_softmax_backward_data.default: _softmax_backward,
         }
+        attention = getattr(aten, ATTENTION, None)  # not in 2.2
+        if attention is not None:
+            self._substitutes[attention.default] = _attention
         scaling = aten._amp_foreach_non_finite_check_and_unscale_.default
         if not internals.has_host_kernel(scaling):  # 2.2
             self._substitutes[scaling] = _check_and_unscale
@@ -101,6 +106,28 @@ def _softmax_backward(
 ) -> torch.Tensor:
     result: torch.Tensor = operation(gradient, output, dim, output.dtype)
     return result if dtype == result.dtype else result.to(dtype)
+
+
+def _attention(operation: Any, query: torch.Tensor, *rest: Any, **keywords: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """The output and the sums of the softmax, in the layout that CUDA has for them where it has its own."""
+    output, sums = operation(query, *rest, **keywords)
+    if not attends_efficiently(query):
+        return output, sums
+    batch, heads, length = sums.shape
+    padded = sums.new_empty((batch, heads, sums_length(length)))[..., :length]
+    return output.transpose(1, 2).contiguous().transpose(1, 2), padded.copy_(sums)
+
+
+def attends_efficiently(query: torch.Tensor) -> bool:
+    """Whether CUDA computes fused attention by `_efficient_attention_forward`: half precision has other kernels."""
+    return query.dtype == torch.float32 and hasattr(aten, ATTENTION)
+
+
+def sums_length(length: int) -> int:
+    """For how many queries it keeps the sums of the softmax: `kAlignLSE`, in
+    aten/src/ATen/native/transformers/cuda/mem_eff_attention/kernel_forward.h. Its output is (batch, queries, heads,
+    numbers) in memory whatever the query is; the host's follows the query."""
+    return -(-length // 32) * 32
 
 
 def _check_and_unscale(

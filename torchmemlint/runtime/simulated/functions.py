@@ -12,10 +12,13 @@ from torch import serialization
 
 from torchmemlint.runtime import internals
 from torchmemlint.runtime.simulated.autocast import Autocast, converts_within
+from torchmemlint.runtime.simulated.execution import attends_efficiently
 from torchmemlint.runtime.simulated.hollow import is_unknown
 from torchmemlint.runtime.simulated.mapping import Mapping
 from torchmemlint.runtime.simulated.replacing import Replacements
 from torchmemlint.runtime.simulated.replicas import replace_replication
+
+_ROW = 8
 
 
 def replace_functions(replacements: Replacements, mapping: Mapping) -> None:
@@ -106,6 +109,8 @@ def _replace_attention(replacements: Replacements, mapping: Mapping) -> None:
     ) -> Any:
         if mapping.placement.on_gpu(query):
             dropout_p = 0.0
+            if attn_mask is not None and attends_efficiently(query):
+                attn_mask = _padded(attn_mask, query.dtype)
         return original(query, key, value, attn_mask, dropout_p, *rest, **more)
 
     def handler(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -114,6 +119,17 @@ def _replace_attention(replacements: Replacements, mapping: Mapping) -> None:
 
     replacements.replace(F, "scaled_dot_product_attention", attended)
     mapping.handle(original, handler)
+
+
+def _padded(mask: Any, dtype: torch.dtype) -> Any:
+    """A mask as CUDA's attention takes it: numbers, in rows that begin at multiples of eight (`preprocess_mask` of
+    aten/src/ATen/native/transformers/attention.cpp)."""
+    if mask.dtype == torch.bool:
+        mask = torch.where(mask, 0.0, torch.full((), -torch.inf, dtype=dtype, device=mask.device))
+    if mask.stride(-1) == 1 and not any(stride % _ROW for stride in mask.stride()[:-1]):
+        return mask
+    length = mask.shape[-1]
+    return F.pad(mask, (0, _ROW - length % _ROW))[..., :length]
 
 
 def _replace_backward(replacements: Replacements, mapping: Mapping) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from torchmemlint.runtime import internals
-from torchmemlint.runtime.simulated.execution import Tagged
+from torchmemlint.runtime.simulated.execution import ATTENTION, Tagged, attends_efficiently, sums_length
 from torchmemlint.runtime.tracker import tensors_in
 
 aten = torch.ops.aten
@@ -117,6 +117,7 @@ class Hollow(Tagged):
             "aten::repeat_interleave": self._repeat_interleave,
             "aten::bincount": self._bincount,
             "aten::native_batch_norm": self._batch_norm,
+            f"aten::{ATTENTION}": self._attention,
         }
 
     def compute(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], device: str | None) -> Any:
@@ -288,6 +289,15 @@ class Hollow(Tagged):
             return NotImplemented
         results = self._shaped(aten.native_batch_norm.default, (values, *rest), {})
         return results[0], self._made((0,), torch.float32), self._made((0,), torch.float32)
+
+    def _attention(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *rest: Any, **more: Any) -> Any:
+        """In CUDA's layout."""
+        if not attends_efficiently(query):
+            return NotImplemented
+        batch, heads, length = query.shape[:3]
+        output = self._made((batch, length, heads, value.shape[-1]), query.dtype)
+        sums = self._made((batch, heads, sums_length(length)), torch.float32)
+        return output.transpose(1, 2), sums[..., :length]
 
     def _bincount(self, values: torch.Tensor, weights: Any = None, minlength: int = 0) -> torch.Tensor:
         return self._made((max(minlength, 1),), torch.int64 if weights is None else torch.float64)
