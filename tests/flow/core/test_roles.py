@@ -72,3 +72,10 @@ def test_what_stands_in_a_function_of_the_forward() -> None:
     text = NET.replace("        return self.last(self.first(x))\n", forward)
     text += "\n    def predict(self, x):\n        return self.forward(x)\n"
     assert [case.line for case in cases({"main.py": text})] == [text.count("\n")]
+
+
+def test_what_infers_calls_others() -> None:
+    """It is told where that is done for inference."""
+    helper = "\n\ndef apply(layer, x):\n    return layer(x)\n"
+    text = NET + "\n    def predict(self, x):\n        return apply(self.first, x)\n"
+    assert [case.line for case in cases({"main.py": text + helper})] == [text.count("\n")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import dropwhile
 from pathlib import Path
 
 from torchmemlint.doubts import Confidence, Doubt, confidence
@@ -191,6 +192,8 @@ class _Places:
     def wasted(self, engine: Engine, passes: Iterable[Passes]) -> Iterator[Waste]:
         for seen, one in ((run, p) for run in passes for p in run.all() if p.reason is not None):
             sites = one.point.chain()
+            if one.reason is Reason.ROLE:  # told in what infers, not in what training may run, too
+                sites = list(dropwhile(lambda site: not roles.is_for_users(engine, site.owner), sites))
             unmade = seen.run.method_of is not None and not seen.trains and not self._is_settled(engine, seen, one)
             if not sites:
                 continue  # an entry that is itself a network's
