@@ -10,8 +10,10 @@ from torchmemlint.flow.domain.refs import (
     Bound,
     ClassRef,
     Code,
+    Derived,
     External,
     Globals,
+    Graph,
     Input,
     Kind,
     Leaf,
@@ -44,6 +46,7 @@ from torchmemlint.flow.models import (
     threads,
     torch_functions,
 )
+from torchmemlint.knowledge import operations
 
 _DEPTH = 24  # calls within calls
 _REPEATS = 2  # of one function within itself: recursion through data or callbacks
@@ -160,7 +163,11 @@ def _unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
     result = _new_result(frame, state, site.point)
     evaluating = gradients.is_evaluating(state, receiver)
     frame.log(InvokeMethod(site.point, receiver, name, site.arguments, state.mode, result, evaluating))
-    return _symbolic_result(frame, state, result, given)
+    found = _symbolic_result(frame, state, result, given)
+    tensors_too = Value(graph=frozenset(s for s in receiver.graph - receiver.refs if isinstance(s, Graph | Derived)))
+    if not tensors_too.graph or operations.method(name) is None:
+        return found
+    return join(found, tensors.method(site, tensors_too, name))
 
 
 def _new_result(frame: Frame, state: State, point: Point) -> Result:

@@ -121,7 +121,8 @@ def _next(site: CallSite) -> Value:
     return join(found, site.arguments.positional[1]) if len(site.arguments.positional) > 1 else found
 
 
-def _sorted(site: CallSite) -> Value:
+def _chosen(site: CallSite) -> Value:
+    """`sorted(xs)`, `random.sample(xs, k)`: a list of items of what is given."""
     box = containers.made(site, Kind.LIST, "sorted")
     site.consume(site.value(0), box)
     return box
@@ -291,7 +292,7 @@ FUNCTIONS: dict[str, Model] = {
     "sum": _sum,
     **dict.fromkeys(("max", "min", "random.choice"), _any_item),
     "next": _next,
-    "sorted": _sorted,
+    **dict.fromkeys(("sorted", "random.sample", "random.choices"), _chosen),
     "enumerate": _lazy("enumerate"),
     "zip": _lazy("zip"),
     "itertools.zip_longest": _lazy("zip"),

@@ -525,4 +525,27 @@ CONTAINERS = {
             F.mse_loss(out, y).backward()
             TABLE[path] = out
         """,
+    "items that are drawn at random": """
+        import random
+
+        def train(loader):
+            kept = []
+            for x, y in loader:
+                out = model(x)
+                kept.append(out)  # expect: TML102  # instead: kept.append(out.detach())
+                drawn = random.sample(kept, 2)
+                F.mse_loss(out, y - drawn[0].detach()).backward()
+                F.mse_loss(out, y - random.choices(kept, k=3)[0].detach()).backward()
+        """,
+    "items that are drawn at random and differentiated": """
+        import random
+
+        def train(loader):
+            kept = []
+            for x, y in loader:
+                kept.append(model(x))
+                if len(kept) > 9:
+                    sum(random.sample(kept, 2)).sum().backward()
+                    kept.clear()
+        """,
 }

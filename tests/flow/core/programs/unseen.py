@@ -328,4 +328,27 @@ UNSEEN = {
                 total += meter.sum(loss)
             print(total)
         """,
+    "a network that is given or made": """
+        class Distance:
+            def __init__(self, network=None):
+                self.network = nn.Linear(4, 4) if network is None else network
+                self.total = torch.zeros(4)
+
+            def update(self, x):
+                features = self.network(x.detach())
+                self.total += features.sum(0)  # expect: TML101  # instead: self.total += x.detach().sum(0)
+
+            def compute(self):
+                return float(self.total.mean())
+        """,
+    "a number that is given, or read off a network": """
+        class Count:
+            def __init__(self, count=None):
+                self.count = count
+                self.total = 0
+
+            def update(self, x):
+                found = self.count(x) if self.count is not None else torch.no_grad()(model)(x)
+                self.total += found.size(0)
+        """,
 }
