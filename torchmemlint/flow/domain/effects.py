@@ -133,12 +133,16 @@ class Effect:
 
 @dataclass(slots=True, eq=False)
 class Write(Effect):
-    """`value` was put under a key of a symbolic holder. `weak`: beside what stands there, as one more element."""
+    """`value` was put under a key of a symbolic holder, as an `item` or attribute.
+
+    `weak`: beside what stands there, as one more element.
+    """
 
     holder: Ref
     key: Key
     value: Value
     weak: bool
+    item: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -51,8 +51,20 @@ def begin(frame: Frame, state: State, made: Object, point: Point) -> Value:
     return of(made)
 
 
-def write(frame: Frame, state: State, base: Value, key: Key, value: Value, point: Point, weak: bool = False) -> None:
-    """Put a value under a key of all that base may be; in place of the old one only if base is one known thing."""
+def write(
+    frame: Frame,
+    state: State,
+    base: Value,
+    key: Key,
+    value: Value,
+    point: Point,
+    weak: bool = False,
+    item: bool = False,
+) -> None:
+    """Put a value under a key of all that base may be; in place of the old one only if base is one known thing.
+
+    `item`: by `base[key] = value`, which a class may define.
+    """
     single = len(base.refs) == 1 and not weak and not base.open and key is not ELEMENT
     for holder in base.each():
         if isinstance(holder, _NO_HOLDERS):
@@ -63,7 +75,7 @@ def write(frame: Frame, state: State, base: Value, key: Key, value: Value, point
             changed_in_place(frame, state, of(holder), sources, point)
             continue
         if is_outside(holder):
-            frame.log(Write(point, holder, key, value, weak if key is ELEMENT else not strong))
+            frame.log(Write(point, holder, key, value, weak if key is ELEMENT else not strong, item))
         if isinstance(key, Ref):
             frame.keys.add(key)
         if frame.loops:

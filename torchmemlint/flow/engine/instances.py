@@ -187,6 +187,16 @@ def set_attribute(frame: Frame, state: State, base: Value, name: str, value: Val
     write(frame, state, base, name, value, point)
 
 
+def item_setter(frame: Frame, state: State, base: Value) -> Value | None:
+    """Return the `__setitem__` that a class of the project defines; None where there is none."""
+    for holder in base.each():
+        if type(holder) is Object and holder.kind is Kind.INSTANCE:
+            found = member(frame, state, holder, "__setitem__")
+            if found is not None:
+                return found
+    return None
+
+
 def construct(frame: Frame, state: State, cls_ref: ClassRef, arguments: Arguments, point: Point) -> Value:
     """Return a new instance of a class of the project."""
     index = frame.machine.index

@@ -149,12 +149,10 @@ def _set_item(frame: Frame, state: State, op: ops.SetItem) -> None:
     base, value, point = frame.temps[op.base], frame.temps[op.src], frame.at(op)
     holders = [r for r in base.refs if not (type(r) is Object and r.kind is Kind.TENSOR)]
     if holders:
-        for r in holders:
-            if type(r) is Object and r.kind is Kind.INSTANCE:
-                method = instances.member(frame, state, r, "__setitem__")
-                if method is not None:
-                    calls.call(frame, state, method, Arguments([PLAIN, value]), point)
-                    return
+        setter = instances.item_setter(frame, state, base)
+        if setter is not None:
+            calls.call(frame, state, setter, Arguments([_index(frame, op.key), value]), point)
+            return
         if type(op.key) is SliceKey:
             if not op.key.parts:  # `box[:] = ...`
                 erase(frame, state, base, None, point)
@@ -170,7 +168,7 @@ def _set_item(frame: Frame, state: State, op: ops.SetItem) -> None:
             for r in holders:
                 if type(r) is Object and r.kind is Kind.LIST and (key is ELEMENT or isinstance(key, Ref)):
                     state.heap.put(r, Special.MIXED, PLAIN)
-            write(frame, state, base, key, value, point)
+            write(frame, state, base, key, value, point, item=True)
             return
     if state.mode is Mode.OFF:
         return
@@ -179,6 +177,13 @@ def _set_item(frame: Frame, state: State, op: ops.SetItem) -> None:
         changed_in_place(frame, state, base, sources, point)
         if op.place is not None and not base.refs:
             store(frame, state, op.place, Value(graph=graph_of(state, base) | sources, open=base.open), point)
+
+
+def _index(frame: Frame, key: ops.Key) -> Value:
+    """Return an index as the value that a method is given."""
+    if isinstance(key, SliceKey):
+        return PLAIN
+    return constant(key.value) if isinstance(key, ConstantKey) else frame.temps[key.temp]
 
 
 def store(frame: Frame, state: State, place: ops.Place, value: Value, point: Point) -> None:

@@ -29,7 +29,7 @@ from torchmemlint.flow.domain.refs import (
     is_outside,
     root,
 )
-from torchmemlint.flow.domain.values import LIMIT, NO_SOURCES, NOTHING, Value, limited, of, tensor
+from torchmemlint.flow.domain.values import LIMIT, NO_SOURCES, NOTHING, Value, constant, limited, of, tensor
 from torchmemlint.flow.engine import access, instances
 from torchmemlint.flow.engine.loops import is_among
 from torchmemlint.flow.engine.references import MAKERS
@@ -219,7 +219,12 @@ class Substitution:
         """Put what the callee puts behind a symbol."""
         self._refreshed(effect.value)
         base, value = self.of(effect.holder), self.value(effect.value)
-        if effect.key is Special.GRAPH:
+        setter = instances.item_setter(self.frame, self.state, base) if effect.item else None
+        if setter is not None:
+            index = effect.key
+            given = self.of(index) if isinstance(index, Ref) else constant(index)
+            self.frame.machine.call(self.frame, self.state, setter, Arguments([given, value]), self.at(effect))
+        elif effect.key is Special.GRAPH:
             changed_in_place(self.frame, self.state, base, value.graph, self.at(effect))
         elif base.refs and isinstance(effect.key, str) and not effect.weak:
             instances.set_attribute(self.frame, self.state, base, effect.key, value, self.at(effect))

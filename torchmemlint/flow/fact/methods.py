@@ -38,8 +38,10 @@ class Methods:
     def keeps_graph(self, result: Source) -> bool:
         """Does the operation that gave (a part of) a result pass a graph on to it? So does what is not known."""
         known = self.operation(result)
-        if known is None or isinstance(known.graph, bool):
-            return known is None or known.graph
+        if known is None:
+            return True
+        if isinstance(known.graph, bool):
+            return known.graph
         key = first_key(result)
         if type(key) is int and key < len(known.graph):
             return known.graph[key]

@@ -563,4 +563,45 @@ OBJECTS = {
                 loss.backward()
                 rows.append(Row(step, loss))  # expect: TML102
         """,
+    "a class that collects what is stored in it, in a function": """
+        class Statistics:
+            def __init__(self):
+                self.values = {"loss": []}
+
+            def __setitem__(self, name, value):
+                self.values[name].append(value)  # expect: TML102
+
+            def __getitem__(self, name):
+                return self.values[name]
+
+        def step(x, y, statistics):
+            loss = F.mse_loss(model(x), y)
+            statistics["loss"] = loss  # instead: statistics["loss"] = loss.item()
+            return loss
+
+        def train(loader):
+            statistics = Statistics()
+            for x, y in loader:
+                step(x, y, statistics).backward()
+            print(len(statistics["loss"]))
+        """,
+    "a class that keeps the last of what is stored in it, in a function": """
+        class Statistics:
+            def __init__(self):
+                self.values = {}
+
+            def __setitem__(self, name, value):
+                self.values[name] = value
+
+        def step(x, y, statistics):
+            loss = F.mse_loss(model(x), y)
+            statistics["loss"] = loss
+            return loss
+
+        def train(loader):
+            statistics = Statistics()
+            for x, y in loader:
+                step(x, y, statistics).backward()
+            print(len(statistics.values))
+        """,
 }
