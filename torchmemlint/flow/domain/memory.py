@@ -111,7 +111,7 @@ def _is_slot(frame: Frame, holder: Ref) -> bool:
     if type(holder) is Object:
         if holder.kind is Kind.FRAME:  # a closure keeps it when the call is over
             return holder.site is not frame.function and holder.site not in frame.machine.active
-        return holder.kind not in _INNER
+        return holder.kind not in _INNER or (frame.hooks > 0 and holder.kind is Kind.DICT)
     by_itself = frame.function.parent is None and frame.machine.active[-1:] == [frame.function]
     return not (holder is frame.own and by_itself)  # the variables of a script
 

@@ -120,6 +120,7 @@ class Evidence:
                 self.evaluating.add(effect.reference)
             elif effect.evidence is Shown.TRAINING:
                 self.training.add(effect.reference)
+        movable.update(r.base for r in self.networks if type(r) is Behind)
         optional: set[Ref] = set()
         for event in (*run.of(fx.Invoke), *run.of(fx.InvokeMethod)):
             call = event.effect
@@ -128,7 +129,7 @@ class Evidence:
             if isinstance(call, fx.Invoke):
                 callees = set(call.callee.refs)
                 self.called |= callees
-                # What is moved to a device, or has a state, and is called: a network. So is what a network consists of.
+                # What is moved to a device, or has a state or a network, and is called: a network. So are its parts.
                 self.moved |= callees & (movable - self.networks)
                 self.networks |= callees & (movable | self.owned)
                 makes = makes or self._constructs_network(call.point)
