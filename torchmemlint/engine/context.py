@@ -33,7 +33,7 @@ def prepare(files: Iterable[tuple[Path, Profile]]) -> None:
         if profile.root is not None and profile.codes & CODES:
             by_project.setdefault(project(profile.root, profile.contracts), []).append(path)
     for around, paths in by_project.items():
-        around.files.cases.prepare(paths)
+        around.files.cases(around.contracts).prepare(paths)
 
 
 def forget() -> None:

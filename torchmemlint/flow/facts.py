@@ -35,7 +35,6 @@ from torchmemlint.flow.values import (
     take_let_go,
 )
 from torchmemlint.immutable import immutable
-from torchmemlint.knowledge.contracts import contracts
 from torchmemlint.syntax.source_module import Site, SourceModule
 
 if TYPE_CHECKING:
@@ -647,16 +646,13 @@ class FileFacts:
     _cases: list[Case] | None = None
 
     def cases(self) -> list[Case]:
-        """What the runs of the file, and of the files that import it, show of it; told once.
-
-        Nothing in a project with contracts of its own: runs know only the linter's.
-        """
+        """What the runs of the file, and of the files that import it, show of it; told once."""
         if self._cases is None:
             path, text, project = self.path, self.source.text, self.program.project
-            if self.program.is_of_another_framework or self.program.contracts.frameworks != contracts().frameworks:
+            if self.program.is_of_another_framework:
                 self._cases = []
             elif project is None:
-                self._cases = in_memory({path: text}, path.parent).of(path, self.pulse)
+                self._cases = in_memory({path: text}, path.parent, self.program.contracts).of(path, self.pulse)
             else:
                 self._cases = project.cases(path, text, self.pulse)
         return self._cases

@@ -9,7 +9,6 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Set
-from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -49,11 +48,16 @@ class Files:
         self.texts = Texts(root)
         self.trees = Trees()
         self._read: dict[Path, str | None] = {}  # as the files are run
+        self._cases: dict[Contracts, Cases] = {}
 
-    @cached_property
-    def cases(self) -> Cases:
-        """The cases of the project's files, kept from file to file."""
-        words = tuple(word.encode() for word in contracts().packages)
+    def cases(self, known: Contracts) -> Cases:
+        """The cases of the project's files with these contracts, kept from file to file."""
+        if known not in self._cases:
+            self._cases[known] = self._new_cases(known)
+        return self._cases[known]
+
+    def _new_cases(self, known: Contracts) -> Cases:
+        words = tuple(word.encode() for word in known.packages)
 
         def matters(text: str) -> bool:
             return names_one(text.encode("utf-8", "surrogatepass"), words)
@@ -71,7 +75,7 @@ class Files:
             place, sought = self.finder.place(dotted, path)
             return (None if place is None or imports.is_large(place[0]) else place), sought
 
-        return Cases(Sources(self.finder.root, locate, self.readable), imports)
+        return Cases(Sources(self.finder.root, locate, self.readable), imports, known)
 
     def readable(self, path: Path) -> str | None:
         """The text that a file is run with; None where it cannot be had."""
@@ -87,7 +91,7 @@ class Files:
 
     def forget_runs(self) -> None:
         """Files came or went, or changed: run all anew when somebody asks."""
-        self.__dict__.pop("cases", None)
+        self._cases.clear()
         self._read.clear()
 
     def is_to_be_read(self, path: Path) -> None:
@@ -95,13 +99,14 @@ class Files:
         known = self._read.pop(path, None)
         text = self.readable(path) if known is not None else None
         if text is not None and text != known:
-            self.cases.changed(path, text)
+            for cases in self._cases.values():
+                cases.changed(path, text)
 
     def changed(self, path: Path, text: str) -> None:
         """Let a file be run with this text from now on."""
-        cases = self.cases  # made of the texts that are read for it
         if self._read.get(path) != text:
-            cases.changed(path, text)
+            for cases in self._cases.values():
+                cases.changed(path, text)
             self._read[path] = text
 
     def text(self, path: Path) -> str | None:
@@ -194,13 +199,14 @@ class Project:
 
     def cases(self, path: Path, text: str, pulse: Callable[[], None] | None) -> list[Case]:
         """What the runs of a file and of those that import it show of a file with this text."""
+        cases = self.files.cases(self.contracts)  # made of the texts that are read for it
         self.files.changed(path, text)
-        found = self.files.cases.of(path, pulse)
+        found = cases.of(path, pulse)
         with self._ledger.by(path):
-            for one in self.files.cases.basis(path):
+            for one in cases.basis(path):
                 self._ledger.run(one.files, one.sought)
                 self.files.rest_on(one.files)
-            for user in (path, *self.files.cases.users(path)):
+            for user in (path, *cases.users(path)):
                 self._ledger.searched(user.stem if user.stem != "__init__" else user.parent.name)
         return found
 
@@ -210,7 +216,7 @@ class Project:
 
     def is_used(self, path: Path) -> bool:
         """Do other files import a file?"""
-        return bool(self.files.cases.users(path))
+        return bool(self.files.cases(self.contracts).users(path))
 
     def holds(self, path: Path) -> bool:
         """As `Texts.holds`: is this one of the files that are searched?"""

@@ -47,7 +47,6 @@ from torchmemlint.flow.engine import instances, lazy
 from torchmemlint.flow.engine.loops import run_loop
 from torchmemlint.flow.ir.ops import FIRST, SOME_PART
 from torchmemlint.flow.models import containers, gradients, modules, tensors
-from torchmemlint.knowledge.contracts import contracts
 
 _CARRIERS = (Graph, Result, Derived, Phi, Slot)
 

@@ -36,7 +36,7 @@ def inline(frame: Frame, state: State, function: Function, bound: dict[Ref, Valu
             state.heap.put(own, parameter.name, value)
         else:
             state.variables[parameter.name] = value
-    mode, outer = guards.mode_of(function), state.mode
+    mode, outer = guards.mode_of(frame.machine.index.contracts, function), state.mode
     state.mode = mode or outer
     inner.machine.run_body(inner, state)
     if mode is not None:

@@ -342,7 +342,7 @@ class Engine:
 
     def start(self, function: Function) -> State:
         """Return the state that a function begins in."""
-        mode = guards.mode_of(function) or (Mode.ON if function.parent is None else Mode.CALLER)
+        mode = guards.mode_of(self.index.contracts, function) or (Mode.ON if function.parent is None else Mode.CALLER)
         state = State({}, Heap(), mode, frozenset())
         if function.parent is None:
             for other in self._imports(function.unit):

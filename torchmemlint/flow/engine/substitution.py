@@ -290,7 +290,7 @@ class Substitution:
         if mode is Mode.CALLER:
             return self.state.mode
         if isinstance(mode, ModeOf):
-            return guards.mode_within(self.state.mode, self.of(mode.context))
+            return guards.mode_within(self.frame.machine.index.contracts, self.state.mode, self.of(mode.context))
         return mode
 
     def _enter(self, mode: Mode | ModeOf) -> Mode | ModeOf:

@@ -15,6 +15,7 @@ from torchmemlint.flow.names.finder import InMemory
 from torchmemlint.flow.names.importing import Imports
 from torchmemlint.flow.names.index import Index
 from torchmemlint.flow.names.sources import Sources
+from torchmemlint.knowledge.contracts import Contracts, contracts
 
 _SAME = {"TML102": "TML106", "TML103": "TML101"}  # at one place the other says it better
 
@@ -30,8 +31,9 @@ class Cases:
     run is reported in that: so a file's cases come from its own runs and those of all files that import it.
     """
 
-    def __init__(self, sources: Sources, imports: Imports) -> None:
+    def __init__(self, sources: Sources, imports: Imports, known: Contracts) -> None:
         self._sources = sources
+        self._known = known
         self._imports = imports
         self._outcomes: dict[Group, Outcome] = {}
         self._engine: Engine | None = None  # what it has run serves all files
@@ -155,7 +157,7 @@ class Cases:
         """Return the engine; a new one if it has grown too large, or if the references that it knows are gone."""
         if self._engine is None or self._age != refs.forgotten() or refs.made() > _MOST_REFERENCES:
             self._age = refs.forget()
-            self._engine = Engine(Index(self._sources))
+            self._engine = Engine(Index(self._sources, self._known))
         self._engine.pulse = pulse
         return self._engine
 
@@ -173,7 +175,8 @@ def cases(files: Mapping[str, str]) -> list[Case]:
     return [replace(case, place=Place(case.place.path.relative_to(root), case.place.span)) for case in found]
 
 
-def in_memory(texts: Mapping[Path, str], root: Path) -> Cases:
+def in_memory(texts: Mapping[Path, str], root: Path, known: Contracts | None = None) -> Cases:
     """The cases of files that need not lie anywhere."""
     finder = InMemory(root, texts)
-    return Cases(Sources(root, finder.place, texts.get), Imports(texts.items(), finder.place, lambda text: True))
+    imports = Imports(texts.items(), finder.place, lambda text: True)
+    return Cases(Sources(root, finder.place, texts.get), imports, known or contracts())

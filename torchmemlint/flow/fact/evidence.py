@@ -29,7 +29,6 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.methods import Methods
 from torchmemlint.flow.ir.ops import Op
-from torchmemlint.knowledge.contracts import contracts
 
 CERTAIN: frozenset[Doubt] = frozenset()
 
@@ -48,7 +47,7 @@ def _owned(engine: Engine, run: Run) -> set[Ref]:
     found: set[Ref] = set()
     cls = run.method_of
     if cls is not None and run.receiver is not None:
-        known = contracts()
+        known = engine.index.contracts
         if any(known.is_pipeline(base) for base in engine.index.libraries(cls)):
             parts = known.names("pipeline-modules").plain
             found.update(Behind.of(run.receiver, part) for part in parts)

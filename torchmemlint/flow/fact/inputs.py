@@ -9,7 +9,6 @@ from torchmemlint.flow.domain.refs import Input, Kind, Object
 from torchmemlint.flow.domain.values import Value, of, symbol
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.ir.ops import Function, Parameter, Passing
-from torchmemlint.flow.names.index import is_network_name
 
 
 def given(engine: Engine, state: State, function: Function, skip: int) -> Arguments:
@@ -46,6 +45,6 @@ def _annotated(engine: Engine, state: State, function: Function, parameter: Para
         if not engine.index.is_network(cls):
             return None
         return engine.unseen_instance(state, cls, function)
-    if is_network_name(parameter.annotation):
+    if engine.index.is_network_name(parameter.annotation):
         return of(Object.of(Kind.MODULE, function, (), f"{parameter.annotation}:{parameter.name}"))
     return None

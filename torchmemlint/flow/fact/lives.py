@@ -16,7 +16,6 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.inputs import enter, given
 from torchmemlint.flow.fact.logs import Run, logged
 from torchmemlint.flow.ir.ops import Class, Function
-from torchmemlint.knowledge.contracts import contracts
 
 _STATIC = frozenset({"staticmethod"})
 
@@ -170,4 +169,4 @@ def is_called(engine: Engine, method: Function, term: str) -> bool:
     """Does a framework call this method in a way that a contract speaks of?"""
     if method.cls is None:
         return False
-    return contracts().overrides(term, method.name, engine.index.libraries(method.cls))
+    return engine.index.contracts.overrides(term, method.name, engine.index.libraries(method.cls))

@@ -17,7 +17,6 @@ from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.ops import Function, Op
-from torchmemlint.knowledge.contracts import contracts
 
 
 class Reason(enum.Enum):
@@ -204,7 +203,7 @@ class Passes:
 
     def _has_derivatives(self, source: Source) -> bool:
         """Is a part of the result read that networks take by differentiating?"""
-        names = contracts().names("derivatives").plain
+        names = self.engine.index.contracts.names("derivatives").plain
         read = set[Source]().union(*self.evidence.readings.values())
         parts = (s for s in read if type(s) is Behind)
         return any(root(s) is source and first_key(s) in names for s in parts)

@@ -14,7 +14,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.ir.ops import AttributePlace, Function, Op, SetItem, Unit
 from torchmemlint.knowledge import torch_api
-from torchmemlint.knowledge.contracts import contracts
+from torchmemlint.knowledge.contracts import Contracts
 
 _READ = torch_api.READERS | torch_api.CUTS | {"argmax", "cpu", "data", "float", "format", "print"}
 _KEPT = frozenset({"append", "appendleft", "extend", "insert", "put", "setdefault", "add", "lru_cache", "cache"})
@@ -27,7 +27,7 @@ class Relevance:
 
     def __init__(self, engine: Engine, files: Iterable[Unit]) -> None:
         self._engine = engine
-        self._elsewhere = set().union(*(_telling(unit) for unit in engine.imported(files)))
+        self._elsewhere = set().union(*(_telling(engine.index.contracts, unit) for unit in engine.imported(files)))
         self._of: dict[Unit, Set[Function]] = {}
 
     def has(self, function: Function) -> bool:
@@ -40,7 +40,7 @@ class Relevance:
     def _found(self, unit: Unit) -> set[Function]:
         """The functions of a file that tell something, or call others that do."""
         found: set[Function] = set()
-        names = set(_words())
+        names = set(_words(self._engine.index.contracts))
         fresh = [f for f in unit.functions if not f.mentions.isdisjoint(names) or self._tells(f)]
         while fresh:
             found.update(fresh)
@@ -62,14 +62,14 @@ def _fills(body: Iterable[Op]) -> bool:
     )
 
 
-@lru_cache(maxsize=1)
-def _words() -> frozenset[str]:
-    names = contracts().names
+@lru_cache(maxsize=4)
+def _words(contracts: Contracts) -> frozenset[str]:
+    names = contracts.names
     shown = names("differentiates").shown_by | names("runs-without-gradients").methods
     return _READ | _KEPT | _RUN | _HOOKED | shown
 
 
-def _telling(unit: Unit) -> set[str]:
+def _telling(contracts: Contracts, unit: Unit) -> set[str]:
     """The names of a file's functions in which something shows."""
-    words = _words()
+    words = _words(contracts)
     return {f.name for f in unit.functions[1:] if not f.name.startswith("__") and not f.mentions.isdisjoint(words)}

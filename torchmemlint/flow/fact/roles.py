@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.ir.ops import NO_TEMP, Class, Function, Return, Unit
-from torchmemlint.knowledge.contracts import contracts
 
 _INFERENCE = frozenset("inference infer predict generate sample decode embed transcribe synthesize forecast".split())
 _TURN = "optimizer_idx"
@@ -20,7 +19,7 @@ def infers(engine: Engine, function: Function) -> bool:
     if function.cls is None:
         return False
     bases = engine.index.libraries(function.cls)
-    known = contracts()
+    known = engine.index.contracts
     if known.overrides("inference", function.name, bases):
         return True
     if any(known.is_pipeline(base) for base in bases):

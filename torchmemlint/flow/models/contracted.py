@@ -7,7 +7,6 @@ from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.memory import differentiate, sources_of
 from torchmemlint.flow.domain.refs import Kind, Object, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value
-from torchmemlint.knowledge.contracts import contracts
 
 
 def owners(target: Ref) -> tuple[str, ...]:
@@ -21,7 +20,7 @@ def owners(target: Ref) -> tuple[str, ...]:
 
 def method(site: CallSite, target: Ref, name: str) -> Value | None:
     """Return the value of a method that a contract speaks of; None for others."""
-    known = contracts()
+    known = site.machine.index.contracts
     if name not in known.methods:
         return None
     of = owners(target)

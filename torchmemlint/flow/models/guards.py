@@ -7,13 +7,12 @@ from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, ModeOf
 from torchmemlint.flow.domain.refs import Kind, Method, Object, Ref, Result, Special
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, Value, join, of
-from torchmemlint.flow.ir.ops import CallMethod, Decorator, Function
-from torchmemlint.knowledge.contracts import contracts
+from torchmemlint.flow.ir.ops import CallMethod, Function
+from torchmemlint.knowledge.contracts import Contracts
 
 
-def mode_named(qualified: str, arguments: tuple[object, ...]) -> Mode | None:
+def mode_named(known: Contracts, qualified: str, arguments: tuple[object, ...]) -> Mode | None:
     """Return the mode that a context or decorator of this name sets; None where it sets none."""
-    known = contracts()
     if qualified in known.off:
         return Mode.ON if arguments[:1] == (False,) and "inference_mode" in qualified else Mode.OFF
     if qualified in known.on:
@@ -25,30 +24,27 @@ def mode_named(qualified: str, arguments: tuple[object, ...]) -> Mode | None:
     return None
 
 
-def mode_of(function: Function) -> Mode | None:
+def mode_of(known: Contracts, function: Function) -> Mode | None:
     """Return the mode that a function's decorators set."""
     for decorator in function.decorators:
-        mode = _decorated(decorator)
+        mode = mode_named(known, decorator.name, decorator.arguments)
         if mode is not None:
             return mode
     return None
 
 
-def _decorated(decorator: Decorator) -> Mode | None:
-    return mode_named(decorator.name, decorator.arguments)
-
-
 def construct(site: CallSite, qualified: str) -> Value | None:
     """Return the context that a call of this name makes; None where it makes none. A setter sets its mode at once."""
+    known = site.machine.index.contracts
     flag = site.constant(0, "mode", ...)
     given = (flag,) if site.arguments.all() else ()
-    if given and qualified in contracts().off and site.arguments.positional and site.arguments.positional[0].refs:
+    if given and qualified in known.off and site.arguments.positional and site.arguments.positional[0].refs:
         return _guarded(site, site.arguments.positional[0], Mode.OFF)  # no_grad(function)
-    mode = mode_named(qualified, given)
+    mode = mode_named(known, qualified, given)
     if mode is None:
         return None
     made = Object.of(Kind.MODE, site.point.site, site.point.context, mode)
-    if qualified in contracts().setters:
+    if qualified in known.setters:
         site.frame.replaced[made] = site.state.mode
         set_mode(site, mode)
     return of(made)
@@ -99,16 +95,16 @@ def enter(site: CallSite, context: Value) -> Value:
             result = join(result, site.call(entered) if known else of(target))
         else:
             result = join(result, Value(frozenset((target,)), context.graph))
-    state.mode = mode_within(state.mode, context)
+    state.mode = mode_within(frame.machine.index.contracts, state.mode, context)
     return result if context.refs else context
 
 
-def mode_within(outer: Mode | ModeOf, context: Value) -> Mode | ModeOf:
+def mode_within(known: Contracts, outer: Mode | ModeOf, context: Value) -> Mode | ModeOf:
     """Return the mode inside a context that is entered in an outer one."""
     modes = [r.about for r in context.refs if type(r) is Object and r.kind is Kind.MODE]
     if modes:
         return Mode.OFF if Mode.OFF in modes else modes[0]
-    unknown = [r for r in context.refs if r.symbolic and not _is_neutral(r)]
+    unknown = [r for r in context.refs if r.symbolic and not _is_neutral(known, r)]
     return ModeOf(unknown[0]) if unknown and outer is not Mode.OFF else outer
 
 
@@ -121,10 +117,10 @@ def mode_before(frame: Frame, context: Value, outer: Mode | ModeOf, point: Point
     return outer
 
 
-def _is_neutral(context: Ref) -> bool:
+def _is_neutral(known: Contracts, context: Ref) -> bool:
     """Is it a context that leaves the mode alone, by how it is called: `accelerator.accumulate(model)`?"""
     site = context.site if type(context) is Result else None
-    return isinstance(site, CallMethod) and contracts().neutral.has_method(site.name)
+    return isinstance(site, CallMethod) and known.neutral.has_method(site.name)
 
 
 def _enter_generator(site: CallSite, target: Object) -> Value:

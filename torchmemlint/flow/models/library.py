@@ -11,7 +11,6 @@ from torchmemlint.flow.domain.memory import computed, differentiate, key_of, sou
 from torchmemlint.flow.domain.refs import Code, Kind, Leaf, Object
 from torchmemlint.flow.domain.values import NO_SOURCES, PLAIN, Value, of
 from torchmemlint.flow.models import builtins, containers, contracted, guards, modules, optimizers, torch_functions
-from torchmemlint.knowledge.contracts import contracts
 
 Model = Callable[[CallSite], Value]
 
@@ -37,7 +36,7 @@ def call(site: CallSite, qualified: str) -> Value:
     context = guards.construct(site, qualified)
     if context is not None:
         return context
-    known = contracts()
+    known = site.machine.index.contracts
     if known.is_optimizer(qualified) and qualified.rpartition(".")[2][:1].isupper():
         return optimizers.construct(site, qualified)
     if known.is_wrapper(qualified):
@@ -53,7 +52,7 @@ def call(site: CallSite, qualified: str) -> Value:
 
 def _other(site: CallSite, qualified: str) -> Value:
     """Call what only contracts speak of, or nothing: it passes on the graphs that it is given."""
-    known = contracts()
+    known = site.machine.index.contracts
     site = containers.consumed(site)
     frame, state = site.frame, site.state
     given = sources_of(state, site.arguments.all())

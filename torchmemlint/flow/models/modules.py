@@ -28,7 +28,6 @@ from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, Value, c
 from torchmemlint.flow.models import containers, contracted, gradients, tensors, torch_functions
 from torchmemlint.knowledge import modules as known
 from torchmemlint.knowledge import torch_api
-from torchmemlint.knowledge.contracts import contracts
 
 HOOKS = frozenset(
     "register_forward_hook register_forward_pre_hook register_full_backward_hook register_backward_hook "
@@ -255,7 +254,7 @@ def part(frame: Frame, state: State, holder: Object, key: Key) -> Value:
     if refs:
         kept, more = limited(frozenset(refs))
         return Value(kept, open=more)
-    if type(key) is int and key > 0 and contracts().is_module_factory(str(holder.about)):
+    if type(key) is int and key > 0 and frame.machine.index.contracts.is_module_factory(str(holder.about)):
         return Value(open=True)  # what `torch.hub.load` gives beside a network
     return of(Object.of(Kind.MODULE, holder.site, holder.context, f"{_name(holder)}[]"))
 

@@ -9,7 +9,7 @@ from torchmemlint.flow.domain.refs import Behind, ClassRef, Code, External, Glob
 from torchmemlint.flow.domain.values import Value, of, symbol
 from torchmemlint.flow.ir.ops import Class, Function, Raise, Unit
 from torchmemlint.flow.names.sources import Sources
-from torchmemlint.knowledge.contracts import contracts
+from torchmemlint.knowledge.contracts import Contracts, contracts
 
 _ABSTRACT = 6  # operations of a body that only raises, with a text
 _HOPS = 6  # imports of imports
@@ -37,6 +37,7 @@ class Index:
     """The files of a project."""
 
     sources: Sources
+    contracts: Contracts = field(default_factory=contracts)
     units: dict[str, Unit] = field(default_factory=dict)  # those that were asked for
     _absolute: dict[tuple[Unit, str], str] = field(default_factory=dict)
     _orders: dict[Class, tuple[Class, ...]] = field(default_factory=dict)
@@ -58,6 +59,10 @@ class Index:
         for cls in unit.classes:
             self.operators.update(name for name in cls.methods if name in _OPERATORS)
         self.units[unit.name] = unit
+
+    def is_network_name(self, qualified: str) -> bool:
+        """Is this how a library's network class is named?"""
+        return qualified.endswith(NETWORKS) or self.contracts.is_module_class(qualified)
 
     def remove(self, path: Path) -> None:
         """Let go of a file that nothing else has asked for."""
@@ -254,7 +259,7 @@ class Index:
 
     def is_network(self, cls: Class) -> bool:
         """Is it a torch.nn.Module?"""
-        return any(is_network_name(name) or name == "Module" for name in self.libraries(cls))
+        return any(self.is_network_name(name) or name == "Module" for name in self.libraries(cls))
 
     def forward(self, cls: Class) -> list[Function]:
         """Return the forward of a network and the methods that it calls, directly or through others."""
@@ -306,11 +311,6 @@ def is_abstract(function: Function) -> bool:
         return True
     body = function.body
     return not body or (len(body) <= _ABSTRACT and isinstance(body[-1], Raise))
-
-
-def is_network_name(qualified: str) -> bool:
-    """Is this how a library's network class is named?"""
-    return qualified.endswith(NETWORKS) or contracts().is_module_class(qualified)
 
 
 def reference(found: Function | Class) -> Code | ClassRef:
