@@ -2,7 +2,8 @@
 
 `fixtures/<CODE>-<name>/` holds `bad_*.py`, `good_*.py` and `bad_*.fixed.py`. A comment
 `# expect: TML101 warning, TML201` names the findings of its line; the severity may be left out. A fixed file is what
-`--fix` makes of its twin; both are compared without such comments.
+`--fix` makes of its twin, with `--unsafe-fixes` for a rule that has no safe ones; both are compared without such
+comments.
 """
 
 from __future__ import annotations
@@ -94,7 +95,8 @@ def check(path: Path, text: str) -> list[Finding]:
 
 
 def fix(path: Path, text: str) -> FixResult:
-    return fix_text(text, check(path, text), lambda changed: check(path, changed), unsafe=False)
+    unsafe = by_code()[path.parent.name[:6]].fix is Applicability.UNSAFE
+    return fix_text(text, check(path, text), lambda changed: check(path, changed), unsafe=unsafe)
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=short)

@@ -53,7 +53,7 @@ def test_a_graph_of_another_pass_is_a_finding_beside_waste() -> None:
                 kept[x] = loss
             store.put(len(kept))
         """
-    assert _told(text) == [("TML203", "goal = teacher(x).detach()"), ("TML103", "kept[x] = loss")]
+    assert _told(text) == [("TML203", "goal = teacher(x).detach()"), ("TML102", "kept[x] = loss")]
 
 
 def test_a_pass_is_no_finding_where_its_kept_graph_is_one() -> None:

@@ -14,6 +14,7 @@ from torchmemlint.flow.fact.outcomes import Case, Place
 from torchmemlint.flow.fact.passes import Reason
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules import registry
+from torchmemlint.rules.detaching import detach_given, detach_stored
 from torchmemlint.rules.gradient_mode.guarding import wrap
 from torchmemlint.syntax.source_module import SourceModule
 from torchmemlint.syntax.text import characters, shortened
@@ -112,6 +113,8 @@ class _Report:
 
     def _severity(self, highest: Severity) -> Severity:
         case = self._case
+        if case.code == "TML104":
+            return highest  # with its graph spent, the next backward raises
         if case.advice or not case.repeated:
             return Severity.ADVICE
         return Severity.WARNING if case.spent or case.code in _WASTED else highest
@@ -156,10 +159,14 @@ class _Report:
         return Evidence(message, self._span_of(place), None if place.path == self._facts.path else place.path)
 
     def _fix(self, statement: Span) -> Fix | None:
-        """Turn gradients off around a pass: for people to look at, as nothing has proven yet that training stays."""
-        if self._case.code not in _WASTED:
+        """A fix for people to look at, as nothing has proven yet that the program computes the same."""
+        case = self._case
+        if case.code in _WASTED:
+            return wrap(self._facts, None, statement, Applicability.UNSAFE)
+        if case.stored is not None or (case.code == "TML104" and not case.spent):
             return None
-        return wrap(self._facts, None, statement, Applicability.UNSAFE)
+        detach = detach_given if case.code == "TML104" else detach_stored
+        return detach(self._facts.source, self._span)
 
     # Texts.
 

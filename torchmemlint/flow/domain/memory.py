@@ -79,8 +79,7 @@ def write(
         if isinstance(key, Ref):
             frame.keys.add(key)
         if frame.loops:
-            held = state.heap.get(holder, key)
-            before = NO_SOURCES if held is None else held.graph
+            before = held_under(state, holder, key)
             frame.wrote((holder, key), Written(point, sources, value.graph, strong, before, adds=weak))
         kept = with_graph(value, sources) if key is ELEMENT and sources is not value.graph else value
         graphs = frozenset(s for s in sources if type(s) is not Leaf)  # a leaf is only itself
@@ -91,10 +90,25 @@ def write(
         if strong:
             if frame.loops and value.refs:
                 _replaced(frame, load(state, holder, key), value)
+            if key is each_key(holder):
+                frame.gave_up(holder)
+                for other, _ in list(visible(state.heap.edges(holder))):
+                    state.heap.remove(holder, other)
             state.heap.put(holder, key, kept)
         else:
             old = load(state, holder, key)
             state.heap.put(holder, key, kept if old is None else join(old, kept))
+
+
+def held_under(state: State, holder: Ref, key: Key) -> frozenset[Source]:
+    """Return what a holder has under a key; one that is another each time: also what it had under those before."""
+    held = [state.heap.get(holder, k) for k in ((key, ELEMENT) if isinstance(key, Ref) else (key,))]
+    return NO_SOURCES.union(*(value.graph for value in held if value is not None))
+
+
+def each_key(holder: Ref) -> Ref:
+    """Return the key that a loop over the keys of a container gives: in turn, each that it has."""
+    return Behind.of(holder, ("key", 0))
 
 
 def _replaced(frame: Frame, old: Value | None, new: Value) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchmemlint.flow.domain.effects import Arguments, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import State
-from torchmemlint.flow.domain.memory import renew_keys
+from torchmemlint.flow.domain.memory import each_key, renew_keys
 from torchmemlint.flow.domain.refs import PATH_LIMIT, Behind, Kind, Object, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, join, of
 from torchmemlint.flow.models import containers, threads
@@ -68,7 +68,7 @@ def key_of(frame: Frame, state: State, holder: Ref) -> Value:
     """Return one key of a dict."""
     if holder.depth >= PATH_LIMIT:
         return PLAIN
-    key = Behind.of(holder, ("key", 0))
+    key = each_key(holder)
     renew_keys(frame, state, key)
     return Value(frozenset((key,)))
 

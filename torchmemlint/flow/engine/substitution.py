@@ -9,7 +9,7 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Arguments, Effect, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame, Summary
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State, reached, renew
-from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, differentiate, erase, key_of
+from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, differentiate, each_key, erase, key_of
 from torchmemlint.flow.domain.refs import (
     Behind,
     Derived,
@@ -140,6 +140,9 @@ class Substitution:
         """Return a key of the callee as a key of the caller."""
         if not isinstance(key, Ref):
             return key
+        if type(key) is Behind and key is each_key(key.base):
+            holders = self.of(key.base).refs
+            return each_key(next(iter(holders))) if len(holders) == 1 else Special.ELEMENT
         return key_of(self.of(key))
 
     def arguments(self, arguments: Arguments) -> Arguments:

@@ -548,4 +548,38 @@ CONTAINERS = {
                     sum(random.sample(kept, 2)).sum().backward()
                     kept.clear()
         """,
+    "sums by name that every iteration begins anew": """
+        def train(triples):
+            sums = {"a": 0.0, "b": 0.0}
+            for name, x, y in triples:
+                for key in sums.keys():  # instead: for key in sums.keys(): sums[key] = 0.0
+                    pass
+                sums[name] += F.mse_loss(model(x), y)  # expect: TML104
+                sums[name].backward(retain_graph=True)
+        """,
+    "sums of an object that one of its methods begins anew": """
+        class Trainer:
+            def __init__(self, names):
+                self.sums = {name: 0 for name in names}
+
+            def begin(self):
+                for name in self.sums.keys():
+                    self.sums[name] = 0
+
+            def train(self, triples):
+                for name, x, y in triples:
+                    self.begin()
+                    self.sums[name] += F.mse_loss(model(x), y)
+                    self.sums[name].backward()
+        """,
+    "a table that holds one entry for either of two calls": """
+        TABLE = {}
+
+        def fill(path, x, y):
+            for key in list(TABLE):
+                del TABLE[key]
+            out = model(x)
+            F.mse_loss(out, y).backward()
+            TABLE[path] = out.detach()
+        """,
 }
