@@ -126,3 +126,31 @@ def test_a_file_that_only_runs_networks(tmp_path: Path, mode: str, count: int) -
     """It names no torch, but puts what it is given into evaluation mode."""
     main = f"def scores(model, batches):\n    model.{mode}()\n    return [model(x).argmax().item() for x in batches]\n"
     assert len(checked(tmp_path, main=main)) == count
+
+
+def test_a_projects_own_contract(tmp_path: Path) -> None:
+    contract = '[tool.torchmemlint.contracts.acme]\npackages = ["acme"]\n'
+    main = HEAD + "import acme\nrnn = torch.nn.GRU(3, 3)\nstate = torch.zeros(1, 3)\nfor x in torch.rand(9, 2, 3):\n"
+    main += "    out, state = rnn(x, state)\n    acme.descend(out.sum())\n"
+    (tmp_path / "pyproject.toml").write_text(contract, encoding="utf-8")
+    assert "TML104" not in {found.code for found in checked(tmp_path, main=main)}
+    (tmp_path / "pyproject.toml").write_text(contract + 'differentiates = ["acme.descend"]\n', encoding="utf-8")
+    (found,) = checked(tmp_path, main=main)
+    assert found.code == "TML104"
+
+
+def test_a_state_is_detached_as_it_is_given(tmp_path: Path) -> None:
+    main = HEAD + "rnn = torch.nn.GRU(3, 3)\nstate = None\nfor x in torch.rand(9, 2, 3):\n"
+    main += "    out, state = rnn(x, state)\n    out.sum().backward()\n"
+    (found,) = checked(tmp_path, main=main)
+    assert (found.code, found.severity) == ("TML104", Severity.ERROR)
+    assert found.fix is not None
+    assert (found.fix.message, found.fix.applicability) == ("Detach `state` from its graph", Applicability.UNSAFE)
+
+
+def test_what_a_call_keeps_is_detached(tmp_path: Path) -> None:
+    main = HEAD + "kept = []\nnet.register_forward_hook(lambda module, inputs, output: kept.append(output * 2))\n"
+    (found,) = checked(tmp_path, main=main + "for x in torch.rand(9, 2, 3):\n    net(x).sum().backward()\n")
+    assert found.code == "TML106"
+    assert found.fix is not None
+    assert [edit.content for edit in found.fix.edits] == ["(", ").detach()"]

@@ -256,7 +256,9 @@ def changed_in_place(frame: Frame, state: State, base: Value, sources: frozenset
                 if holder.symbolic:
                     frame.log(Write(point, holder, Special.GRAPH, added, True))
                 if frame.loops:
-                    frame.wrote((holder, Special.GRAPH), Written(point, new | base.graph, new | base.graph, False))
+                    before = held_under(state, holder, Special.GRAPH)
+                    written = Written(point, new | base.graph, new | base.graph, False, before)
+                    frame.wrote((holder, Special.GRAPH), written)
                 state.heap.add(holder, Special.GRAPH, added)
 
 

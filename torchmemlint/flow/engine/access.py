@@ -305,7 +305,7 @@ def take(frame: Frame, state: State, items: Value, point: Point) -> None:
         return
     for r in items.each():
         base = r.base if type(r) is Behind else r
-        if type(base) is Object and str(base.about) in contracts().names("loaders"):
+        if type(base) is Object and str(base.about) in frame.machine.index.contracts.names("loaders"):
             forget(state, r)
         frame.items.setdefault(frame.loops[-1], set()).add(r)
         if not frame.entry and base is not r:

@@ -16,7 +16,6 @@ from torchmemlint.flow.domain.refs import (
     Behind,
     Derived,
     Graph,
-    Key,
     Kind,
     Loop,
     Object,
@@ -213,7 +212,7 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
         for note, stored in stores:
             fresh = events & stored
             how = _how(place, note, phi, stored)
-            if how is How.COLLECTION and _is_of_many(key) and phi not in ancestors(note.before):
+            if how is How.COLLECTION and phi not in ancestors(note.before):
                 continue  # added to what this iteration has made; what is kept on another path is another object
             if fresh and how is not None:
                 kept = frozenset(fresh)
@@ -253,10 +252,6 @@ def _is_event(source: Source) -> bool:
     return kind is Graph or kind is Derived or type(root(source)) is Result
 
 
-def _is_of_many(key: Key) -> bool:
-    return key is ELEMENT or isinstance(key, Ref)
-
-
 def _how(place: Place, note: Written, phi: Phi, stored: set[Source]) -> How | None:
     holder, key = place
     if note.hook:
@@ -267,7 +262,7 @@ def _how(place: Place, note: Written, phi: Phi, stored: set[Source]) -> How | No
         return How.SUM
     if type(holder) is Behind and holder.key in _FIXED:
         return None
-    if _is_of_many(key) or (holder is not None and key is Special.GRAPH):
+    if key is ELEMENT or isinstance(key, Ref) or (holder is not None and key is Special.GRAPH):
         return How.COLLECTION
     return None  # a place of its own in each of several objects: what it held is replaced
 

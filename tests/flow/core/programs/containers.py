@@ -552,8 +552,8 @@ CONTAINERS = {
         def train(triples):
             sums = {"a": 0.0, "b": 0.0}
             for name, x, y in triples:
-                for key in sums.keys():  # instead: for key in sums.keys(): sums[key] = 0.0
-                    pass
+                for key in sums.keys():
+                    print(sums[key])  # instead: sums[key] = 0.0
                 sums[name] += F.mse_loss(model(x), y)  # expect: TML104
                 sums[name].backward(retain_graph=True)
         """,
