@@ -461,6 +461,35 @@ def test_attention_gives_the_hosts_results(cuda: Simulated) -> None:
     assert all(torch.allclose(*pair, atol=1e-6) for pair in zip(*results, strict=True))
 
 
+@pytest.mark.parametrize("fake", [False, True])
+def test_a_gru_cell_keeps_its_gates(fake: bool) -> None:
+    """Those of the input and of the state, and five numbers for each of the state: `_thnn_fused_gru_cell`."""
+    with Simulated(workspace=False, fake=fake).running():
+        cell = nn.GRUCell(64, 128).to("cuda")
+        inputs, state = torch.ones(512, 64, device="cuda"), torch.ones(512, 128, device="cuda")
+        before = torch.cuda.memory_allocated()
+        following = cell(inputs, state)
+        assert torch.cuda.memory_allocated() - before == (1 + 3 + 3 + 5) * 512 * 128 * 4
+        following.sum().backward()
+
+
+def test_a_gru_cell_gives_the_hosts_results(cuda: Simulated) -> None:
+    torch.manual_seed(0)
+    cell, values, state = nn.GRUCell(5, 7), torch.randn(4, 3, 5), torch.randn(3, 7)
+    results = []
+    for device in ("cpu", "cuda"):
+        there = copy.deepcopy(cell).to(device)
+        following = state.to(device)
+        for step in values.to(device):
+            following = there(step, following)
+        following.square().sum().backward()
+        results.append(
+            [following.detach().cpu(), *(one.grad.cpu() for one in there.parameters() if one.grad is not None)]
+        )
+    assert len(results[0]) == 5
+    assert all(torch.allclose(*pair, atol=1e-6) for pair in zip(*results, strict=True))
+
+
 def test_backends_that_do_not_go_together() -> None:
     with pytest.raises(ValueError, match="only `simulated` takes a card"):
         choose("cpu", card="T4")

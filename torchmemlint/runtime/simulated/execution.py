@@ -37,6 +37,8 @@ class Tagged:
             aten._log_softmax.default: _softmax,
             aten._softmax_backward_data.default: _softmax_backward,
             aten._log_softmax_backward_data.default: _softmax_backward,
+            aten._thnn_fused_gru_cell.default: _gru_cell,
+            aten._thnn_fused_gru_cell_backward.default: _gru_cell_backward,
         }
         attention = getattr(aten, ATTENTION, None)  # not in 2.2
         if attention is not None:
@@ -128,6 +130,30 @@ def sums_length(length: int) -> int:
     aten/src/ATen/native/transformers/cuda/mem_eff_attention/kernel_forward.h. Its output is (batch, queries, heads,
     numbers) in memory whatever the query is; the host's follows the query."""
     return -(-length // 32) * 32
+
+
+def _gru_cell(
+    operation: Any, inputs: torch.Tensor, hidden: torch.Tensor, state: torch.Tensor, bias: Any = None, other: Any = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The next state, and what CUDA's kernel keeps for its backward: gates, state, and the state's part of the last."""
+    read, written, new = (inputs if bias is None else inputs + bias).chunk(3, 1)
+    read_too, written_too, kept = (hidden if other is None else hidden + other).chunk(3, 1)
+    read, written = (read + read_too).sigmoid(), (written + written_too).sigmoid()
+    new = (new + read * kept).tanh()
+    return new + written * (state - new), torch.cat([read, written, new, state, kept], 1)
+
+
+def _gru_cell_backward(
+    operation: Any, gradient: torch.Tensor, workspace: torch.Tensor, has_bias: bool
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
+    read, written, new, state, kept = workspace.chunk(5, 1)
+    of_written = gradient * (state - new) * written * (1 - written)
+    of_new = gradient * (1 - written) * (1 - new * new)
+    of_read = of_new * kept * read * (1 - read)
+    inputs = torch.cat([of_read, of_written, of_new], 1)
+    hidden = torch.cat([of_read, of_written, of_new * read], 1)
+    biases = (inputs.sum(0), hidden.sum(0)) if has_bias else (None, None)
+    return inputs, hidden, gradient * written, *biases
 
 
 def _check_and_unscale(

@@ -26,6 +26,7 @@ def replace_functions(replacements: Replacements, mapping: Mapping) -> None:
     _replace_dropout(replacements, mapping)
     _replace_attention(replacements, mapping)
     _replace_softmax(mapping)
+    _replace_gru_cell(mapping)
     _replace_backward(replacements, mapping)
     _replace_grouping(replacements, mapping)
     _replace_loading(replacements, mapping)
@@ -98,6 +99,27 @@ def _replace_softmax(mapping: Mapping) -> None:
     for owner in (F, torch, torch.Tensor):
         mapping.handle(owner.softmax, handler_of(torch._softmax))
         mapping.handle(owner.log_softmax, handler_of(torch._log_softmax))
+
+
+def _replace_gru_cell(mapping: Mapping) -> None:
+    """CUDA's GRU cell is one kernel after two products, and keeps the gates (`GRUCell` of aten/src/ATen/native/RNN.cpp,
+    `_thnn_fused_gru_cell` of aten/src/ATen/native/cuda/RNN.cu); the host's is made of small operations."""
+
+    def stepped(
+        input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None, **others: Any
+    ) -> torch.Tensor:
+        gates = F.linear(input, w_ih), F.linear(hx, w_hh)
+        result: torch.Tensor = torch.ops.aten._thnn_fused_gru_cell(*gates, hx, b_ih, b_hh)[0]
+        return result
+
+    def handler(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        state = arguments[1] if len(arguments) > 1 else keywords["hx"]
+        if state.dim() != 2 or torch.is_autocast_enabled() or not mapping.placement.on_gpu(state):
+            return mapping.call(function, arguments, keywords)
+        with mapping.placement.inside(arguments, keywords):
+            return stepped(*arguments, **keywords)
+
+    mapping.handle(torch.gru_cell, handler)
 
 
 def _replace_attention(replacements: Replacements, mapping: Mapping) -> None:

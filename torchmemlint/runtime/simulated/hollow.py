@@ -118,6 +118,8 @@ class Hollow(Tagged):
             "aten::bincount": self._bincount,
             "aten::native_batch_norm": self._batch_norm,
             f"aten::{ATTENTION}": self._attention,
+            "aten::_thnn_fused_gru_cell": self._gru_cell,
+            "aten::_thnn_fused_gru_cell_backward": self._gru_cell_backward,
         }
 
     def compute(self, operation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], device: str | None) -> Any:
@@ -298,6 +300,17 @@ class Hollow(Tagged):
         output = self._made((batch, length, heads, value.shape[-1]), query.dtype)
         sums = self._made((batch, heads, sums_length(length)), torch.float32)
         return output.transpose(1, 2), sums[..., :length]
+
+    def _gru_cell(self, inputs: torch.Tensor, hidden: torch.Tensor, state: torch.Tensor, *biases: Any) -> Any:
+        rows, width = state.shape
+        return self._made((rows, width), state.dtype), self._made((rows, 5 * width), state.dtype)
+
+    def _gru_cell_backward(self, gradient: torch.Tensor, workspace: torch.Tensor, has_bias: bool) -> Any:
+        rows, width = gradient.shape
+        sizes: list[tuple[int, ...]] = [(rows, 3 * width), (rows, 3 * width), (rows, width)]
+        sizes += [(3 * width,), (3 * width,)] if has_bias else []
+        made = [self._made(size, workspace.dtype) for size in sizes]
+        return (*made, *(None for _ in range(5 - len(made))))
 
     def _bincount(self, values: torch.Tensor, weights: Any = None, minlength: int = 0) -> torch.Tensor:
         return self._made((max(minlength, 1),), torch.int64 if weights is None else torch.float64)
