@@ -135,6 +135,8 @@ class _Report:
         match self._case.reason:
             case Reason.DETACHED:
                 return f"all outputs of `{text}` are detached, so its graph is wasted"
+            case Reason.UNTRAINED:
+                return f"nothing trains the network behind `{text}`, so the gradients that it gets are wasted"
             case Reason.READ:
                 return f"only numbers are read from `{text}`, but it runs with gradients enabled"
             case Reason.EVALUATING:

@@ -293,7 +293,7 @@ _IDLE: dict[str, Source] = {  # a pass whose graph nobody needs
 
 _MORE_MODELS: dict[str, Source] = {
     "consistency": Source(
-        ("target = teacher(x)", "loss = F.mse_loss({m}(x), target) #@pass", *_STEP),
+        ("with torch.no_grad():", "    target = teacher(x)", "loss = F.mse_loss({m}(x), target) #@pass", *_STEP),
         "loss",
         live=False,
         movable=False,

@@ -110,6 +110,7 @@ class Evidence(enum.Enum):
     TRAINING = "train"  # train() was called
     LOSS = "loss"  # given to a loss function
     DETACHED = "detached"  # the program says that it has a graph
+    TAUGHT = "taught"  # its gradients are used, by an optimizer or otherwise: parameters, or what they are behind
     STATE = "state"  # has a state that is saved or loaded
     MOVED = "moved"  # .to(device), .cuda(): a tensor or a module
 

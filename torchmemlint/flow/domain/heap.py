@@ -347,6 +347,19 @@ def graph_of(state: State, value: Value) -> frozenset[Source]:
     return sources or NO_SOURCES
 
 
+def contained(state: State, values: Iterable[Value]) -> set[Ref]:
+    """Return the references of some values, with those that the containers among them hold."""
+    seen = {r for value in values for r in value.refs}
+    frontier = list(seen)
+    while frontier:
+        holder = frontier.pop()
+        if type(holder) is Object and holder.kind in BOXES:
+            new = {r for value in state.heap.edges(holder).values() for r in value.refs} - seen
+            seen |= new
+            frontier.extend(new)
+    return seen
+
+
 def reachable(state: State, roots: Any) -> set[Ref]:
     """Return all objects that can be reached from some references, through every edge."""
     seen: set[Ref] = set(roots)

@@ -328,6 +328,7 @@ def _library_super(site: CallSite, target: SuperRef, name: str) -> Value:
         if name == "__init__":
             return PLAIN
         return containers.method(site, receiver, name, NO_SOURCES)
+    gradients.use_of_all(site.frame, site.state, site.arguments.all(), site.point)
     if name in ("__init__", "__init_subclass__", "__setattr__", "__post_init__", "__enter__", "__exit__"):
         return PLAIN
     if name in modules.METHODS or name in modules.SWITCHES:

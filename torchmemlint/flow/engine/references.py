@@ -31,8 +31,18 @@ from torchmemlint.flow.domain.refs import (
     Slot,
     SuperRef,
     extended,
+    root,
 )
 from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value, of, symbol, tensor
+
+
+def resting_on(reference: Ref) -> Ref | None:
+    """Return the symbol of the callee that a reference is a part, a method or the parameters of."""
+    if type(reference) is Behind:
+        return root(reference)
+    if isinstance(reference, Bound | Method | SuperRef):
+        return root(reference.receiver)
+    return root(reference.module) if type(reference) is Parameters else None
 
 
 class Caller(Protocol):

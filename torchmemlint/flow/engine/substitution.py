@@ -32,7 +32,7 @@ from torchmemlint.flow.domain.refs import (
 from torchmemlint.flow.domain.values import LIMIT, NO_SOURCES, NOTHING, Value, constant, limited, of, tensor
 from torchmemlint.flow.engine import access, instances
 from torchmemlint.flow.engine.loops import is_among
-from torchmemlint.flow.engine.references import MAKERS
+from torchmemlint.flow.engine.references import MAKERS, resting_on
 from torchmemlint.flow.ir.ops import For
 from torchmemlint.flow.models import gradients, guards, modules, optimizers
 
@@ -50,7 +50,7 @@ class Substitution:
         self.parents: Mapping[Source, Iterable[Source]] = {}
         self.edges: dict[Ref, list[tuple[Key, Value]]] = {}  # what objects that the callee made hold
         self.installed: dict[tuple[Ref, Key], Value] = {}
-        self.behind: dict[Ref, list[Ref]] = {}  # what was met so far behind each symbol
+        self.behind: dict[Ref, list[Ref]] = {}  # what was met so far of each symbol
         self.places: list[Source] = []  # phis and slots that were met just now
 
     def apply(self, summary: Summary, yields: bool = False) -> Value:
@@ -79,10 +79,10 @@ class Substitution:
         if found is None:
             found = self.map[reference] = MAKERS[type(reference)](self, reference)
             kind = type(reference)
-            if kind is Behind:
-                self.behind.setdefault(root(reference), []).append(reference)
-            elif kind is Phi or kind is Slot:
+            if kind is Phi or kind is Slot:
                 self._met(reference)
+            elif (base := resting_on(reference)) is not None:
+                self.behind.setdefault(base, []).append(reference)
         return found
 
     def _met(self, place: Source) -> None:
@@ -364,7 +364,9 @@ class Substitution:
         computed_here = type(effect.reference) is Derived and len(base.graph) == 1
         by_graph = computed_here or effect.evidence is fx.Evidence.DETACHED
         for target in base.graph if by_graph else base.each():
-            if target.symbolic or type(target) is Derived or (type(target) is Object and target.kind is Kind.OPAQUE):
+            if effect.evidence is fx.Evidence.TAUGHT:
+                gradients.use(self.frame, self.state, target, self.at(effect))
+            elif target.symbolic or type(target) is Derived or (type(target) is Object and target.kind is Kind.OPAQUE):
                 self.frame.log(fx.Use(self.at(effect), target, effect.evidence))
 
     def keep(self, effect: fx.Keep) -> None:

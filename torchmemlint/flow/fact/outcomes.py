@@ -248,7 +248,7 @@ def _meeting(stored: list[Op], begun: list[Op]) -> Op:
 
 
 def _code(one: Pass) -> str:
-    return "TML203" if one.reason is Reason.DETACHED else "TML201"
+    return "TML203" if one.reason in (Reason.DETACHED, Reason.UNTRAINED) else "TML201"
 
 
 def _code_of(kept: Retention) -> str | None:

@@ -16,6 +16,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.fact.teaching import Teaching
 from torchmemlint.flow.ir.ops import Function, Op
 
 
@@ -25,6 +26,7 @@ class Reason(enum.Enum):
     EVALUATING = "the module is in evaluation mode"
     READ = "only numbers are read from its results"
     DETACHED = "all its results are detached"
+    UNTRAINED = "nothing trains the networks that it leads to"
     ROLE = "what runs it infers or evaluates"
 
 
@@ -56,6 +58,7 @@ class Passes:
         self.returned = run.provenance.ancestors(run.returned)
         self.trains = bool(run.of(fx.Differentiate))
         kept = [e.effect for e in (*run.of(fx.Keep), *run.of(fx.Slotted))]
+        self.teaching = Teaching(engine, run, evidence)
         self.hooked = any(getattr(effect, "how", None) is fx.How.HOOK for effect in kept)
 
     @cached_property
@@ -113,7 +116,7 @@ class Passes:
             for event in self.run.of(kind):
                 effect = event.effect
                 source = effect.graph if isinstance(effect, fx.Forward) else getattr(effect, "result", None)
-                if source is not None and self._is_differentiated(source):
+                if source is not None and self._is_differentiated(source) and source not in self.teaching.idle:
                     yield from effect.point.chain()
 
     def _is_differentiated(self, source: Source) -> bool:
@@ -146,6 +149,9 @@ class Passes:
         reason: Reason | None = None
         mode = self.evidence.modes.get(source)
         is_array = self.evidence.is_read(source, Reading.ARRAY)  # that would raise if it had a graph
+        if differentiated and source in self.teaching.idle and mode is not Mode.WANTED:
+            reason = Reason.UNTRAINED
+            doubts |= {Doubt.CALLER} if self._is_of_network() else set()
         if not differentiated and not is_array and mode is not Mode.WANTED:
             reason, more = self._reason(point, source, module, loops, evaluating)
             doubts |= more | ({Doubt.MENTIONED} if self.run.mentioned and not self.trains else frozenset())
@@ -217,6 +223,11 @@ class Passes:
         """Is the entry a method of a network, other than one that trains it?"""
         cls = self.run.method_of
         return cls is not None and not self.trains and self.engine.index.is_network(cls)
+
+    def _is_of_network(self) -> bool:
+        """Is the entry a method of a network, which others may train as a whole?"""
+        cls = self.run.method_of
+        return cls is not None and self.engine.index.may_be_network(cls)
 
     def _functions(self, point: Point) -> Iterator[Function]:
         yield self.run.entry

@@ -254,7 +254,7 @@ def _copied_modules(site: CallSite, value: Value) -> Value:
     for old, copy in copies.items():
         renew(site.state, copy)
         for key, kept in held[old]:
-            if key is not Special.MADE:
+            if key is not Special.MADE and key is not Special.TAUGHT:
                 refs = frozenset(copies.get(r, r) for r in kept.refs)
                 heap.put(copy, key, Value(refs, kept.graph, kept.constant, kept.open))
     return Value(frozenset(copies.get(r, r) for r in value.refs), value.graph, open=value.open)

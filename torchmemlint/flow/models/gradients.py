@@ -1,12 +1,12 @@
-"""Who requires gradients: frozen modules, and flags that only a caller knows."""
+"""Who requires gradients, and who uses them: frozen modules, flags that only a caller knows, what is trained."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from torchmemlint.flow.domain.effects import Freeze, Point
+from torchmemlint.flow.domain.effects import Evidence, Freeze, Point, Use
 from torchmemlint.flow.domain.frame import Frame
-from torchmemlint.flow.domain.heap import BOXES, State, visible
+from torchmemlint.flow.domain.heap import BOXES, State, contained, visible
 from torchmemlint.flow.domain.refs import Behind, Kind, Leaf, Object, Parameters, Ref, Special
 from torchmemlint.flow.domain.values import PLAIN, Value, constant
 
@@ -119,3 +119,21 @@ def set_requires_grad(frame: Frame, state: State, base: Value, flag: Value, poin
             for module in within(frame, state, owner):
                 for part in (module, *_unseen_parts(frame, state, module)):
                     state.heap.put(part, Special.FROZEN, constant(flag.constant is False))
+
+
+# Who uses gradients: optimizers, and programs that read them.
+
+
+def use(frame: Frame, state: State, of: Ref, point: Point) -> None:
+    """Note that the gradients of a module, of parameters or of what only a caller knows are used."""
+    owner = of.module if type(of) is Parameters else of
+    if owner.symbolic:
+        frame.log(Use(point, of, Evidence.TAUGHT))
+    state.heap.put(owner, Special.TAUGHT, PLAIN)
+
+
+def use_of_all(frame: Frame, state: State, given: Iterable[Value], point: Point, symbols: bool = True) -> None:
+    """Note that the gradients of all modules and parameters among some values are used, or may be."""
+    for r in sorted(contained(state, given), key=lambda r: r.serial):
+        if type(r) is Parameters or is_network(frame, r) or (symbols and r.symbolic):
+            use(frame, state, r, point)

@@ -10,7 +10,16 @@ from torchmemlint.flow.domain.heap import ELEMENT, Mode, visible
 from torchmemlint.flow.domain.memory import computed, differentiate, key_of, sources_of
 from torchmemlint.flow.domain.refs import Code, Kind, Leaf, Object
 from torchmemlint.flow.domain.values import NO_SOURCES, PLAIN, Value, of
-from torchmemlint.flow.models import builtins, containers, contracted, guards, modules, optimizers, torch_functions
+from torchmemlint.flow.models import (
+    builtins,
+    containers,
+    contracted,
+    gradients,
+    guards,
+    modules,
+    optimizers,
+    torch_functions,
+)
 
 Model = Callable[[CallSite], Value]
 
@@ -76,6 +85,7 @@ def _other(site: CallSite, qualified: str) -> Value:
     if is_plain(qualified):
         frame.read(given, Reading.NUMBER)
         return Value(frozenset((made,)), open=True)
+    gradients.use_of_all(frame, state, site.arguments.all(), site.point, name[:1].isupper())
     if name[:1].isupper():  # a class: its object holds what it is given, and computes nothing yet
         given = frozenset(s for s in given if type(s) is not Leaf)
     graph = NO_SOURCES if state.mode is Mode.OFF else computed(frame, state, given, site.point)

@@ -6,11 +6,13 @@ from torchmemlint.flow.domain.effects import Point, Step
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.refs import Kind, Object
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, of
+from torchmemlint.flow.models import gradients
 
 
 def construct(site: CallSite, qualified: str) -> Value:
     """Return a new optimizer."""
     made = Object.of(Kind.OPTIMIZER, site.point.site, site.point.context, qualified)
+    gradients.use_of_all(site.frame, site.state, site.arguments.all(), site.point)
     site.state.heap.put(made, "param_groups", site.value(0, "params"))
     return of(made)
 

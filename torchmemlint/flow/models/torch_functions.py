@@ -10,7 +10,7 @@ from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.memory import computed, differentiate, sources_of
 from torchmemlint.flow.domain.refs import Kind, Leaf, Source
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, join, with_graph
-from torchmemlint.flow.models import containers, tensors
+from torchmemlint.flow.models import containers, gradients, tensors
 from torchmemlint.knowledge import torch_api
 
 Model = Callable[[CallSite], Value]
@@ -80,6 +80,7 @@ def applied(site: CallSite) -> Value:
 def _gradient(site: CallSite) -> Value:
     """`torch.autograd.grad(outputs, inputs, ..., create_graph)`: a backward pass whose results are values."""
     state = site.state
+    gradients.use_of_all(site.frame, state, [site.value(1, "inputs")], site.point)
     sources = sources_of(state, [site.value(0, "outputs"), site.value(1, "inputs")])
     creates = site.constant(4, "create_graph", False)
     retains = site.constant(3, "retain_graph", creates)

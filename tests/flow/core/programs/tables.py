@@ -25,11 +25,12 @@ from .sums import SUMS
 from .torch_things import TORCH_THINGS
 from .uncalled import UNCALLED
 from .unseen import UNSEEN
+from .untrained import UNTRAINED
 
 LARGER = (
     *(SUMS, STATES, CACHES, CONTAINERS, KEEPING_MORE, CONTROL, FUNCTIONS, OBJECTS, LIVES),
     *(MODES, PASSES, HOOKS, LIBRARIES, PARTS, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS, UNCALLED, UNSEEN),
-    NEEDED,
+    *(NEEDED, UNTRAINED),
 )
 
 
