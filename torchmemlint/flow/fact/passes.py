@@ -187,6 +187,8 @@ class Passes:
                 doubts.add(Doubt.UNCALLED)
             return Reason.DETACHED, frozenset(doubts | ({Doubt.HANDED} if given else set()))
         if not self.trains and any(roles.is_for_users(self.engine, f) for f in self._functions(point)):
+            if roles.is_called_to_infer(self.engine, self.run.entry):
+                return Reason.ROLE, frozenset()
             return Reason.ROLE, frozenset({Doubt.ROLE, *({Doubt.BASE} if self._is_open() else ())})
         return None, frozenset()
 
@@ -217,7 +219,9 @@ class Passes:
     def _is_open(self) -> bool:
         """Is the entry a method of a class with a base that is not seen, which may differentiate what it returns?"""
         cls = self.run.method_of
-        return cls is not None and self.engine.index.is_open(cls) and not self.engine.index.is_network(cls)
+        if cls is None or roles.is_called_to_infer(self.engine, self.run.entry):
+            return False
+        return self.engine.index.is_open(cls) and not self.engine.index.is_network(cls)
 
     def _is_uncalled(self) -> bool:
         """Is the entry a method of a network, other than one that trains it?"""

@@ -14,14 +14,21 @@ def _words(function: Function) -> list[str]:
     return function.name.lower().strip("_").split("_")
 
 
+def is_called_to_infer(engine: Engine, function: Function) -> bool:
+    """Does a framework call this method for inference, and leave it to the method to turn gradients off?"""
+    if function.cls is None:
+        return False
+    return engine.index.contracts.overrides("inference", function.name, engine.index.libraries(function.cls))
+
+
 def infers(engine: Engine, function: Function) -> bool:
     """Is it a method for inference of a network, or one that a framework calls for it: `inference`, `generate`?"""
     if function.cls is None:
         return False
+    if is_called_to_infer(engine, function):
+        return True
     bases = engine.index.libraries(function.cls)
     known = engine.index.contracts
-    if known.overrides("inference", function.name, bases):
-        return True
     if any(known.is_pipeline(base) for base in bases):
         return function.name in known.names("pipeline-inference").plain
     return engine.index.may_be_network(function.cls) and predicts(function)

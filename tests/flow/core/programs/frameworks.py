@@ -322,4 +322,36 @@ FRAMEWORKS = {
                 optimizer.step()
                 ema.update()
         """,
+    "an evaluation step that a trainer calls with gradients": """
+        from transformers import Trainer
+
+        class Rewards(Trainer):
+            def compute_loss(self, model: nn.Module, inputs, return_outputs=False):
+                scores = model(**inputs)[0]
+                loss = -F.logsigmoid(scores).mean()
+                return (loss, scores) if return_outputs else loss
+
+            def prediction_step(self, model: nn.Module, inputs, prediction_loss_only, ignore_keys=None):
+                loss, scores = self.compute_loss(model, inputs, return_outputs=True)  # expect: TML201
+                # instead: loss, scores = torch.no_grad()(self.compute_loss)(model, inputs, return_outputs=True)
+                return loss.detach(), scores, None
+        """,
+    "an evaluation step that asks the trainer's own": """
+        from transformers import Trainer
+
+        class Rewards(Trainer):
+            def compute_loss(self, model, inputs, return_outputs=False):
+                return -F.logsigmoid(model(**inputs)[0]).mean()
+
+            def prediction_step(self, model, inputs, prediction_loss_only, ignore_keys=None):
+                loss, scores, _ = super().prediction_step(model, inputs, prediction_loss_only)
+                return loss, scores, None
+        """,
+    "a step of a base class that is not seen": """
+        from evaluation import Evaluation
+
+        class Rewards(Evaluation):
+            def prediction_step(self, network, inputs):
+                return network(inputs).softmax(1)
+        """,
 }
