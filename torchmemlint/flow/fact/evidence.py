@@ -234,7 +234,7 @@ class Evidence:
         kind = type(source)
         if source in self.networks or source in self.called:
             return None  # what is called is no tensor
-        if source in self.arrays:
+        if source in self.arrays and not (kind is Graph and source in self.differentiated):
             return None
         mode = self.cut | {Doubt.MODE} if self._is_mode_open(source) else self.cut
         if kind is Graph:

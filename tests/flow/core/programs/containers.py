@@ -582,4 +582,29 @@ CONTAINERS = {
             F.mse_loss(out, y).backward()
             TABLE[path] = out.detach()
         """,
+    "a loss that is differentiated, and an array of it or of something else": """
+        def train(loader, verbose):
+            kept = []
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                kept.append(loss)  # expect: TML102  # instead: kept.append(loss.item())
+                shown = {"loss": loss.detach()}
+                if verbose:
+                    shown["loss"] = torch.zeros(1) if len(kept) > 1 else loss
+                print(shown["loss"].numpy())
+        """,
+    "an array of what nothing differentiates": """
+        def test(loader, net):
+            net.eval()
+            kept = []
+            for x, y in loader:
+                out = run(net, x)
+                kept.append(out)
+                print(out.numpy())
+
+        def run(net, x):
+            with torch.inference_mode():
+                return net(x)
+        """,
 }
