@@ -29,7 +29,8 @@ class Run:
     entry: Function
     events: list[Event]
     provenance: Provenance
-    returned: frozenset[Source]
+    result: Value
+    returned: frozenset[Source]  # what it holds
     state: State
     method_of: Class | None = None
     receiver: Ref | None = None
@@ -38,6 +39,14 @@ class Run:
     mentioned: bool = False  # does code name the entry that was not seen to call it?
     _index: dict[type[Effect], list[Event]] = field(default_factory=dict)
     _lasting: set[Ref] | None = None
+    _given: set[Ref] | None = None
+
+    def given(self) -> set[Ref]:
+        """Return the objects that whoever called it is given."""
+        if self._given is None:
+            found = reachable(self.state, self.result.refs)
+            self._given = set() if self.receiver in found else found
+        return self._given
 
     def lasting(self) -> set[Ref]:
         """Return what outlives the entry and may be read by code that is not seen; nothing outlives a program."""
@@ -73,6 +82,7 @@ def logged(frame: Frame, state: State, returned: Value) -> Run:
         frame.function,
         _flattened(frame.all_effects(), frozenset(), []),
         frame.provenance,
+        returned,
         sources,
         state,
         cut=frame.cut,

@@ -69,7 +69,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             fate = Fate.EACH if inside else Fate.LATER
             if fate is Fate.EACH and _is_in_item(effect.place[0]):
                 doubts |= {Doubt.ITEM}
-        elif not effect.spent and (effect.phi in returned or (_is_replaced(run, effect) and effect.events & returned)):
+        elif not effect.spent and _is_returned(run, effect, returned):
             fate = Fate.UNKNOWN
             is_task = isinstance(effect.loop.site, Op) and evidence.is_evaluating(effect.events)
             doubts |= {Doubt.EVALUATED if is_task else Doubt.CALLER}
@@ -121,6 +121,13 @@ def _is_given_up(run: Run, slot: Slot) -> bool:
     """Does a slot hold something else in the end?"""
     held = run.state.heap.get(slot.holder, slot.key)
     return held is not None and slot not in run.provenance.ancestors(held.graph)
+
+
+def _is_returned(run: Run, effect: fx.Keep, returned: set[Source]) -> bool:
+    """Is what is kept given to the caller, by itself or with the object that keeps it?"""
+    if effect.phi in returned or effect.place[0] in run.given():
+        return True
+    return _is_replaced(run, effect) and not effect.events.isdisjoint(returned)
 
 
 def _is_in_item(holder: Ref | None) -> bool:

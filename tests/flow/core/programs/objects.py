@@ -604,4 +604,28 @@ OBJECTS = {
                 step(x, y, statistics).backward()
             print(len(statistics.values))
         """,
+    "a copy with copies of all parameters": """
+        class Learner(nn.Module):
+            def __init__(self, net, rates=None):
+                super().__init__()
+                self.net = net
+                self.rates = rates or nn.ParameterDict({name: nn.Parameter(p) for name, p in net.named_parameters()})
+
+            def forward(self, x):
+                return self.net(x)
+
+            def clone(self):
+                return Learner(self.net, {name: rate.clone() for name, rate in self.rates.items()})
+        """,
+    "an object that collects losses, and is returned": """
+        class Statistics:
+            def __init__(self):
+                self.losses = []
+
+        def measure(loader):
+            statistics = Statistics()
+            for x, y in loader:
+                statistics.losses.append(F.mse_loss(model(x), y))
+            return statistics
+        """,
 }
