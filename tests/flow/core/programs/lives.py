@@ -383,4 +383,25 @@ LIVES = {
                 self.terms.append(F.mse_loss(model(x), y))
                 self.terms[0].backward()
         """,
+    "a tensor that is filled in each call, and made anew for it": """
+        class Filled:
+            def begin(self, x):
+                self.weight = torch.zeros_like(x)
+
+            def add(self, mask, value):
+                self.weight[..., mask] = value
+
+            def fill(self, x):
+                self.begin(x)
+                self.add(x > 0, model(x))
+                self.add(x < 0, -model(x))
+        """,
+    "a tensor that is filled in each call, and made once": """
+        class Filled:
+            def __init__(self):
+                self.weight = torch.zeros(4)
+
+            def fill(self, x):
+                self.weight[x > 0] = model(x)  # expect: TML102  # instead: self.weight[x > 0] = x
+        """,
 }
