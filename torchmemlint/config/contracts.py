@@ -80,6 +80,18 @@ VOCABULARY = (
         "acme.Task.predict",
     ),
     Term(
+        "infers",
+        "First words of the names of functions and methods that give results to users. What they do must agree.",
+        "recommend",
+        words=True,
+    ),
+    Term(
+        "evaluates",
+        "Words of which one is the first or second of a function's name where it evaluates.",
+        "benchmark",
+        words=True,
+    ),
+    Term(
         "called-per-batch",
         "Methods that the framework calls for every batch or decision, whatever the gradient mode.",
         "acme.Agent.decide",

@@ -79,3 +79,34 @@ def test_what_infers_calls_others() -> None:
     helper = "\n\ndef apply(layer, x):\n    return layer(x)\n"
     text = NET + "\n    def predict(self, x):\n        return apply(self.first, x)\n"
     assert [case.line for case in cases({"main.py": text + helper})] == [text.count("\n")]
+
+
+FUNCTION = NET + "\n\ndef {name}(network: Net, x):\n    {first}\n    return network(x)\n"
+
+
+def test_a_function_that_infers_by_its_name() -> None:
+    assert shown(FUNCTION.format(name="predict", first="x = x + 1")) == [("TML201", Confidence.POSSIBLE, {Doubt.ROLE})]
+
+
+@pytest.mark.parametrize(("name", "first"), [("run", "x = x + 1"), ("predict", "torch.set_grad_enabled(False)")])
+def test_a_function_that_does_not(name: str, first: str) -> None:
+    assert shown(FUNCTION.format(name=name, first=first)) == []
+
+
+SWITCHING = NET + (
+    "\n    def {name}(self, x):\n        first = self.first(x)\n        self.eval()\n        {rest}\n"
+    "        self.train()\n        return first + y\n"
+)
+
+
+def test_a_method_that_infers_by_its_name_and_by_what_it_does() -> None:
+    """What comes before the switch is as little trained as what follows."""
+    found = shown(SWITCHING.format(name="generate", rest="y = self.last(first)"))
+    assert found == [("TML201", Confidence.LIKELY, {Doubt.EVALUATED}), ("TML201", Confidence.LIKELY, {Doubt.EVALUATED})]
+
+
+@pytest.mark.parametrize(
+    ("name", "rest"), [("distances", "y = first"), ("generate", "y = first.sum().backward() or first")]
+)
+def test_a_method_that_switches_for_something_else(name: str, rest: str) -> None:
+    assert shown(SWITCHING.format(name=name, rest=rest)) == []

@@ -213,7 +213,7 @@ class _Places:
     @staticmethod
     def _is_settled(engine: Engine, seen: Passes, one: Pass) -> bool:
         """Does what a method does with a pass agree with its name, that it infers, so that users will not matter?"""
-        return one.reason is not Reason.ROLE and roles.infers(engine, seen.run.entry)
+        return Doubt.ROLE not in one.doubts and roles.infers(engine, seen.run.entry)
 
     def _forwards(self, engine: Engine, one: Pass) -> Iterator[Place]:
         for module in sorted(one.module, key=lambda module: module.serial):

@@ -167,7 +167,7 @@ class Passes:
         numbers = self.evidence.is_read(source, Reading.NUMBER, Reading.DISCRETE)
         detached = self.evidence.is_read(source, Reading.DETACHED) and not (returned or stored)
         if evaluating and not (detached and self.trains):
-            is_task = bool(loops) or any(roles.predicts(function) for function in self._functions(point))
+            is_task = bool(loops) or any(roles.predicts(self.engine, function) for function in self._functions(point))
             doubts = {Doubt.EVALUATED if is_task else Doubt.EVALUATED_ONCE} if leaves else set()
             if self.trains and (returned or stored):
                 doubts.add(Doubt.READER)
@@ -189,7 +189,7 @@ class Passes:
         if not self.trains and any(roles.is_for_users(self.engine, f) for f in self._functions(point)):
             if roles.is_called_to_infer(self.engine, self.run.entry):
                 return Reason.ROLE, frozenset()
-            return Reason.ROLE, frozenset({Doubt.ROLE, *({Doubt.BASE} if self._is_open() else ())})
+            return Reason.ROLE, frozenset(doubts | {Doubt.EVALUATED if self.evidence.evaluating else Doubt.ROLE})
         return None, frozenset()
 
     def _of_framework(self) -> frozenset[Doubt]:

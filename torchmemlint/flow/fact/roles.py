@@ -5,9 +5,7 @@ from __future__ import annotations
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.ir.ops import NO_TEMP, Class, Function, Return, Unit
 
-_INFERENCE = frozenset("inference infer predict generate sample decode embed transcribe synthesize forecast".split())
 _TURN = "optimizer_idx"
-_EVALUATION = frozenset("eval evaluate evaluation validate validation val test testing".split())
 
 
 def _words(function: Function) -> list[str]:
@@ -22,16 +20,16 @@ def is_called_to_infer(engine: Engine, function: Function) -> bool:
 
 
 def infers(engine: Engine, function: Function) -> bool:
-    """Is it a method for inference of a network, or one that a framework calls for it: `inference`, `generate`?"""
+    """Is it for inference: a method of a network, one that a framework calls for it, or a function of a file?"""
     if function.cls is None:
-        return False
+        return function.parent is function.unit.module and predicts(engine, function)
     if is_called_to_infer(engine, function):
         return True
     bases = engine.index.libraries(function.cls)
     known = engine.index.contracts
     if any(known.is_pipeline(base) for base in bases):
         return function.name in known.names("pipeline-inference").plain
-    return engine.index.may_be_network(function.cls) and predicts(function)
+    return engine.index.may_be_network(function.cls) and predicts(engine, function)
 
 
 def is_given(entry: Function) -> bool:
@@ -41,7 +39,7 @@ def is_given(entry: Function) -> bool:
 
 def is_for_users(engine: Engine, function: Function) -> bool:
     """Does it infer or evaluate, by its name?"""
-    return infers(engine, function) or evaluates(function)
+    return infers(engine, function) or evaluates(engine, function)
 
 
 def is_of_forward(engine: Engine, function: Function) -> bool:
@@ -55,7 +53,7 @@ def is_of_forward(engine: Engine, function: Function) -> bool:
         return False
     if any(function.name == method.name for method in engine.index.forward(function.cls)):
         return True
-    if function.name.startswith("_") or predicts(function) or "forward" not in function.mentions:
+    if function.name.startswith("_") or predicts(engine, function) or "forward" not in function.mentions:
         return False
     return any(type(op) is Return and op.src != NO_TEMP for op in function.body)
 
@@ -89,15 +87,15 @@ def takes_turns(engine: Engine, cls: Class) -> bool:
     )
 
 
-def predicts(function: Function) -> bool:
+def predicts(engine: Engine, function: Function) -> bool:
     """Does it give results to users, by its name: `predict`, `_embed_texts`?"""
-    return _words(function)[0] in _INFERENCE
+    return _words(function)[0] in engine.index.contracts.names("infers").plain
 
 
-def evaluates(function: Function) -> bool:
+def evaluates(engine: Engine, function: Function) -> bool:
     """Does it evaluate, by its name: `evaluate`, `validate_one_epoch`, `run_test`?"""
     words = _words(function)
-    return bool(_EVALUATION & set(words[:2])) and "loss" not in words
+    return not engine.index.contracts.names("evaluates").plain.isdisjoint(words[:2]) and "loss" not in words
 
 
 def is_test(engine: Engine, function: Function) -> bool:
