@@ -102,6 +102,18 @@ def test_a_class_that_nobody_makes_says_less(tmp_path: Path, name: str, mode: st
     assert checked(tmp_path, main=NET.format(name=name, mode=mode)) == []
 
 
+RUNS = (
+    "import torch\n\n\nclass Runner:\n    def __init__(self, net):\n        self.net = net.cuda()\n\n"
+    "    def {name}(self, batches):\n        for x in batches:\n            y = self.net(x)\n"
+    "            print(y.argmax().item())\n"
+)
+
+
+@pytest.mark.parametrize(("name", "count"), [("evaluate", 1), ("generate_words", 1), ("run", 0)])
+def test_a_runner_that_nobody_makes(tmp_path: Path, name: str, count: int) -> None:
+    assert len(checked(tmp_path, main=RUNS.format(name=name))) == count
+
+
 ACTS = "import torch\n\nnet = torch.nn.Linear(4, 2)\n\n\ndef act({given}):\n    print(net({x}).argmax())\n"
 
 

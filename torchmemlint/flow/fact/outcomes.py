@@ -212,8 +212,9 @@ class _Places:
 
     @staticmethod
     def _is_settled(engine: Engine, seen: Passes, one: Pass) -> bool:
-        """Does what a method does with a pass agree with its name, that it infers, so that users will not matter?"""
-        return Doubt.ROLE not in one.doubts and roles.infers(engine, seen.run.entry)
+        """Does what a method does with a pass agree with its name, that it infers or evaluates, whoever uses it?"""
+        entry = seen.run.entry
+        return Doubt.ROLE not in one.doubts and (roles.predicts(engine, entry) or roles.evaluates(engine, entry))
 
     def _forwards(self, engine: Engine, one: Pass) -> Iterator[Place]:
         for module in sorted(one.module, key=lambda module: module.serial):
