@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from torchmemlint.doubts import Doubt
+from torchmemlint.flow.engine import machine
 from torchmemlint.flow.fact.cases import cases
+from torchmemlint.flow.fact.entries import runs
+from torchmemlint.flow.names.finder import InMemory
+from torchmemlint.flow.names.index import Index
+from torchmemlint.flow.names.sources import Sources
 
 from .findings import found
 
@@ -131,3 +140,22 @@ def test_what_a_run_of_another_file_calls_that_is_too_long() -> None:
     assert found({"main.py": main, "evaluation.py": evaluation}) == {("evaluation.py", 6, "TML201")}
     without = main.replace("evaluate(model, [x])", "with torch.no_grad():\n    evaluate(model, [x])")
     assert found({"main.py": without, "evaluation.py": evaluation}) == set()
+
+
+def test_what_a_run_called_that_was_too_long_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "BUDGET", 40)
+    calls = _doubling(6).rpartition("Calls()")[0]
+    steps = "".join(f"def step{n}(data):\n    Calls().m5(data)\n    print(data)\n\n" for n in range(3))
+    judge = "def judge(data):\n    print(data)\n\ndef unknown(it):\n    it.judge([])\n"
+    run = "def main(data):\n    step0(data)\n    step1(data)\n    step2(data)\n\nmain([])\n\n"
+    path, root = Path("/main.py"), Path("/")
+    texts = {path: f"{HEAD}{calls}{steps}{run}{judge}"}
+    index = Index(Sources(root, InMemory(root, texts).place, texts.get))
+    unit = index.sources.unit(path)
+    assert unit is not None
+    index.add(unit)
+    engine = machine.Engine(index)
+    engine.begin((), {}, 10_000)
+    names = [run.entry.name for run in runs(engine, [unit], frozenset())]
+    assert set(names) > {"judge", "step0", "step1"}
+    assert names.index("judge") < names.index("step0")

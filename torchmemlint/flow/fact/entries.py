@@ -22,6 +22,8 @@ def runs(engine: Engine, files: Iterable[Unit], elsewhere: Set[str]) -> Iterator
 
     `elsewhere` are names that functions of the files mention which import these.
 
+    What a run called that was cut comes last, in the mode in which it was called.
+
     A test is no program, and that it calls something does not say how users call it.
     """
     ends: dict[Unit, State] = {}
@@ -33,27 +35,28 @@ def runs(engine: Engine, files: Iterable[Unit], elsewhere: Set[str]) -> Iterator
         ends[unit] = state
     mentioned, places = mentions(units), _callers_first(units)
     relevance = Relevance(engine, units)
-    for wanted in (True, False):  # what nobody mentions calls the others
+    entered: set[Function] = set()
+    for late, wanted in ((False, True), (False, False), (True, True), (True, False)):  # callers first
         for cls, functions in _grouped(engine, units, mentioned, wanted, places):
             unit = functions[0].unit
             if engine.is_finished():
                 return
             if not any(map(relevance.has, functions if cls is None else cls.methods.values())):
                 continue
-            if cls is None:
-                if functions[0] not in engine.called:
-                    is_mentioned = functions[0].name in elsewhere and functions[0] not in engine.left
-                    for run in _entered(engine, functions[0], ends[unit]):
-                        run.mentioned = is_mentioned
-                        yield run
+            chosen = [f for f in functions if f not in entered and (f in engine.left) is late]
+            chosen = [f for f in chosen if f not in engine.called or lives.is_hook(engine, f)]
+            entered.update(chosen)
+            if not chosen:
                 continue
-            methods = [m for m in functions if m not in engine.called or lives.is_hook(engine, m)]
-            if methods:
-                left = {method for method in methods if method in engine.left}  # it is seen how those are called
-                for run in lives.runs(engine, cls, methods, ends[unit]):
-                    seen = run.entry in left or lives.is_hook(engine, run.entry)
-                    run.mentioned = {run.entry.name, cls.name} <= elsewhere and not seen
+            if cls is None:
+                for run in _entered(engine, chosen[0], ends[unit]):
+                    run.mentioned = chosen[0].name in elsewhere and not late
                     yield run
+                continue
+            for run in lives.runs(engine, cls, chosen, ends[unit]):
+                seen = late or lives.is_hook(engine, run.entry)
+                run.mentioned = {run.entry.name, cls.name} <= elsewhere and not seen
+                yield run
 
 
 def _grouped(
