@@ -140,9 +140,6 @@ class Substitution:
         """Return a key of the callee as a key of the caller."""
         if not isinstance(key, Ref):
             return key
-        if type(key) is Behind and key is each_key(key.base):
-            holders = self.of(key.base).refs
-            return each_key(next(iter(holders))) if len(holders) == 1 else Special.ELEMENT
         return key_of(self.of(key))
 
     def arguments(self, arguments: Arguments) -> Arguments:
@@ -232,9 +229,13 @@ class Substitution:
         elif base.refs and isinstance(effect.key, str) and not effect.weak:
             instances.set_attribute(self.frame, self.state, base, effect.key, value, self.at(effect))
         elif base.refs:
-            self.frame.machine.write(
-                self.frame, self.state, base, self.key(effect.key), value, self.at(effect), effect.weak
-            )
+            key = self._key_of(base, effect.key)
+            self.frame.machine.write(self.frame, self.state, base, key, value, self.at(effect), effect.weak)
+
+    def _key_of(self, base: Value, key: Key) -> Key:
+        """Return a key of a container; what runs over its own keys does so here, too."""
+        is_own = type(key) is Behind and key is each_key(key.base) and self.of(key.base).refs == base.refs
+        return each_key(next(iter(base.refs))) if is_own and len(base.refs) == 1 else self.key(key)
 
     def erase(self, effect: fx.Erase) -> None:
         """Empty what the callee empties."""

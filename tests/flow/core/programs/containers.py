@@ -607,4 +607,23 @@ CONTAINERS = {
             with torch.inference_mode():
                 return net(x)
         """,
+    "a table whose entries become numbers": """
+        from collections import defaultdict
+
+        class Trainer:
+            def __init__(self):
+                self.kept = defaultdict(lambda: defaultdict(list))
+
+            def step(self, x, y):
+                loss = F.mse_loss(model(x), y)
+                measured = {"loss": loss, "root": loss.sqrt()}
+                for name, value in measured.items():
+                    measured[name] = value  # instead: measured[name] = value.item()
+                loss.backward()
+                self.keep(measured, "train")
+
+            def keep(self, measured, part):
+                for name, value in measured.items():
+                    self.kept[part][name].append(value)  # expect: TML102
+        """,
 }
