@@ -131,6 +131,8 @@ def _call_object(frame: Frame, state: State, target: Object, arguments: Argument
             return value
         case Kind.MODE:
             return guards.decorate(site, target)
+        case Kind.GENERATOR:
+            return guards.decorate_by_generator(site, target)
         case Kind.OPAQUE:
             known = library.call_object(site, target)
             if known is not None:

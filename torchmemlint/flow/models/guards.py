@@ -64,6 +64,18 @@ def decorate(site: CallSite, context: Object) -> Value:
     return _guarded(site, value, context.about)
 
 
+def decorate_by_generator(site: CallSite, target: Object) -> Value:
+    """Return a function that a context of `contextmanager` is put around: it runs in the mode of the yield."""
+    mode = _mode_of_yield(site, target)
+    function = site.value(0)
+    return _guarded(site, function, mode) if isinstance(mode, Mode) and mode is not Mode.CALLER else function
+
+
+def _mode_of_yield(site: CallSite, target: Object) -> Mode | ModeOf:
+    summary = site.machine.summary(target.about.function, {}, site.state)
+    return Mode.CALLER if summary is None else summary.yield_mode
+
+
 def _guarded(site: CallSite, function: Value, mode: Mode) -> Value:
     made = Object.of(Kind.GUARDED, site.point.site, site.point.context, mode)
     site.state.heap.put(made, Special.FUNCTION, function)
@@ -126,9 +138,9 @@ def _is_neutral(known: Contracts, context: Ref) -> bool:
 def _enter_generator(site: CallSite, target: Object) -> Value:
     """Run a function of `contextmanager` up to its yield: the block runs in the mode that stands there."""
     value = site.iterate(of(target))
-    summary = site.machine.summary(target.about.function, {}, site.state)
-    if summary is not None and summary.yield_mode is not Mode.CALLER:
-        site.state.mode = summary.yield_mode
+    mode = _mode_of_yield(site, target)
+    if mode is not Mode.CALLER:
+        site.state.mode = mode
     return value
 
 
