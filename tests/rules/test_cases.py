@@ -166,3 +166,13 @@ def test_what_a_call_keeps_is_detached(tmp_path: Path) -> None:
     assert found.code == "TML106"
     assert found.fix is not None
     assert [edit.content for edit in found.fix.edits] == ["(", ").detach()"]
+
+
+@pytest.mark.parametrize(
+    "kept", ["append((output, 1))", 'append({"o": output})', "append(dict(o=output))", "extend([output])"]
+)
+def test_what_only_holds_a_tensor_is_not_detached(tmp_path: Path, kept: str) -> None:
+    main = HEAD + f"kept = []\nnet.register_forward_hook(lambda module, inputs, output: kept.{kept})\n"
+    (found,) = checked(tmp_path, main=main + "for x in torch.rand(9, 2, 3):\n    net(x).sum().backward()\n")
+    assert found.code == "TML106"
+    assert found.fix is None

@@ -165,10 +165,10 @@ class _Report:
         case = self._case
         if case.code in _WASTED:
             return wrap(self._facts, None, statement, Applicability.UNSAFE)
-        if case.stored is not None or (case.code == "TML104" and not case.spent):
-            return None
-        detach = detach_given if case.code == "TML104" else detach_stored
-        return detach(self._facts.source, self._span)
+        if case.code == "TML104":
+            return detach_given(self._facts.source, self._span) if case.spent else None
+        keeps_itself = case.stored is None and case.direct
+        return detach_stored(self._facts.source, self._span) if keeps_itself else None
 
     # Texts.
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchmemlint.findings import Applicability, Fix, Span
-from torchmemlint.rules.findings import call_method
+from torchmemlint.findings import Fix, Span
+from torchmemlint.flow.models.containers import ADDING
+from torchmemlint.rules.findings import detach_fix
 from torchmemlint.syntax.source_module import Piece, Site, SourceModule
 from torchmemlint.syntax.text import text_of
 from torchmemlint.syntax.walking import inside
@@ -15,39 +16,38 @@ from torchmemlint.syntax.walking import inside
 
 def detach_stored(source: SourceModule, span: Span) -> Fix | None:
     """Detach what is stored: by the call that stands there, or in the target that does."""
-    for site in _stored(source, span):
-        return _fix(site)
+    piece = source.piece_at(span)
+    if piece is None:
+        return None
+    for node in inside(piece.module):
+        if isinstance(node, cst.Call) and _adds(node) and piece.span(node) == span:
+            return detach_fix(Site(piece, node.args[0].value), safe=False)
+    for target, value in _assignments(piece, span):
+        if piece.span(target) == span:
+            return detach_fix(Site(piece, value), safe=False)
     return None
 
 
 def detach_given(source: SourceModule, span: Span) -> Fix | None:
     """Detach the argument that the call whose result is bound there is given: `out, h = rnn(x, h.detach())`."""
-    for piece, target, value in _assignments(source, span):
-        if isinstance(value, cst.Call):
-            for argument in value.args:
-                if text_of(argument.value) == text_of(target):
-                    return _fix(Site(piece, argument.value))
+    piece = source.piece_at(span)
+    if piece is None:
+        return None
+    for target, value in _assignments(piece, span):
+        for argument in value.args if isinstance(value, cst.Call) else ():
+            if text_of(argument.value) == text_of(target):
+                return detach_fix(Site(piece, argument.value), safe=False)
     return None
 
 
-def _fix(site: Site) -> Fix:
-    edits = call_method(site, "detach")
-    return Fix(f"Detach `{text_of(site.node)}` from its graph", Applicability.UNSAFE, edits)
+def _adds(call: cst.Call) -> bool:
+    """Does a call add one thing to a container?"""
+    adds = isinstance(call.func, cst.Attribute) and call.func.attr.value in ADDING
+    return adds and len(call.args) == 1 and not call.args[0].star
 
 
-def _stored(source: SourceModule, span: Span) -> Iterator[Site]:
-    piece = _piece(source, span)
-    for node in inside(piece.module):
-        if isinstance(node, cst.Call) and len(node.args) == 1 and not node.args[0].star and piece.span(node) == span:
-            yield Site(piece, node.args[0].value)
-    for piece, target, value in _assignments(source, span):
-        if piece.span(target) == span and not isinstance(value, cst.Tuple | cst.List | cst.Dict):
-            yield Site(piece, value)
-
-
-def _assignments(source: SourceModule, span: Span) -> Iterator[tuple[Piece, cst.BaseExpression, cst.BaseExpression]]:
+def _assignments(piece: Piece, span: Span) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
     """Yield what stands there as (a part of) the one target of an assignment, with the value that is assigned."""
-    piece = _piece(source, span)
     for node in inside(piece.module):
         if isinstance(node, cst.AugAssign):
             target: cst.BaseExpression = node.target
@@ -57,8 +57,4 @@ def _assignments(source: SourceModule, span: Span) -> Iterator[tuple[Piece, cst.
             continue
         for part in inside(target):
             if isinstance(part, cst.BaseExpression) and piece.span(part) == span:
-                yield piece, part, node.value
-
-
-def _piece(source: SourceModule, span: Span) -> Piece:
-    return next(piece for piece in reversed(source.pieces) if piece.first_row <= span.start.row)
+                yield part, node.value

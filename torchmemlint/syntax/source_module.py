@@ -324,10 +324,12 @@ class SourceModule:
 
     def statement_span(self, span: Span) -> Span:
         """The innermost statement around a stretch, as of `Piece.statement_span`."""
-        for piece in reversed(self.pieces):
-            if piece.first_row <= span.start.row:
-                return piece.statement_span(span)
-        return span
+        piece = self.piece_at(span)
+        return span if piece is None else piece.statement_span(span)
+
+    def piece_at(self, span: Span) -> Piece | None:
+        """Return the piece that a stretch begins in."""
+        return next((piece for piece in reversed(self.pieces) if piece.first_row <= span.start.row), None)
 
     @cached_property
     def rows(self) -> list[str]:

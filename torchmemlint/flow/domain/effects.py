@@ -244,7 +244,8 @@ class Keep(Effect):
     """A place grows with each iteration of a loop.
 
     `reset`: the loop also empties it under some condition. `spent`: at the end of the iteration backward has run
-    through all of its new graphs. `read`: numbers of them are read in each iteration.
+    through all of its new graphs. `read`: numbers of them are read in each iteration. `direct`: what is stored has the
+    graphs itself, and does not only hold tensors that have.
     """
 
     place: Place
@@ -257,16 +258,18 @@ class Keep(Effect):
     spent: bool
     reset: bool
     read: bool
+    direct: bool
 
 
 @dataclass(slots=True, eq=False)
 class Slotted(Effect):
-    """A graph was stored in a slot: it stays there until it is replaced."""
+    """A graph was stored in a slot: it stays there until it is replaced. `direct`: as of `Keep`."""
 
     slot: Slot
     sources: frozenset[Source]
     how: How
     repeated: bool  # in a loop, or in a function that is called again
+    direct: bool
 
 
 @dataclass(slots=True, eq=False)

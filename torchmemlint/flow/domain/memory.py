@@ -84,7 +84,8 @@ def write(
         kept = with_graph(value, sources) if key is ELEMENT and sources is not value.graph else value
         graphs = frozenset(s for s in sources if type(s) is not Leaf)  # a leaf is only itself
         if graphs and not weak and _is_slot(frame, holder):
-            kept = with_graph(_through_slot(frame, holder, key, kept, graphs, point), sources - graphs)
+            stored = _through_slot(frame, holder, key, kept, graphs, point, bool(value.graph))
+            kept = with_graph(stored, sources - graphs)
         if key is ELEMENT and state.heap.get(holder, Special.BOUNDED) is not None:
             frame.gave_up(holder)
         if strong:
@@ -130,12 +131,14 @@ def _is_slot(frame: Frame, holder: Ref) -> bool:
     return not (holder is frame.own and by_itself)  # the variables of a script
 
 
-def _through_slot(frame: Frame, holder: Ref, key: Key, value: Value, sources: frozenset[Source], point: Point) -> Value:
+def _through_slot(
+    frame: Frame, holder: Ref, key: Key, value: Value, sources: frozenset[Source], point: Point, direct: bool
+) -> Value:
     slot = Slot.of(holder, key)
     frame.provenance.derive(slot, sources)
     how = How.HOOK if frame.hooks else How.SLOT
     if frame.entry or not is_outside(holder):  # else the caller's own write says so
-        frame.log(Slotted(point, slot, sources, how, bool(frame.loops) or frame.hooks > 0))
+        frame.log(Slotted(point, slot, sources, how, bool(frame.loops) or frame.hooks > 0, direct))
     return Value(value.refs, frozenset((slot,)), value.constant, value.open)
 
 

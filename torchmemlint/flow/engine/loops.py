@@ -218,7 +218,10 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
                 kept = frozenset(fresh)
                 spent = is_spent(frame, back, kept)
                 is_read = is_among(phi, kept, read)
-                frame.log(Keep(note.point, place, phi, note.sources, held, kept, how, loop, spent, reset, is_read))
+                direct = bool(note.own)
+                frame.log(
+                    Keep(note.point, place, phi, note.sources, held, kept, how, loop, spent, reset, is_read, direct)
+                )
 
 
 def is_among(phi: Phi, events: frozenset[Source], read: set[Source]) -> bool:

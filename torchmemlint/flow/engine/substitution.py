@@ -397,8 +397,8 @@ class Substitution:
             seen = provenance.ancestors(self.frame.read_in.get(loop, ()), around)
             read = effect.read or is_among(phi, events, seen)
             point, how = self.at(effect), effect.how
-            kept = fx.Keep(point, place, phi, sources, held, events, how, loop, effect.spent, effect.reset, read)
-            self.frame.log(kept)
+            flags = effect.spent, effect.reset, read, effect.direct
+            self.frame.log(fx.Keep(point, place, phi, sources, held, events, how, loop, *flags))
 
     def slotted(self, effect: fx.Slotted) -> None:
         """Store in a slot of an object that the callee made; others' slots are stored to by its writes."""
@@ -411,7 +411,7 @@ class Substitution:
             repeated = effect.repeated or bool(self.frame.loops)
             how = fx.How.HOOK if self.frame.hooks else effect.how
             if sources:
-                self.frame.log(fx.Slotted(self.at(effect), slot, sources, how, repeated))
+                self.frame.log(fx.Slotted(self.at(effect), slot, sources, how, repeated, effect.direct))
 
     def freeze(self, effect: fx.Freeze) -> None:
         """Set `requires_grad`."""

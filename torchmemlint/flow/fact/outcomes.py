@@ -50,6 +50,7 @@ class Case:
     calls: tuple[Place, ...] = ()  # that led there, innermost first
     runs: tuple[Place, ...] = ()  # the forwards of networks that a wasted pass runs
     spent: bool = False  # has backward run through the graphs?
+    direct: bool = False  # has what is kept them itself, and does not only hold tensors that have?
     unmade: bool = False  # by a method of a class that nobody makes, and that trains nothing there?
     repeated: bool = True  # or does it happen once and end with the program?
 
@@ -187,6 +188,7 @@ class _Places:
             stored=stored,
             calls=tuple(calls),
             spent=kept.spent,
+            direct=kept.direct,
         )
 
     def wasted(self, engine: Engine, passes: Iterable[Passes]) -> Iterator[Waste]:

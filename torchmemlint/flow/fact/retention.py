@@ -38,6 +38,7 @@ class Retention:
     read: bool
     doubts: frozenset[Doubt]
     sources: frozenset[Source]
+    direct: bool  # has what is stored the graphs itself?
     loop: Loop | None = None
 
 
@@ -84,7 +85,18 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         read = evidence.is_read(effect.phi)
         holder, key = effect.place
         yield Retention(
-            effect.point, holder, key, effect.how, True, effect.spent, fate, read, doubts, effect.events, effect.loop
+            effect.point,
+            holder,
+            key,
+            effect.how,
+            True,
+            effect.spent,
+            fate,
+            read,
+            doubts,
+            effect.events,
+            effect.direct,
+            effect.loop,
         )
     for event in run.of(fx.Slotted):
         effect = event.effect
@@ -114,6 +126,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             read,
             doubts,
             effect.sources,
+            effect.direct,
         )
 
 

@@ -18,7 +18,7 @@ METHODS = frozenset(
     "__setitem__ __getitem__ __delitem__".split()
 )
 ON_SYMBOLS = frozenset("append extend setdefault items values keys pop popleft clear appendleft insert get".split())
-_ADDING = frozenset({"append", "appendleft", "add", "put", "put_nowait", "push"})
+ADDING = frozenset({"append", "appendleft", "add", "put", "put_nowait", "push"})
 _TAKING = frozenset({"pop", "popleft", "popitem", "get_nowait"})
 
 
@@ -147,7 +147,7 @@ def method(site: CallSite, target: Ref, name: str, graph: frozenset[Source]) -> 
     """Return the value of a container's method."""
     state, arguments, marks = site.state, site.arguments, through(graph)
     box = Value(frozenset((target,)), marks | {target} if target in graph else marks)
-    if name in _ADDING:
+    if name in ADDING:
         return _added(site, target, box)
     if name in _TAKING:
         key = _key(site, 0, "key") if name == "pop" else ELEMENT
