@@ -75,9 +75,7 @@ class Frame:
     known: dict[Loop, dict[Place, None]] = field(default_factory=dict)  # what each loop writes and may hold a graph
     surveying: bool = False  # is it the first round of a loop, in which those in it are run but once?
     shortened: bool = False  # was one of those not run to its end?
-    items: dict[Loop, set[Ref]] = field(
-        default_factory=dict
-    )  # what loops took from what is not known: one after another
+    items: dict[Loop, set[Ref]] = field(default_factory=dict)  # what loops took from what is not known, in turn
     bounded: set[Loop] = field(default_factory=set)  # loops over a few things that are written out
     breaks: list[list[State]] = field(default_factory=list)
     continues: list[list[State]] = field(default_factory=list)

@@ -79,7 +79,7 @@ def write(
         if isinstance(key, Ref):
             frame.keys.add(key)
         if frame.loops:
-            before = held_under(state, holder, key)
+            before = NO_SOURCES.union(*(held.graph for held in held_under(state, holder, key)))
             frame.wrote((holder, key), Written(point, sources, value.graph, strong, before, adds=weak))
         kept = with_graph(value, sources) if key is ELEMENT and sources is not value.graph else value
         graphs = frozenset(s for s in sources if type(s) is not Leaf)  # a leaf is only itself
@@ -101,10 +101,10 @@ def write(
             state.heap.put(holder, key, kept if old is None else join(old, kept))
 
 
-def held_under(state: State, holder: Ref, key: Key) -> frozenset[Source]:
-    """Return what a holder has under a key; one that is another each time: also what it had under those before."""
-    held = [state.heap.get(holder, k) for k in ((key, ELEMENT) if isinstance(key, Ref) else (key,))]
-    return NO_SOURCES.union(*(value.graph for value in held if value is not None))
+def held_under(state: State, holder: Ref, key: Key) -> list[Value]:
+    """Return what a holder has under a key. What it had under one that is another each time is an element by now."""
+    keys = (key, ELEMENT) if isinstance(key, Ref) else (key,)
+    return [held for k in keys if (held := state.heap.get(holder, k)) is not None]
 
 
 def each_key(holder: Ref) -> Ref:
@@ -259,8 +259,8 @@ def changed_in_place(frame: Frame, state: State, base: Value, sources: frozenset
                 if holder.symbolic:
                     frame.log(Write(point, holder, Special.GRAPH, added, True))
                 if frame.loops:
-                    before = held_under(state, holder, Special.GRAPH)
-                    written = Written(point, new | base.graph, new | base.graph, False, before)
+                    held = state.heap.get(holder, Special.GRAPH) or NOTHING
+                    written = Written(point, new | base.graph, new | base.graph, False, held.graph)
                     frame.wrote((holder, Special.GRAPH), written)
                 state.heap.add(holder, Special.GRAPH, added)
 

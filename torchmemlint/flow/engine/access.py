@@ -346,11 +346,5 @@ def consume(frame: Frame, state: State, source: Value, box: Value, point: Point)
     loop = Loop.of(point.site, point.context)
     run_loop(frame, state, loop, body)
     if loop in frame.bounded:
-        shorten(state, box)
+        containers.shorten(state, box)
     return seen[0]
-
-
-def shorten(state: State, box: Value) -> None:
-    """Note that a new container has been filled from a few things."""
-    for holder in box.refs:
-        state.heap.put(holder, Special.SHORT, PLAIN)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from torchmemlint.flow.domain.effects import How, Keep, Repeat
 from torchmemlint.flow.domain.frame import Frame, Written
 from torchmemlint.flow.domain.heap import ELEMENT, State, behind_code, load, reachable, reached
-from torchmemlint.flow.domain.memory import is_spent, lies_behind
+from torchmemlint.flow.domain.memory import held_under, is_spent, lies_behind
 from torchmemlint.flow.domain.refs import (
     Behind,
     Derived,
@@ -161,11 +161,8 @@ def _mark(frame: Frame, state: State, loop: Loop, place: Place) -> bool:
 
 def _held(state: State, place: Place) -> frozenset[Source]:
     holder, key = place
-    if holder is None:
-        held = [state.variables.get(str(key))]
-    else:  # under a key that is another one each time, it has become one of the elements
-        held = [state.heap.get(holder, k) for k in ((key, ELEMENT) if isinstance(key, Ref) else (key,))]
-    return NO_SOURCES.union(*(reached(state, value) for value in held if value is not None))
+    held = held_under(state, holder, key) if holder is not None else [state.variables.get(str(key)) or NOTHING]
+    return NO_SOURCES.union(*(reached(state, value) for value in held))
 
 
 def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:

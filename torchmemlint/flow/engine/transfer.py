@@ -270,7 +270,7 @@ def _collect(frame: Frame, state: State, op: ops.Collect) -> None:
     key = ELEMENT if op.key is None else key_of(frame, op.key)
     write(frame, state, frame.temps[op.box], key, frame.temps[op.src], frame.at(op))
     if op.key is None and frame.loops and frame.loops[-1] in frame.bounded:
-        access.shorten(state, frame.temps[op.box])
+        containers.shorten(state, frame.temps[op.box])
 
 
 def _unpack(frame: Frame, state: State, op: ops.Unpack) -> None:

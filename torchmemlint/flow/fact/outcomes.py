@@ -93,7 +93,7 @@ class Outcome:
     kept: tuple[Case, ...] = ()
     wanted: frozenset[Place] = (
         frozenset()
-    )  # what keeps graphs that are differentiated later, or may be, and the calls that led there
+    )  # what keeps graphs that (may) be differentiated later, and calls that led there
     wasted: tuple[Waste, ...] = ()
     used: frozenset[Place] = frozenset()  # calls that led to passes that are differentiated
     called: frozenset[Place] = frozenset()  # functions

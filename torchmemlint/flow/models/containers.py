@@ -308,3 +308,9 @@ def kept_arguments(state: State, partial: Object) -> Arguments:
         elif type(key) is str:
             result.named[key] = value
     return result
+
+
+def shorten(state: State, box: Value) -> None:
+    """Note that a new container has been filled from a few things."""
+    for holder in box.refs:
+        state.heap.put(holder, Special.SHORT, PLAIN)

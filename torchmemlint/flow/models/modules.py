@@ -330,8 +330,7 @@ def method(site: CallSite, target: Ref, name: str) -> Value:
     if name in _PARAMETERS:
         if name == "named_parameters":
             named = _pairs(site, parameter(frame, state, Parameters.of(target), site.point))
-            for box in named.refs:
-                state.heap.put(box, Special.SHORT, PLAIN)
+            containers.shorten(state, named)
             return named
         return of(Parameters.of(target))
     if name in _PARTS:
