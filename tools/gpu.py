@@ -105,7 +105,7 @@ def on_device(backend: str) -> contextlib.AbstractContextManager[Any]:
     import torch
     from torch.utils import _device
 
-    class Placed(_device.DeviceContext):  # type: ignore[misc]
+    class Placed(_device.DeviceContext):  # type: ignore[misc]  # torch gives the class no types: its base is Any
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if kwargs and kwargs.get("generator") is not None:
                 return func(*args, **kwargs)
@@ -195,7 +195,7 @@ def measured(count: int, backend: str) -> None:
 
 
 def simulated_again() -> int:
-    """The simulation's peaks anew, beside the GPU's."""
+    """The simulation's peaks once more, beside the GPU's."""
     import torch
 
     kept = json.loads(FILE.read_text(encoding="utf-8"))

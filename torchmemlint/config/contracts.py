@@ -87,7 +87,7 @@ VOCABULARY = (
     ),
     Term(
         "evaluates",
-        "Words of which one is the first or second of a function's name where it evaluates.",
+        "Words that say that a function evaluates, where its name begins with one or has one in second place.",
         "benchmark",
         words=True,
     ),

@@ -46,7 +46,7 @@ class ForwardThenDetach(Rule):
     transformers' `Trainer` is given beside the one to train (a reference policy, a teacher, a reward model) and that
     its loss runs with gradients on, itself, through a part of it (`get_decoder()`) or in a function of the project: the
     trainer makes an optimizer for `model` only. Also a network of the program itself whose results are differentiated
-    while its optimizers step other networks only: a target network, a teacher, a backbone of which only a new head is
+    while its optimizers step other networks only: a target network, a teacher, a backbone where only a new head is
     trained.
 
     ## Why it costs memory
