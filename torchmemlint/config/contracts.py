@@ -100,6 +100,12 @@ VOCABULARY = (
     Term(
         "keeps", "Calls that keep what they are given, with its graph, as long as the object lives.", "acme.Log.record"
     ),
+    Term(
+        "trains",
+        "Methods that make an optimizer for what the constructor of a framework's class is given, and step it. What "
+        "else an object of a class that derives from it holds is not trained, unless the class overrides one of them.",
+        "acme.Task.make_optimizer",
+    ),
     Term("reads", "Calls that only look at what they are given: loggers, plots, files.", "acme.Log.show"),
     Term("passes", "Calls that return their first argument, with its graph.", "acme.Engine.reduce"),
     Term("modules", "Classes that are `nn.Module`s.", "acme.Network"),

@@ -63,7 +63,7 @@ def attribute(frame: Frame, state: State, base: Value, name: Key, point: Point) 
         if name == "grad_fn" and base.graph:
             differentiate(frame, state, base.graph, point, True)
         if name in tensors.NO_GRAPH_ATTRIBUTES:
-            return tensors.without_graph(frame, state, base, str(name))
+            return tensors.without_graph(frame, state, base, str(name), point)
         return Value(graph=base.graph, open=True) if base.graph else UNKNOWN
     result = NOTHING
     for holder in base.each():
@@ -118,7 +118,7 @@ def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: st
             return modules.attribute(frame, state, holder, name, point)
         if holder.kind is Kind.TENSOR:
             if name in tensors.NO_GRAPH_ATTRIBUTES:
-                return tensors.without_graph(frame, state, base, name)
+                return tensors.without_graph(frame, state, base, name, point)
             return of(Method.of(holder, name))
         if holder.kind is Kind.OPAQUE:
             return instances.elsewhere(holder, name, base.graph)
@@ -160,7 +160,7 @@ def _behind(frame: Frame, state: State, holder: Ref, base: Value, name: Key, poi
         if not item and name in tensors.NO_GRAPH_ATTRIBUTES:
             return own  # without the graph of what it is read from
     if own is None and not item and name in tensors.NO_GRAPH_ATTRIBUTES and type(holder) is not Globals:
-        return tensors.without_graph(frame, state, base, str(name))
+        return tensors.without_graph(frame, state, base, str(name), point)
     found = own if own is not None else load(state, holder, name) or UNKNOWN
     if own is None and found.graph and type(root(holder)) is Result and holder not in base.graph:
         found = without_graph(found)  # it has no graph here: neither has what it holds

@@ -184,13 +184,22 @@ class Evidence:
     def _detached_callees(self) -> set[Ref]:
         """Return what is called beside training and detached: networks, unless a trained graph goes through it."""
         found: set[Ref] = set()
+        detached = self.methods.operands(self.detached)
         for event in self.run.of(fx.Invoke) if self.differentiated else ():
             effect = event.effect
             assert isinstance(effect, fx.Invoke)
-            given = {s for value in effect.arguments.all() for s in value.graph if self._is_called(s)}
-            if effect.result in self.detached and given.isdisjoint(self.differentiated):
+            arguments = effect.arguments.all()
+            given = {s for value in arguments for s in value.graph if self._is_called(s)}
+            runs = any(self._is_run(r) for value in arguments for r in value.refs)
+            if effect.result in detached and given.isdisjoint(self.differentiated) and not runs:
                 found |= effect.callee.refs
         return found
+
+    def _is_run(self, reference: Ref) -> bool:
+        """Is it a network, or something else that is called? Networks are given tensors."""
+        if type(reference) is Object and reference.kind is Kind.INSTANCE:
+            return self.index.is_network(reference.about.cls)
+        return reference in self.called or (type(reference) is Object and reference.kind is Kind.MODULE)
 
     def _differentiate(self, sources: frozenset[Source], loops: frozenset[Loop], creates: bool) -> None:
         """Note what a backward pass goes through, and of which sources it shows that they have a graph."""

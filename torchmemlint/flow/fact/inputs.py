@@ -15,7 +15,11 @@ def given(engine: Engine, state: State, function: Function, skip: int) -> Argume
     """Return what the parameters of an entry are: symbols, but for those whose annotation says what they are."""
     result = Arguments()
     for parameter in function.parameters[skip:]:
-        value = _annotated(engine, state, function, parameter) or symbol(Input.of(function, parameter.name))
+        value = _annotated(engine, state, function, parameter)
+        if value is None:
+            value = symbol(Input.of(function, parameter.name))
+        elif parameter.has_default:
+            value = value._replace(open=True)  # it may be None
         match parameter.passing:
             case Passing.POSITIONAL:
                 result.positional.append(value)

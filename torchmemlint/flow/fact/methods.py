@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from torchmemlint.flow.domain.effects import InvokeMethod
 from torchmemlint.flow.domain.refs import Source, first_key, root
@@ -22,6 +22,17 @@ class Methods:
         """Note a call."""
         if call.name != "values" and operations.method(call.name) is not None:  # dicts have `values`, too
             self._calls[call.result] = call
+
+    def operands(self, results: Iterable[Source]) -> set[Source]:
+        """Return some tensors with those that operations made them from."""
+        found = set(results)
+        queue = list(found)
+        while queue:
+            call = self._calls.get(queue.pop())
+            new = {root(r) for r in call.receiver.refs} - found if call is not None else set()
+            found |= new
+            queue.extend(new)
+        return found
 
     def operation(self, result: Source) -> Operation | None:
         """Return the operation of torch that gave a result, or the whole that it is a part of; None for others."""

@@ -1,8 +1,9 @@
 """Relevance: which functions are worth an entry of their own.
 
 What a run can show rests on something that shows in the text: a backward, what is read off or detached, an evaluation
-mode, a hook, a cache, or a name that says that it infers or evaluates. A function without any such thing, that calls
-nothing of its file with it either, and nothing of others in which it stands, only builds and computes.
+mode, a hook, a cache, a framework that differentiates what it returns, or a name that says that it infers or evaluates.
+A function without any such thing, that calls nothing of its file with it either, and nothing of others in which it
+stands, only builds and computes.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class Relevance:
 
     def _tells(self, function: Function) -> bool:
         """Does something show of a function by what it fills, or by what it is for?"""
-        return _fills(function.body) or roles.is_for_users(self._engine, function)
+        engine = self._engine
+        return _fills(function.body) or roles.is_for_users(engine, function) or roles.is_step(engine, function)
 
 
 def _fills(body: Iterable[Op]) -> bool:

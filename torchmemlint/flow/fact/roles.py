@@ -87,6 +87,21 @@ def takes_turns(engine: Engine, cls: Class) -> bool:
     )
 
 
+def is_step(engine: Engine, function: Function) -> bool:
+    """Does a framework differentiate what this method returns?"""
+    return function.cls is not None and engine.index.contracts.overrides(
+        "called-with-gradients", function.name, engine.index.libraries(function.cls)
+    )
+
+
+def leaves_training(engine: Engine, cls: Class) -> bool:
+    """Does a class leave it to a framework to make the optimizer, and to step it?"""
+    trains, bases = engine.index.contracts.names("trains"), engine.index.libraries(cls)
+    methods = {name for name in trains.last_parts if trains.has_method(name, bases)}
+    own = [method for c in engine.index.order(cls) for method in c.methods.values()]
+    return bool(methods) and not any(m.name in methods or "step" in m.mentions for m in own)
+
+
 def predicts(engine: Engine, function: Function) -> bool:
     """Does it give results to users, by its name: `predict`, `_embed_texts`?"""
     return _words(function)[0] in engine.index.contracts.names("infers").plain

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.heap import contained, reachable
-from torchmemlint.flow.domain.refs import Graph, Kind, Leaf, Object, Parameters, Ref, Source, Special
+from torchmemlint.flow.domain.heap import contained, reachable, visible
+from torchmemlint.flow.domain.refs import Input, Kind, Leaf, Object, Parameters, Ref, Source, Special, root
 from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.ops import Class, Op
@@ -16,15 +17,31 @@ _NETWORKS = frozenset({Kind.INSTANCE, Kind.MODULE})
 
 
 class Teaching:
-    """What is trained in one run, as far as it makes the networks itself."""
+    """What is trained in one run, as far as it makes the networks itself, or a framework says what it trains."""
 
     def __init__(self, engine: Engine, run: Run, evidence: Evidence) -> None:
         self._engine, self._run, self._evidence = engine, run, evidence
-        held = run.state.heap.table.items()
-        taught = [holder for holder, edges in held if Special.TAUGHT in edges and self._is_made(holder)]
-        taught = taught if self._steps() else []
-        self._trained = self._family([*taught, *self._handed()]) if taught else set[object]()
+        self._held = self._held_beside()
+        taught = [holder for holder, edges in run.state.heap.table.items() if Special.TAUGHT in edges]
+        if self._held:
+            steps_on = [Input.of(run.entry, parameter.name) for parameter in run.entry.parameters[1:2]]
+            self._trained = self._family([*taught, *steps_on])
+        else:
+            taught = [holder for holder in taught if self._is_made(holder)] if self._steps() else []
+            self._trained = self._family([*taught, *self._handed()]) if taught else set[object]()
         self.idle = self._idle() if taught else set[Source]()
+
+    def _held_beside(self) -> set[object]:
+        """Return the origins of what an object holds of which a framework trains only what its constructor is given."""
+        run = self._run
+        if run.method_of is None or run.receiver is None or not roles.is_step(self._engine, run.entry):
+            return set()
+        if not roles.leaves_training(self._engine, run.method_of):
+            return set()
+        held = [value.refs for _, value in visible(run.state.heap.edges(run.receiver))]
+        flags = [(refs, [run.state.heap.get(r, Special.FROZEN) for r in refs]) for refs in held]
+        frozen = (refs for refs, found in flags if any(flag is not None and flag.constant is True for flag in found))
+        return {_origin(r) for r in reachable(run.state, set().union(*held)) - set().union(*frozen)}
 
     def _steps(self) -> bool:
         """Does an optimizer step, itself or by way of a gradient scaler?"""
@@ -53,35 +70,52 @@ class Teaching:
         return reference.kind is Kind.MODULE or self._engine.index.may_be_network(reference.about.cls)
 
     def _family(self, modules: Iterable[Ref]) -> set[object]:
-        """Where some networks were made, and all that they consist of."""
+        """The origins of some networks, and of all that they consist of."""
         every = reachable(self._run.state, list(modules))
-        return {(r.site, r.context) for r in every if type(r) is Object and self._is_network(r)}
+        return {_origin(r) for r in every if self._is_network(r) or (self._held and r.symbolic)}
 
     def _idle(self) -> set[Source]:
         """Passes that lead to no network which is trained, and to nothing else that wants gradients."""
-        graphs: dict[Source, bool] = {}
+        idle: dict[Source, bool] = {}
         inputs: dict[Source, set[Source]] = {}
-        for event in self._run.of(fx.Forward):
-            effect = event.effect
-            assert isinstance(effect, fx.Forward)
-            is_idle = bool(effect.module.refs) and all(map(self._is_idle, effect.module.refs))
-            graphs[effect.graph] = graphs.get(effect.graph, True) and is_idle
-            inputs.setdefault(effect.graph, set()).update(effect.inputs)
+        for graph, module, given in self._passes():
+            idle[graph] = idle.get(graph, True) and bool(module) and all(map(self._is_idle, module))
+            inputs.setdefault(graph, set()).update(given)
         found: set[Source] = set()
-        waiting = {graph for graph, is_idle in graphs.items() if is_idle}
+        waiting = {graph for graph, is_idle in idle.items() if is_idle}
         while fresh := {g for g in waiting if not self._wants(inputs[g], found | {g})}:
             found |= fresh
             waiting -= fresh
         return found
 
+    def _passes(self) -> Iterator[tuple[Source, Iterable[Ref], Iterable[Source]]]:
+        """Yield what (may) begin graphs: the graph, the module and what goes into it."""
+        for event in self._run.of(fx.Forward):
+            effect = event.effect
+            assert isinstance(effect, fx.Forward)
+            yield effect.graph, effect.module.refs, effect.inputs
+        for event in (*self._run.of(fx.Invoke), *self._run.of(fx.InvokeMethod)) if self._held else ():
+            call = event.effect
+            assert isinstance(call, fx.Invoke | fx.InvokeMethod)
+            module = call.callee if isinstance(call, fx.Invoke) else call.receiver
+            yield call.result, module.refs, self._run.provenance.parents.get(call.result, ())
+
     def _is_idle(self, module: Ref) -> bool:
-        return self._is_made(module) and self._family([module]).isdisjoint(self._trained)
+        is_beside = _origin(module) in self._held if self._held else self._is_made(module)
+        return is_beside and self._family([module]).isdisjoint(self._trained)
 
     def _wants(self, inputs: Iterable[Source], idle: set[Source]) -> bool:
         """Is among what inputs come from something that wants gradients, but for the passes that are idle?"""
-        for source in self._run.provenance.ancestors(inputs):
-            if type(source) is Leaf or (type(source) is Graph and source not in idle):
-                return True
-            if type(source) is not Graph and self._evidence.is_pass(source):
-                return True
-        return False
+        sources = {s for s in self._run.provenance.ancestors(inputs) if root(s) not in idle}
+        if any(type(s) is Leaf or self._evidence.is_pass(s) for s in sources):
+            return True
+        callees = set().union(*(self._evidence.callees.get(root(s), ()) for s in sources)) if self._held else set()
+        return any(_origin(r) in self._trained for r in self._run.provenance.ancestors(callees) | sources)
+
+
+def _origin(reference: Ref) -> object:
+    """Where a network was made, or which parameter is annotated as one; what something unknown lies behind."""
+    if type(reference) is not Object or reference.kind not in _NETWORKS:
+        return root(reference)
+    about = reference.about if isinstance(reference.about, str) else ""
+    return reference.site, reference.context, about.partition(":")[2].partition(".")[0]

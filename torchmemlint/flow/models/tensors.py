@@ -45,10 +45,10 @@ _NO_GRAPH = torch_api.METADATA | frozenset(
 )
 
 
-def without_graph(frame: Frame, state: State, base: Value, name: str) -> Value:
+def without_graph(frame: Frame, state: State, base: Value, name: str, point: Point) -> Value:
     """Return an attribute of a tensor that has no graph; `data` are its numbers, as `detach()` gives them."""
     if name == "data":
-        frame.read(graph_of(state, base), Reading.DETACHED)
+        _detached(frame, graph_of(state, base), point)
     return PLAIN
 
 
@@ -72,8 +72,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     if name == "requires_grad_":
         return _requires(site, base)
     if name in torch_api.CUTS:
-        frame.read(sources, Reading.DETACHED)
-        _shown(site, sources, Evidence.DETACHED)
+        _detached(frame, sources, site.point)
         return Value(open=base.open)
     if name in _READERS:
         frame.read(sources, Reading.ARRAY if name in ("numpy", "__array__") else Reading.NUMBER)
@@ -89,7 +88,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
         return PLAIN
     given = sources_of(state, site.arguments.all())
     if not base.refs and name in SHOWING and len(sources) == 1:  # nothing else can make a tensor of it
-        _shown(site, sources, Evidence.TENSOR)
+        _shown(frame, sources, Evidence.TENSOR, site.point)
     if name == "copy_":
         return Value(graph=computed(frame, state, given, site.point))
     result = Value(graph=computed(frame, state, sources | given, site.point), open=base.open)
@@ -100,11 +99,16 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     return result
 
 
-def _shown(site: CallSite, sources: frozenset[Source], evidence: Evidence) -> None:
-    """Note what a method shows of sources that only a caller knows, or that code which is not seen gave."""
+def _detached(frame: Frame, sources: frozenset[Source], point: Point) -> None:
+    frame.read(sources, Reading.DETACHED)
+    _shown(frame, sources, Evidence.DETACHED, point)
+
+
+def _shown(frame: Frame, sources: frozenset[Source], evidence: Evidence, point: Point) -> None:
+    """Note what a use shows of sources that only a caller knows, or that code which is not seen gave."""
     for source in sources:
         if source.symbolic or type(source) is Derived:
-            site.frame.log(Use(site.point, source, evidence))
+            frame.log(Use(point, source, evidence))
 
 
 def _is_discrete(arguments: Arguments) -> bool:

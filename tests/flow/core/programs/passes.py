@@ -125,6 +125,29 @@ PASSES = {
                 loss.backward()
                 optimizer.step()
         """,
+    "a teacher's numbers beside training": """
+        def train(net, teacher, loader, optimizer):
+            for x, y in loader:
+                goal = teacher(x).data  # expect: TML203  # instead: goal = torch.no_grad()(teacher)(x).data
+                F.mse_loss(net(x), goal).backward()
+                optimizer.step()
+        """,
+    "what is computed of a target, and detached beside training": """
+        def train(net, target, loader, optimizer):
+            for x, y in loader:
+                best = target(x).max(1)[0].unsqueeze(1).detach()  # expect: TML203
+                # instead: best = target.count(x).max(1)[0].unsqueeze(1).detach()
+                F.mse_loss(net(x), y + best).backward()
+                optimizer.step()
+        """,
+    "a watch over a network": """
+        def train(watch, net, loader, optimizer):
+            for x, y in loader:
+                with watch(net) as kept:
+                    net(x).mean().backward()
+                optimizer.step()
+                print(kept.stored.data)
+        """,
     "a measure that is detached beside training": """
         def train(measure, net, loader, optimizer):
             for x, y in loader:

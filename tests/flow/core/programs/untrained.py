@@ -218,4 +218,86 @@ UNTRAINED = {
                 F.mse_loss(model(network(x)), y).backward()
                 optimizer.step()
         """,
+    "what a trainer holds beside its model": """
+        from transformers import PreTrainedModel, Trainer
+
+        class Preferences(Trainer):
+            def __init__(self, model, reference: PreTrainedModel | None = None, **kwargs):
+                super().__init__(model, **kwargs)
+                self.reference = reference
+
+            def compute_loss(self, model, inputs, return_outputs=False):
+                wanted = self.reference(inputs["ids"])[0]  # expect: TML203
+                # instead: wanted = torch.no_grad()(self.reference)(inputs["ids"])[0]
+                return F.mse_loss(model(inputs["ids"])[0], wanted)
+        """,
+    "what a trainer moves and holds beside its model": """
+        from transformers import Trainer
+
+        class Distilled(Trainer):
+            def __init__(self, *args, teacher=None, **kwargs):
+                super().__init__(*args, **kwargs)
+                self.teacher = teacher
+                self.teacher.to(self.args.device)
+
+            def compute_loss(self, model, inputs, return_outputs=False):
+                goal = self.teacher(inputs["ids"])  # expect: TML203
+                # instead: goal = torch.no_grad()(self.teacher)(inputs["ids"])
+                return F.mse_loss(model(inputs["ids"]), goal)
+        """,
+    "a trainer's reward, which looks at what the model gives": """
+        from transformers import PreTrainedModel, Trainer
+
+        class Rewarded(Trainer):
+            def __init__(self, model, reward: PreTrainedModel, **kwargs):
+                super().__init__(model, **kwargs)
+                self.reward = reward
+
+            def compute_loss(self, model, inputs, return_outputs=False):
+                return -self.reward(model(inputs["ids"])).mean()
+        """,
+    "a trainer with an optimizer of its own": """
+        from transformers import PreTrainedModel, Trainer
+
+        class Both(Trainer):
+            def __init__(self, model, other: PreTrainedModel, **kwargs):
+                super().__init__(model, **kwargs)
+                self.other = other
+
+            def create_optimizer(self):
+                self.optimizer = torch.optim.SGD([*self.model.parameters(), *self.other.parameters()], 0.1)
+
+            def compute_loss(self, model, inputs, return_outputs=False):
+                return F.mse_loss(model(inputs["ids"])[0], self.other(inputs["ids"])[0])
+        """,
+    "a trainer's value network, which is a part of its model": """
+        from transformers import PreTrainedModel, Trainer
+
+        class Joined(nn.Module):
+            def __init__(self, policy, value):
+                super().__init__()
+                self.policy, self.value = policy, value
+
+        class Together(Trainer):
+            def __init__(self, policy: PreTrainedModel, value: PreTrainedModel, **kwargs):
+                self.value = value
+                super().__init__(Joined(policy, value), **kwargs)
+
+            def compute_loss(self, model, inputs, return_outputs=False):
+                return F.mse_loss(model.policy(inputs["ids"])[0], self.value(inputs["ids"])[0])
+        """,
+    "a trainer's reference that may be a frozen copy": """
+        import copy
+        from transformers import PreTrainedModel, Trainer
+
+        class Frozen(Trainer):
+            def __init__(self, model, reference: PreTrainedModel | None = None, **kwargs):
+                super().__init__(model, **kwargs)
+                self.reference = reference
+                if reference is None:
+                    self.reference = copy.deepcopy(model).requires_grad_(False)
+
+            def compute_loss(self, model, inputs, return_outputs=False):
+                return F.mse_loss(model(inputs["ids"])[0], self.reference(inputs["ids"])[0])
+        """,
 }
