@@ -46,6 +46,11 @@ def has_parameters(qualified: str) -> bool | None:
     return None if last in CONTAINERS or last == "Module" else True
 
 
+def gives_tensors(qualified: str) -> bool:
+    """Is it a layer of torch, all of whose results are tensors?"""
+    return qualified.startswith("torch.nn.") and operations.layer(qualified.rpartition(".")[2]) is not None
+
+
 # The methods that every nn.Module has. Source: torch 2.13 (`dir(torch.nn.Module)`).
 METHODS = frozenset(
     """

@@ -101,6 +101,14 @@ class How(enum.Enum):
     SLOT = "slot"  # stands in an attribute or global until it is replaced
 
 
+class Reset(enum.Enum):
+    """How often something that grows is emptied or replaced."""
+
+    NEVER = "never"
+    SELDOM = "seldom"  # a variable of its own, and nothing says that it is after a few times
+    OFTEN = "often"  # or it is not known how often
+
+
 class Evidence(enum.Enum):
     """What the use of an unknown object shows of it."""
 
@@ -243,7 +251,7 @@ class Use(Effect):
 class Keep(Effect):
     """A place grows with each iteration of a loop.
 
-    `reset`: the loop also empties it under some condition. `spent`: at the end of the iteration backward has run
+    `reset`: does the loop also empty it under some condition? `spent`: at the end of the iteration backward has run
     through all of its new graphs. `read`: numbers of them are read in each iteration. `direct`: what is stored has the
     graphs itself, and does not only hold tensors that have.
     """
@@ -256,7 +264,7 @@ class Keep(Effect):
     how: How
     loop: Loop
     spent: bool
-    reset: bool
+    reset: Reset
     read: bool
     direct: bool
 

@@ -39,6 +39,7 @@ class Written:
     before: frozenset[Source] = NO_SOURCES  # of what the place held until then
     hook: bool = False  # by a hook
     adds: bool = False  # one more element, beside those that are there
+    often: bool = False  # under a test that says that it happens once in a few times
 
 
 @dataclass(slots=True, eq=False)
@@ -90,6 +91,7 @@ class Frame:
     inside: list[Graph | None] = field(default_factory=list)  # forward passes that are being run; None: frozen ones
     applying: int = 0  # summaries that are being applied: their objects are not seen from here
     hooks: int = 0  # hooks that are being run
+    often: int = 0  # blocks around that are run once in a few times
     calls: int = 0  # of what is not known, so far
     followed: dict[Summary, Mode | ModeOf] = field(default_factory=dict)  # of what was called, and in which mode
     guarded: int = 0  # blocks without gradients that were entered, so far
@@ -133,7 +135,7 @@ class Frame:
 
     def wrote(self, place: Place, written: Written) -> None:
         """Record a write for the loops around it."""
-        written.hook = self.hooks > 0
+        written.hook, written.often = self.hooks > 0, self.often > 0
         for loop in self.loops:
             self.writes[loop].setdefault(place, []).append(written)
 

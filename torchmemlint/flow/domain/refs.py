@@ -303,6 +303,15 @@ class Derived(Ref):
         self.site, self.context = site, context
 
 
+class Part(Ref):
+    """What stands at a place of the sequence that a forward pass gave: it may be a number beside a tensor."""
+
+    __slots__ = ("number", "whole")
+
+    def __init__(self, whole: Graph, number: int) -> None:
+        self.whole, self.number = whole, number
+
+
 class Leaf(Ref):
     """A tensor that requires gradients and has no graph yet: a parameter, an input with requires_grad."""
 
@@ -349,7 +358,7 @@ def is_outside(reference: Ref) -> bool:
     return reference.symbolic
 
 
-Source = Ref  # Graph, Derived, Leaf, Phi, Slot, or symbolic
+Source = Ref  # Graph, Part, Derived, Leaf, Phi, Slot, or symbolic
 
 
 def first_key(reference: Ref) -> Key | None:

@@ -22,10 +22,12 @@ from torchmemlint.flow.domain.refs import (
     Method,
     Object,
     Parameters,
+    Part,
     Phi,
     Ref,
     Result,
     Slot,
+    Source,
     Special,
     SuperRef,
     root,
@@ -48,7 +50,7 @@ from torchmemlint.flow.engine.loops import run_loop
 from torchmemlint.flow.ir.ops import FIRST, SOME_PART
 from torchmemlint.flow.models import containers, gradients, modules, tensors
 
-_CARRIERS = (Graph, Result, Derived, Phi, Slot)
+_CARRIERS = (Graph, Part, Result, Derived, Phi, Slot)
 
 
 def attribute(frame: Frame, state: State, base: Value, name: Key, point: Point) -> Value:
@@ -186,11 +188,20 @@ def item(frame: Frame, state: State, base: Value, key: Key, point: Point) -> Val
     if key is Special.PART:
         return containers.part_of(frame, state, base, point, SOME_PART)
     if not base.refs:
-        return Value(graph=base.graph, open=base.open)
+        beside = type(key) is int and key > 0
+        return Value(graph=_parts_of(frame, base.graph, key) if beside else base.graph, open=base.open)
     result = NOTHING
     for holder in base.each():
         result = join(result, _item_of(frame, state, holder, base, key, point))
     return result
+
+
+def _parts_of(frame: Frame, graph: frozenset[Source], key: Key) -> frozenset[Source]:
+    """Return the sources of what networks gave beside their first results."""
+    parts: dict[Source, Source] = {s: Part.of(s, key) for s in graph if type(s) is Graph}
+    for whole, part in parts.items():
+        frame.provenance.derive(part, (whole,))
+    return frozenset(parts.get(s, s) for s in graph)
 
 
 def _item_of(frame: Frame, state: State, holder: Ref, base: Value, key: Key, point: Point) -> Value:

@@ -286,7 +286,7 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
     if name in modules.SWITCHES:
         return modules.switch(site, target, name)
     if type(target) is Object:
-        known = threads.method(site, target, name) or library.drawn(site, target, receiver, name)
+        known = threads.method(site, target, name) or library.of_distribution(site, target, receiver, name)
         if known is not None:
             return known
         if library.is_plain(f"{target.about}.{name}"):

@@ -36,7 +36,9 @@ def _if(frame: Frame, state: State, op: ops.If) -> None:
     outer, frame.effects = frame.effects, []
     other = state.copy()
     narrow(frame, state, op.narrowings, True)
+    frame.often += op.often
     run_block(frame, state, op.then)
+    frame.often -= op.often
     then, frame.effects = frame.effects, []
     chosen = op.then[-1] if op.then else None
     given = frame.temps[chosen.dst] if isinstance(chosen, ops.Move) else None  # of a conditional expression

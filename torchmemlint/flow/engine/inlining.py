@@ -25,7 +25,7 @@ def inline(frame: Frame, state: State, function: Function, bound: dict[Ref, Valu
     inner.bounded, inner.keys, inner.reads, inner.inside = frame.bounded, frame.keys, frame.reads, frame.inside
     inner.surveying, inner.followed = frame.surveying, frame.followed
     inner.items = frame.items
-    inner.hooks, inner.calls, inner.entry = frame.hooks, frame.calls, frame.entry
+    inner.hooks, inner.calls, inner.entry, inner.often = frame.hooks, frame.calls, frame.entry, frame.often
     # The caller's variables stay in the state, out of reach: what they hold is renewed and joined with everything else.
     prefix = f"<{len(context)} {frame.function.name}>"
     state.variables = {prefix + name: value for name, value in state.variables.items()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmemlint.flow.domain.effects import How, Keep, Repeat
+from torchmemlint.flow.domain.effects import How, Keep, Repeat, Reset
 from torchmemlint.flow.domain.frame import Frame, Written
 from torchmemlint.flow.domain.heap import ELEMENT, State, behind_code, load, reachable, reached
 from torchmemlint.flow.domain.memory import held_under, is_spent, lies_behind
@@ -203,9 +203,11 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
         events = {s for s in provenance.alone(held, came_round) if root(s) in made and _is_event(s)}
         if not events:
             continue
-        reset = holder is not None and holder in frame.erased[loop]
+        erased = holder is not None and holder in frame.erased[loop]
         stores = [(note, ancestors(note.sources)) for note in _last(notes)]
-        reset = reset or any(n.strong and phi not in stored and not events & stored for n, stored in stores)
+        anew = [n for n, stored in stores if n.strong and phi not in stored and not events & stored]
+        often = holder not in (None, frame.own) or any(n.often for n in anew)
+        reset = Reset.NEVER if not (erased or anew) else Reset.OFTEN if often else Reset.SELDOM
         for note, stored in stores:
             fresh = events & stored
             how = _how(place, note, phi, stored)

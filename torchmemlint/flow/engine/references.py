@@ -25,6 +25,7 @@ from torchmemlint.flow.domain.refs import (
     Method,
     Object,
     Parameters,
+    Part,
     Phi,
     Ref,
     Result,
@@ -125,6 +126,11 @@ def _derived(s: Caller, node: Derived) -> Value:
     return NOTHING
 
 
+def _part(s: Caller, part: Part) -> Value:
+    wholes = s.of(part.whole).graph
+    return tensor(Part.of(whole, part.number) if type(whole) is Graph else whole for whole in wholes)
+
+
 def _leaf(s: Caller, leaf: Leaf) -> Value:
     return tensor((Leaf.of(leaf.site, extended(leaf.context, s.calls)),))
 
@@ -160,6 +166,7 @@ MAKERS: dict[type[Ref], Callable[[Any, Any], Value]] = {
     Parameters: _parameters,
     Graph: _graph,
     Derived: _derived,
+    Part: _part,
     Leaf: _leaf,
     Loop: _loop,
     Phi: _phi,

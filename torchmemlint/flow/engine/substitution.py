@@ -9,7 +9,16 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Arguments, Effect, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame, Summary
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State, reached, renew
-from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, differentiate, each_key, erase, key_of
+from torchmemlint.flow.domain.memory import (
+    begin,
+    changed_in_place,
+    computed,
+    differentiate,
+    each_key,
+    erase,
+    is_spent,
+    key_of,
+)
 from torchmemlint.flow.domain.refs import (
     Behind,
     Derived,
@@ -19,6 +28,7 @@ from torchmemlint.flow.domain.refs import (
     Kind,
     Loop,
     Object,
+    Part,
     Phi,
     Ref,
     Result,
@@ -51,7 +61,7 @@ class Substitution:
         self.edges: dict[Ref, list[tuple[Key, Value]]] = {}  # what objects that the callee made hold
         self.installed: dict[tuple[Ref, Key], Value] = {}
         self.behind: dict[Ref, list[Ref]] = {}  # what was met so far of each symbol
-        self.places: list[Source] = []  # phis and slots that were met just now
+        self.places: list[Source] = []  # phis, slots and parts that were met just now
 
     def apply(self, summary: Summary, yields: bool = False) -> Value:
         """Perform the summary's effects and return what the call gives."""
@@ -79,14 +89,14 @@ class Substitution:
         if found is None:
             found = self.map[reference] = MAKERS[type(reference)](self, reference)
             kind = type(reference)
-            if kind is Phi or kind is Slot:
+            if kind is Phi or kind is Slot or kind is Part:
                 self._met(reference)
             elif (base := resting_on(reference)) is not None:
                 self.behind.setdefault(base, []).append(reference)
         return found
 
     def _met(self, place: Source) -> None:
-        """Record what a phi or slot was made from; those among it follow in turn, for their chain may be long."""
+        """Record what a phi, slot or part was made from; those among it follow in turn, for their chain may be long."""
         self.places.append(place)
         if len(self.places) == 1:
             for source in self.places:
@@ -362,12 +372,16 @@ class Substitution:
             for target in base.each():
                 modules.switch(CallSite(self.frame, self.state, self.at(effect), Arguments()), target, name)
             return
-        computed_here = type(effect.reference) is Derived and len(base.graph) == 1
+        computed_here = (type(effect.reference) is Derived or not base.refs) and len(base.graph) == 1
         by_graph = computed_here or effect.evidence is fx.Evidence.DETACHED
         for target in base.graph if by_graph else base.each():
             if effect.evidence is fx.Evidence.TAUGHT:
                 gradients.use(self.frame, self.state, target, self.at(effect))
-            elif target.symbolic or type(target) is Derived or (type(target) is Object and target.kind is Kind.OPAQUE):
+            elif (
+                target.symbolic
+                or type(target) in (Derived, Part)
+                or (type(target) is Object and target.kind is Kind.OPAQUE)
+            ):
                 self.frame.log(fx.Use(self.at(effect), target, effect.evidence))
 
     def keep(self, effect: fx.Keep) -> None:
@@ -397,7 +411,9 @@ class Substitution:
             seen = provenance.ancestors(self.frame.read_in.get(loop, ()), around)
             read = effect.read or is_among(phi, events, seen)
             point, how = self.at(effect), effect.how
-            flags = effect.spent, effect.reset, read, effect.direct
+            spent = effect.spent or is_spent(self.frame, self.state, events)
+            reset = fx.Reset.OFTEN if place[0] in self.frame.erased.get(loop, ()) else effect.reset
+            flags = spent, reset, read, effect.direct
             self.frame.log(fx.Keep(point, place, phi, sources, held, events, how, loop, *flags))
 
     def slotted(self, effect: fx.Slotted) -> None:

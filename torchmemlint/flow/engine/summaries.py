@@ -18,6 +18,7 @@ from torchmemlint.flow.domain.refs import (
     Method,
     Object,
     Parameters,
+    Part,
     Phi,
     Ref,
     Result,
@@ -155,6 +156,8 @@ class _Wanted:
                 self.reference(r.receiver)
             case Parameters():
                 self.reference(r.module)
+            case Part():
+                self.reference(r.whole)
             case Slot():
                 self.reference(r.holder)
                 self.key(r.key)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Arguments, Point, Reading
 from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
-from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, graph_of, load, reached
-from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, write
+from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, elements, graph_of, load, reached
+from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, each_key, write
 from torchmemlint.flow.domain.refs import (
+    Behind,
     ClassRef,
     Code,
     Input,
@@ -159,7 +160,9 @@ def narrow(frame: Frame, state: State, narrowings: tuple[ops.Narrowing, ...], ta
         if narrowing.key is not None:
             _narrow_part(state, value, narrowing.key, narrowing.kind)
         elif local:
-            state.variables[name.text] = _narrowed(value, narrowing.kind)
+            narrower = state.variables[name.text] = _narrowed(value, narrowing.kind)
+            if narrower is not value and narrowing.kind == "tensor":
+                _narrow_items(frame, state, value, narrower)
         else:
             state.heap.put(frame.own, name.text, _narrowed(value, narrowing.kind))
 
@@ -175,6 +178,19 @@ def _narrow_part(state: State, base: Value, key: Key, kind: str) -> None:
         held = load(state, holder, key)
         if held is not None and (narrower := _narrowed(held, kind)) is not held:
             state.heap.put(holder, key, narrower)
+
+
+def _narrow_items(frame: Frame, state: State, item: Value, narrower: Value) -> None:
+    """Let containers hold what a test says of an item that a loop has in turn, under the key that it has in turn."""
+    for key in frame.keys:
+        if type(key) is Behind and key is each_key(key.base) and _comes_from(item, elements(state, key.base)):
+            write(frame, state, of(key.base), key, narrower, Point(frame.function))
+
+
+def _comes_from(item: Value, held: Value) -> bool:
+    """Is it what a container holds, but for the places that it went through on the way?"""
+    way = item.graph - held.graph
+    return item.refs == held.refs and held.graph <= item.graph and containers.through(way) == way
 
 
 def _narrowed(value: Value, kind: str) -> Value:

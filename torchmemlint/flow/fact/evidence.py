@@ -19,6 +19,7 @@ from torchmemlint.flow.domain.refs import (
     Kind,
     Loop,
     Object,
+    Part,
     Ref,
     Result,
     Source,
@@ -29,6 +30,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.methods import Methods
 from torchmemlint.flow.ir.ops import Op
+from torchmemlint.knowledge import modules
 
 CERTAIN: frozenset[Doubt] = frozenset()
 
@@ -218,6 +220,9 @@ class Evidence:
         )
         if single and not any(type(s) is Graph for s in near):
             self.proven |= first  # nothing else can have the graph that backward needs
+        owners = {self._owner(c) for s in first for c in self.callees.get(root(s), ())}
+        if len(owners) == 1:
+            self.networks |= owners & self.called  # whichever of them has the graph
         begun = {root(s) for s in first}
         if len(begun) == 1:
             self.recorded |= begun
@@ -228,6 +233,10 @@ class Evidence:
                 self.passed.add(source)
         if not near and len(sources) == 1:
             self.proven |= sources
+
+    def _owner(self, callee: Ref) -> Ref:
+        """Return what a method belongs to, if that is called itself, too: as a network with methods of its own is."""
+        return callee.base if type(callee) is Behind and callee.base in self.called else callee
 
     def _above(self, source: Source) -> set[Source]:
         return self.run.provenance.ancestors((source,), parts=False) - {source}
@@ -359,11 +368,21 @@ class Evidence:
 
     def _on_the_way(self, result: Source, part: Source) -> frozenset[Doubt]:
         """Return the doubts whether a call that was not seen passes on the graphs that it is given to a part of it."""
+        if type(part) is Part:
+            return frozenset() if self._is_tensor(part) else frozenset({Doubt.PART})
         if result not in self.callees or type(result) is not Result or result in self.proven or result in self.passed:
             return CERTAIN
         if self.methods.operation(result) is not None:
             return CERTAIN
         return frozenset({Doubt.PASSED_ON if self._is_shown(result) or self._is_shown(part) else Doubt.UNSEEN_CALL})
+
+    def _is_tensor(self, part: Part) -> bool:
+        """Is what a network gave beside its first result a tensor, as all results of torch's own layers are?"""
+        if part in self.tensors or part in self.differentiated:
+            return True
+        networks = self.callees.get(part.whole, set())
+        names = [str(r.about).partition(":")[0] for r in networks if type(r) is Object]  # "class: parameter"
+        return bool(names) and len(names) == len(networks) and all(map(modules.gives_tensors, names))
 
     def _is_shown(self, source: Source) -> bool:
         """Does its use show that it is a tensor?"""

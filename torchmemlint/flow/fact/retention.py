@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import How, Point
+from torchmemlint.flow.domain.effects import How, Point, Reset
 from torchmemlint.flow.domain.refs import Behind, Key, Kind, Loop, Object, Phi, Ref, Slot, Source, Special
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
@@ -80,7 +80,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             continue
         if effect.spent and _within_a_step(run, event, effect.loop):
             continue
-        if effect.reset:
+        if _is_emptied(effect, fate):
             doubts |= {Doubt.RESET}
         read = evidence.is_read(effect.phi)
         holder, key = effect.place
@@ -128,6 +128,13 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             effect.sources,
             effect.direct,
         )
+
+
+def _is_emptied(effect: fx.Keep, fate: Fate) -> bool:
+    """Is it emptied so often, or with what is done with it, that what it keeps may be of no weight?"""
+    if effect.reset is Reset.SELDOM:
+        return fate is not Fate.NEVER or effect.how is not How.SUM
+    return effect.reset is Reset.OFTEN
 
 
 def _is_given_up(run: Run, slot: Slot) -> bool:

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+_MANY = 16
+
 
 def collect_tested(test: ast.expr, into: set[str]) -> None:
     """The names that an expression is made of, calls apart."""
@@ -14,6 +16,18 @@ def collect_tested(test: ast.expr, into: set[str]) -> None:
     elif test.__class__ in _PARTS:
         for part in _PARTS[test.__class__](test):
             collect_tested(part, into)
+
+
+def is_often(test: ast.expr) -> bool:
+    """Does a test count to a few: `step % 3 == 0`?"""
+    return any(
+        isinstance(part, ast.BinOp)
+        and isinstance(part.op, ast.Mod)
+        and isinstance(part.right, ast.Constant)
+        and isinstance(part.right.value, int)
+        and part.right.value < _MANY
+        for part in ast.walk(test)
+    )
 
 
 def _call_parts(node: ast.Call) -> list[ast.expr]:

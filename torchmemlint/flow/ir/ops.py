@@ -376,12 +376,16 @@ class Narrowing:
 
 @dataclass(slots=True, eq=False, repr=False)
 class If(Op):
-    """One of two blocks. `narrowings` are what the test says in `then`, and its opposite in `orelse`."""
+    """One of two blocks. `narrowings` are what the test says in `then`, and its opposite in `orelse`.
+
+    `often`: the test says that `then` is run once in a few times.
+    """
 
     test: Temp
     then: list[Op]
     orelse: list[Op]
     narrowings: tuple[Narrowing, ...]
+    often: bool = False
 
 
 @dataclass(slots=True, eq=False, repr=False)

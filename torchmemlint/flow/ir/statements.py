@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .building import EXPRESSIONS, Builder, span, statement, where
-from .conditions import TESTS
+from .conditions import TESTS, is_often
 from .expressions import OPERATORS
 from .keys import key_of
 from .narrowing import mark_arguments, mark_tested, narrowings
@@ -236,7 +236,7 @@ def branch(b: Builder, node: ast.If) -> None:
         test = node.test
         value = EXPRESSIONS[test.__class__](b, test)
         mark_tested(b, test)
-        op = If(b.function, span(node), value, [], [], narrowings(b, test))
+        op = If(b.function, span(node), value, [], [], narrowings(b, test), is_often(test))
         b.block.append(op)
         b.into(op.then, node.body)
         rest = node.orelse

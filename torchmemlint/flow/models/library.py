@@ -31,6 +31,7 @@ _PLAIN = frozenset(
 )
 _TYPES = frozenset({"list", "dict", "set", "collections.deque", "torch.Tensor", "torch.nn.Module"})
 _DRAWS = frozenset({"sample", "sample_n"})
+_COMPUTED = frozenset({"cdf", "entropy", "icdf", "perplexity", "rsample"})  # from a distribution's tensors
 
 
 def call(site: CallSite, qualified: str) -> Value:
@@ -118,15 +119,16 @@ def call_object(site: CallSite, target: Object) -> Value | None:
     return decorated(site.arguments)  # a decorator with arguments
 
 
-def drawn(site: CallSite, target: Object, receiver: Value, name: str) -> Value | None:
-    """Return what a distribution of torch draws; None for other objects and methods.
+def of_distribution(site: CallSite, target: Object, receiver: Value, name: str) -> Value | None:
+    """Return what a distribution of torch draws or computes; None for other objects and methods.
 
     `sample` runs under `no_grad` (torch/distributions/distribution.py); `rsample` passes gradients on.
     """
     if not str(target.about).startswith("torch.distributions."):
         return None
     given = sources_of(site.state, [receiver])
-    if name == "rsample":
+    if name in _COMPUTED:
+        given |= sources_of(site.state, site.arguments.all())
         return Value(graph=computed(site.frame, site.state, given, site.point), open=True)
     if name not in _DRAWS:
         return None

@@ -6,7 +6,7 @@ from torchmemlint.flow.domain.effects import Arguments, Evidence, Point, Reading
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import State, graph_of, reached
 from torchmemlint.flow.domain.memory import changed_in_place, computed, differentiate, sources_of
-from torchmemlint.flow.domain.refs import Derived, External, Kind, Leaf, Object, Parameters, Slot, Source
+from torchmemlint.flow.domain.refs import Derived, External, Kind, Leaf, Object, Parameters, Part, Slot, Source
 from torchmemlint.flow.domain.values import PLAIN, Value, with_graph
 from torchmemlint.flow.models import containers, gradients
 from torchmemlint.knowledge import torch_api
@@ -107,7 +107,7 @@ def _detached(frame: Frame, sources: frozenset[Source], point: Point) -> None:
 def _shown(frame: Frame, sources: frozenset[Source], evidence: Evidence, point: Point) -> None:
     """Note what a use shows of sources that only a caller knows, or that code which is not seen gave."""
     for source in sources:
-        if source.symbolic or type(source) is Derived:
+        if source.symbolic or type(source) in (Derived, Part):
             frame.log(Use(point, source, evidence))
 
 

@@ -1,0 +1,184 @@
+"""What is kept after a backward pass, and what a method of the same object does with it."""
+
+SPENT = {
+    "losses that a method of the same object differentiates": """
+        class Learner:
+            def __init__(self, net):
+                self.net = net
+                self.optimizer = torch.optim.Adam(net.parameters())
+
+            def update(self, x, y):
+                loss = F.mse_loss(self.net(x), y)
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                return loss  # instead: return loss.item()
+
+            def fit(self, loader):
+                log = []
+                for x, y in loader:
+                    log.append(self.update(x, y))  # expect: TML102
+                return log
+        """,
+    "losses that nothing differentiates before they are handed on": """
+        class Learner:
+            def __init__(self, net):
+                self.net = net
+                self.optimizer = torch.optim.Adam(net.parameters())
+
+            def loss(self, x, y):
+                return F.mse_loss(self.net(x), y)
+
+            def losses(self, loader):
+                found = []
+                for x, y in loader:
+                    found.append(self.loss(x, y))
+                return found
+
+            def fit(self, loader):
+                torch.stack(self.losses(loader)).sum().backward()
+                self.optimizer.step()
+        """,
+    "an entropy": """
+        class Learner:
+            def __init__(self, net):
+                self.net = net
+                self.optimizer = torch.optim.Adam(net.parameters())
+
+            def update(self, x, action):
+                drawn = torch.distributions.Categorical(logits=self.net(x))
+                entropy = drawn.entropy().mean()
+                (F.cross_entropy(drawn.logits, action) - 0.01 * entropy).backward()
+                self.optimizer.step()
+                return entropy  # instead: return entropy.detach()
+
+            def fit(self, loader):
+                log = []
+                for x, action in loader:
+                    log.append(self.update(x, action))  # expect: TML102
+                return log
+        """,
+    "what a distribution draws": """
+        def train(loader):
+            drawn = []
+            for x, y in loader:
+                policy = torch.distributions.Categorical(logits=model(x))
+                action = policy.sample()
+                (-policy.log_prob(action).mean()).backward()
+                drawn.append(action)
+            print(len(drawn))
+        """,
+    "a network with a method of its own": """
+        def train(network, optimizer, loader):
+            kept = []
+            for batch in loader:
+                outputs = network(**batch)
+                penalty = network.penalty()
+                if penalty is not None:
+                    outputs["loss"] += penalty
+                outputs["loss"].backward()
+                optimizer.step()
+                kept.append(outputs)  # expect: TML102  # instead: kept.append(outputs["loss"].item())
+            print(len(kept))
+        """,
+    "a sum that begins anew now and then": """
+        def train(loader):
+            window = 0.0
+            for step, (x, y) in enumerate(loader):
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                loss = loss  # instead: loss = loss.detach()
+                window += loss  # expect: TML101
+                if step % 1000 == 0:
+                    print(window / 1000)
+                    window = 0.0
+        """,
+    "a sum that is differentiated now and then": """
+        def train(loader):
+            total = 0.0
+            for step, (x, y) in enumerate(loader):
+                total = total + F.mse_loss(model(x), y)
+                if step % 4 == 0:
+                    total.backward()
+                    optimizer.step()
+                    total = 0.0
+        """,
+    "the count that a network gives beside a loss": """
+        class Fitter:
+            def __init__(self, network: nn.Module):
+                self.network = network
+                self.optimizer = torch.optim.Adam(network.parameters())
+
+            def epoch(self, loader):
+                seen = 0
+                for batch in loader:
+                    loss, count = self.network(batch)
+                    loss.backward()
+                    self.optimizer.step()
+                    seen += count
+                return seen
+        """,
+    "the tensor that a network gives beside a loss": """
+        class Fitter:
+            def __init__(self, network: nn.Module):
+                self.network = network
+                self.optimizer = torch.optim.Adam(network.parameters())
+
+            def epoch(self, loader):
+                seen = 0
+                for batch in loader:
+                    loss, logits = self.network(batch)
+                    loss.backward()
+                    self.optimizer.step()
+                    logits = logits  # instead: logits = logits.detach()
+                    seen += logits.exp()  # expect: TML101
+                return seen
+        """,
+    "the state that a recurrent layer gives beside its outputs": """
+        gru = nn.GRU(4, 4)
+
+        def train(loader):
+            states = []
+            for x, y in loader:
+                out, state = gru(x)
+                F.mse_loss(out, y).backward()
+                state = state  # instead: state = state.detach()
+                states.append(state)  # expect: TML102
+            print(len(states))
+        """,
+    "those entries that are tensors become numbers": """
+        def step(x, y):
+            losses = {"name": "first"}
+            losses["part"] = F.mse_loss(model(x), y)
+            losses["total"] = losses["part"] * 10
+            losses["total"].backward()
+            for key, value in list(losses.items()):
+                if isinstance(value, torch.Tensor):
+                    losses[key] = value  # instead: losses[key] = value.detach()
+            return losses
+
+        def train(loader):
+            kept = []
+            for x, y in loader:
+                losses = step(x, y)
+                kept.append(losses["total"])  # expect: TML102
+            print(len(kept))
+        """,
+    "those entries that are no tensors are changed": """
+        def step(x, y):
+            losses = {"name": "first"}
+            losses["total"] = F.mse_loss(model(x), y)
+            losses["total"].backward()
+            for key, value in list(losses.items()):
+                if not isinstance(value, torch.Tensor):
+                    losses[key] = str(value)
+            return losses
+
+        def train(loader):
+            kept = []
+            for x, y in loader:
+                losses = step(x, y)
+                kept.append(losses["total"])  # expect: TML102
+            print(len(kept))
+        """,
+}
