@@ -218,11 +218,10 @@ class Evidence:
         single = len(first) == 1 or (
             len(alike) == 1 and alike != {frozenset()} and all(type(s) is Result for s in first)
         )
-        if single and not any(type(s) is Graph for s in near):
-            self.proven |= first  # nothing else can have the graph that backward needs
-        owners = {self._owner(c) for s in first for c in self.callees.get(root(s), ())}
-        if len(owners) == 1:
-            self.networks |= owners & self.called  # whichever of them has the graph
+        if not any(type(s) is Graph for s in near):
+            self.proven |= first if single else set()  # nothing else can have the graph that backward needs
+            owners = {self._owner(c) for s in first for c in self.callees.get(root(s), ())}
+            self.networks |= owners & self.called if len(owners) == 1 and not single else set()
         begun = {root(s) for s in first}
         if len(begun) == 1:
             self.recorded |= begun
@@ -235,7 +234,7 @@ class Evidence:
             self.proven |= sources
 
     def _owner(self, callee: Ref) -> Ref:
-        """Return what a method belongs to, if that is called itself, too: as a network with methods of its own is."""
+        """Return what a method belongs to, if that is called itself, too: a network with methods of its own."""
         return callee.base if type(callee) is Behind and callee.base in self.called else callee
 
     def _above(self, source: Source) -> set[Source]:
