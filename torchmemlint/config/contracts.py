@@ -115,6 +115,7 @@ VOCABULARY = (
         "Functions that return their first argument, a module; methods that return their arguments.",
         "acme.parallel",
     ),
+    Term("parts", "Methods of an `nn.Module` that return a part of it.", "acme.Network.get_encoder"),
     Term("loaders", "Classes that are built and iterated like `torch.utils.data.DataLoader`.", "acme.Loader"),
     Term("optimizers", "Classes that are optimizers.", "acme.optim.*"),
     Term("trainers", "Classes that evaluate as transformers' `Trainer` does.", "acme.Tuner"),

@@ -25,7 +25,7 @@ else:
 
 _ANYONE = "*."
 # Terms whose names may be methods of objects that a program makes.
-_OF_CALLS = ("differentiates", "keeps", "reads", "runs-without-gradients", "passes", "wrappers", "neutral")
+_OF_CALLS = ("differentiates", "keeps", "reads", "runs-without-gradients", "passes", "wrappers", "parts", "neutral")
 
 
 class Names:

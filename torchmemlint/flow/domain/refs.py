@@ -77,6 +77,7 @@ class Special(enum.Enum):
     GRAPH = "graph"  # of a tensor that was changed in place: what was added to its graph
     CACHED = "cached"  # of a function: the results that a decorator keeps
     SENT = "sent"  # of a generator: what is sent into it
+    OTHER = "other"  # of what may be a module: the same thing where a test has shown that it is none
     OUTER = "outer"  # of a frame: the frame of the enclosing function
 
     __hash__ = object.__hash__  # by identity: they are keys of every dict of the heap

@@ -8,6 +8,7 @@ from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, elements, load,
 from torchmemlint.flow.domain.memory import differentiate, forget, renew_keys, write
 from torchmemlint.flow.domain.refs import (
     NO_PATH,
+    PATH_LIMIT,
     Behind,
     Bound,
     ClassRef,
@@ -57,6 +58,8 @@ def attribute(frame: Frame, state: State, base: Value, name: Key, point: Point) 
     """Return `base.name`; for symbolic paths the name may be a constant key or the element."""
     if name is ELEMENT or type(name) is int:
         return item(frame, state, base, name, point)
+    if name is Special.OTHER:
+        return no_module(frame, base)
     if type(name) is Special:
         return _special(state, base, name)
     if type(name) is tuple:
@@ -81,6 +84,14 @@ def loaded(state: State, value: Value) -> Value:
             if held is not None:
                 return held
     return value
+
+
+def no_module(frame: Frame, value: Value) -> Value:
+    """Return what is left of a value that is no module; what a symbol stands for, only the caller knows."""
+    refs = frozenset(r for r in value.refs if type(r) is not Object or r.kind is not Kind.MODULE)
+    if not frame.entry:
+        refs = frozenset(Behind.of(r, Special.OTHER) if r.symbolic and r.depth < PATH_LIMIT else r for r in refs)
+    return value if refs == value.refs else Value(refs, value.graph, open=value.open or not refs)
 
 
 def _special(state: State, base: Value, name: Special) -> Value:

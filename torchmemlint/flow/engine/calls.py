@@ -247,7 +247,7 @@ def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -
         own = state.heap.get(target, name)
         if own is not None:
             return call(frame, state, own, arguments, point)
-        return modules.method(site, target, name)
+        return _module_method(site, target, receiver, name)
     if kind is Kind.INSTANCE:
         found = instances.attribute(frame, state, target, name, point)
         own = state.heap.get(target, name)
@@ -257,7 +257,7 @@ def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -
         if found.refs and found.refs != frozenset((Method.of(target, name),)):
             return call(frame, state, found, arguments, point)
         if instances.is_module(frame, target):
-            return modules.method(site, target, name)
+            return _module_method(site, target, receiver, name)
         if frame.machine.index.is_box(target.about.cls) and name in containers.METHODS:
             return containers.method(site, target, name, NO_SOURCES)
         known = contracted.method(site, target, name)
@@ -274,6 +274,11 @@ def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -
     if kind in (Kind.MODE, Kind.STACK):
         return guards.method(site, target, name)
     return _unknown_method(site, receiver, name)
+
+
+def _module_method(site: CallSite, target: Ref, receiver: Value, name: str) -> Value:
+    found = modules.method(site, target, name)
+    return _unknown_method(site, receiver, name) if found is None else found
 
 
 def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) -> Value:
@@ -301,7 +306,7 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
             frame.log(Use(site.point, target, Evidence.MOVED))
         return tensors.method(site, receiver, name)
     if name in modules.METHODS:
-        return modules.method(site, target, name)
+        return _module_method(site, target, receiver, name)
     if name in containers.ON_SYMBOLS:
         return containers.method(site, target, name, receiver.graph)
     if gradients.freezes(name):
@@ -334,7 +339,7 @@ def _library_super(site: CallSite, target: SuperRef, name: str) -> Value:
     if name in ("__init__", "__init_subclass__", "__setattr__", "__post_init__", "__enter__", "__exit__"):
         return PLAIN
     if name in modules.METHODS or name in modules.SWITCHES:
-        return modules.method(site, receiver, name)
+        return _module_method(site, receiver, of(receiver), name)
     given = sources_of(site.state, site.arguments.all())
     return Value(graph=computed(site.frame, site.state, given, site.point), open=True)
 

@@ -158,13 +158,13 @@ def narrow(frame: Frame, state: State, narrowings: tuple[ops.Narrowing, ...], ta
         if value is None:
             continue
         if narrowing.key is not None:
-            _narrow_part(state, value, narrowing.key, narrowing.kind)
+            _narrow_part(frame, state, value, narrowing.key, narrowing.kind)
         elif local:
-            narrower = state.variables[name.text] = _narrowed(value, narrowing.kind)
+            narrower = state.variables[name.text] = _narrowed(frame, value, narrowing.kind)
             if narrower is not value and narrowing.kind == "tensor":
                 _narrow_items(frame, state, value, narrower)
         else:
-            state.heap.put(frame.own, name.text, _narrowed(value, narrowing.kind))
+            state.heap.put(frame.own, name.text, _narrowed(frame, value, narrowing.kind))
 
 
 def _is_own(frame: Frame, name: ops.Name) -> bool:
@@ -172,11 +172,11 @@ def _is_own(frame: Frame, name: ops.Name) -> bool:
     return name.scope is Scope.CELL or (name.scope is Scope.GLOBAL and frame.function.parent is None)
 
 
-def _narrow_part(state: State, base: Value, key: Key, kind: str) -> None:
+def _narrow_part(frame: Frame, state: State, base: Value, key: Key, kind: str) -> None:
     if len(base.refs) == 1:
         (holder,) = base.refs
         held = load(state, holder, key)
-        if held is not None and (narrower := _narrowed(held, kind)) is not held:
+        if held is not None and (narrower := _narrowed(frame, held, kind)) is not held:
             state.heap.put(holder, key, narrower)
 
 
@@ -193,11 +193,13 @@ def _comes_from(item: Value, held: Value) -> bool:
     return item.refs == held.refs and held.graph <= item.graph and containers.through(way) == way
 
 
-def _narrowed(value: Value, kind: str) -> Value:
-    """Return what is left of a value that is no tensor, or not None."""
+def _narrowed(frame: Frame, value: Value, kind: str) -> Value:
+    """Return what is left of a value that is no tensor, no module, or not None."""
     if kind == "tensor":
         if value.graph and not any(type(r) is Object for r in value.refs):
             return Value(value.refs, frozenset(), value.constant, value.open)
+    elif kind == "module":
+        return access.no_module(frame, value)
     elif value.constant is None:
         return Value(value.refs, value.graph, open=value.open or not value.refs)
     return value

@@ -192,16 +192,17 @@ class Evidence:
             assert isinstance(effect, fx.Invoke)
             arguments = effect.arguments.all()
             given = {s for value in arguments for s in value.graph if self._is_called(s)}
-            runs = any(self._is_run(r) for value in arguments for r in value.refs)
+            runs = any(r in self.called or self.is_known(r) for value in arguments for r in value.refs)
             if effect.result in detached and given.isdisjoint(self.differentiated) and not runs:
                 found |= effect.callee.refs
         return found
 
-    def _is_run(self, reference: Ref) -> bool:
-        """Is it a network, or something else that is called? Networks are given tensors."""
-        if type(reference) is Object and reference.kind is Kind.INSTANCE:
-            return self.index.is_network(reference.about.cls)
-        return reference in self.called or (type(reference) is Object and reference.kind is Kind.MODULE)
+    def is_known(self, reference: Ref) -> bool:
+        """Is it a network for certain, of a library or of the project?"""
+        if type(reference) is not Object:
+            return False
+        is_own = reference.kind is Kind.INSTANCE and self.index.is_network(reference.about.cls)
+        return is_own or reference.kind is Kind.MODULE
 
     def _differentiate(self, sources: frozenset[Source], loops: frozenset[Loop], creates: bool) -> None:
         """Note what a backward pass goes through, and of which sources it shows that they have a graph."""
@@ -270,7 +271,7 @@ class Evidence:
                 unsure = callees <= self.moved and self._is_from_passes(origin)
                 return mode | part | {Doubt.NETWORK_BY_USE, *([Doubt.FORMULA] if unsure else ())}
             if any(self._by_path(c) for c in callees):
-                doubts = {Doubt.NETWORK_BY_USE}
+                doubts = set() if any(map(self._is_method, callees)) else {Doubt.NETWORK_BY_USE}
                 if not (self._is_shown(source) or self._is_shown(origin)):
                     doubts.add(Doubt.METHOD)
                 elif self._is_from_passes(origin):
@@ -332,9 +333,13 @@ class Evidence:
         """Is it a part of something that was used as a network?"""
         while type(callee) is Behind:
             callee = callee.base
-            if callee in self.networks:
+            if callee in self.networks or self.is_known(callee):
                 return True
         return False
+
+    def _is_method(self, callee: Ref) -> bool:
+        """Is it a method of a network that is known?"""
+        return type(callee) is Behind and self.is_known(callee.base)
 
     def best(self, sources: Iterable[Source], among: frozenset[Source] | None = None) -> frozenset[Doubt] | None:
         """Return the doubts of the source, `among` some, that has a graph most surely; None if none has."""

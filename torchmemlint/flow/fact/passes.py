@@ -133,7 +133,8 @@ class Passes:
         refs = frozenset(evidence.callees.get(effect.result, ()))
         if refs & evidence.networks:
             return refs
-        used = effect.evaluating and effect.result in evidence.tensors  # another method than forward
+        is_network = effect.evaluating or any(map(evidence.is_known, effect.receiver.refs))
+        used = is_network and effect.result in evidence.tensors  # another method than forward
         return effect.receiver.refs if used else frozenset()
 
     def _pass(

@@ -94,7 +94,7 @@ class Teaching:
             effect = event.effect
             assert isinstance(effect, fx.Forward)
             yield effect.graph, effect.module.refs, effect.inputs
-        for event in (*self._run.of(fx.Invoke), *self._run.of(fx.InvokeMethod)) if self._held else ():
+        for event in (*self._run.of(fx.Invoke), *self._run.of(fx.InvokeMethod)):
             call = event.effect
             assert isinstance(call, fx.Invoke | fx.InvokeMethod)
             module = call.callee if isinstance(call, fx.Invoke) else call.receiver
@@ -118,4 +118,4 @@ def _origin(reference: Ref) -> object:
     if type(reference) is not Object or reference.kind not in _NETWORKS:
         return root(reference)
     about = reference.about if isinstance(reference.about, str) else ""
-    return reference.site, reference.context, about.partition(":")[2].partition(".")[0]
+    return reference.site, reference.context, about.partition(":")[2].partition(".")[0].removesuffix("[]")

@@ -48,12 +48,15 @@ def _call(b: Builder, test: ast.Call) -> tuple[Narrowing, ...]:
     if len(test.args) == 2:
         other = test.args[1]
         if function == "isinstance":
-            kinds = [_last_part(kind) == "Tensor" for kind in _classes(other)]
-            if any(kinds):
-                return (Narrowing(*place, "tensor", True, all(kinds), True),)
+            kinds = [_KINDS.get(_last_part(kind)) for kind in _classes(other)]
+            alone = len(set(kinds)) == 1
+            return tuple([Narrowing(*place, kind, True, alone, True) for kind in dict.fromkeys(kinds) if kind])
         elif function == "hasattr" and isinstance(other, ast.Constant) and other.value in _TENSOR_ATTRIBUTES:
             return (Narrowing(*place, "tensor", True),)
     return ()
+
+
+_KINDS = {"Tensor": "tensor", "Module": "module"}
 
 
 def _last_part(node: ast.expr) -> str:

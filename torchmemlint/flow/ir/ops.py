@@ -362,8 +362,8 @@ class Narrowing:
     """What a test says about a name, as `isinstance(x, torch.Tensor)`, `x is None` or `hasattr(x, "item")` do.
 
     `key` is the attribute or constant key where what the name holds is tested, as in `self.state is None`. `kind` is
-    "tensor" or "none"; `holds` is whether the first branch is the one where it is so. A test may tell less: `if x:`
-    says nothing of x in its second branch, `x is None or y` nothing in its first.
+    "tensor", "module" or "none"; `holds` is whether the first branch is the one where it is so. A test may tell less:
+    `if x:` says nothing of x in its second branch, `x is None or y` nothing in its first.
     """
 
     name: Name

@@ -199,6 +199,8 @@ def _getattr(site: CallSite) -> Value:
     for holder in base.each():
         for _, value in visible(site.state.heap.edges(holder)):
             result = join(result, value)
+        if type(holder) is Object and holder.kind is Kind.MODULE:
+            result = join(result, site.item(of(holder), ELEMENT))
     return Value(result.refs, result.graph, open=True)
 
 

@@ -7,6 +7,7 @@ from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.memory import differentiate, sources_of
 from torchmemlint.flow.domain.refs import Kind, Object, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value
+from torchmemlint.flow.domain.values import of as value_of
 
 
 def owners(target: Ref) -> tuple[str, ...]:
@@ -38,6 +39,8 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
         return PLAIN
     if known.names("wrappers").has_method(name, of):
         return wrapped(site)
+    if known.names("parts").has_method(name, of):
+        return site.machine.attribute(site.frame, site.state, value_of(target), name, site.point)
     if known.names("passes").has_method(name, of) and site.arguments.positional:
         return site.arguments.positional[0]
     return None

@@ -23,7 +23,7 @@ from torchmemlint.flow.models import (
 
 Model = Callable[[CallSite], Value]
 
-FUNCTIONS: dict[str, Model] = {**builtins.FUNCTIONS, **torch_functions.FUNCTIONS}
+FUNCTIONS: dict[str, Model] = {**builtins.FUNCTIONS, **torch_functions.FUNCTIONS, **modules.FUNCTIONS}
 _GETTERS = frozenset({"operator.itemgetter", "operator.attrgetter"})
 _PLAIN = frozenset(
     "argparse configparser csv datetime glob gzip hashlib io json logging math optparse os pathlib platform re shutil "

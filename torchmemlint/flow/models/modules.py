@@ -42,6 +42,7 @@ _PARAMETERS = frozenset({"parameters", "named_parameters", "get_parameter"})
 _PARTS = frozenset({"children", "modules", "named_children", "named_modules", "get_submodule"})
 _SHARED = frozenset({"zero_grad", "state_dict", "load_state_dict", "type"})  # optimizers and others have these, too
 _WEIGHTS = frozenset({"weight", "bias"})
+_NAMES = frozenset({"__name__", "__qualname__", "__class__", "__dict__", "__module__", "__doc__"})
 _WRAPPED = "module"  # of DistributedDataParallel and its like, which are taken for what they wrap
 
 
@@ -80,6 +81,19 @@ def construct(site: CallSite, qualified: str) -> Value:
     if site.arguments.star is not None:
         site.state.heap.put(made, 0, site.arguments.star)
     return of(made)
+
+
+def _pretrained(site: CallSite) -> Value:
+    """`nn.Embedding.from_pretrained(weights, freeze=True)`."""
+    made = construct(site, "torch.nn.Embedding")
+    freezes = site.constant(1, "freeze", True)
+    if freezes is not ...:
+        for module in made.refs:
+            site.state.heap.put(module, Special.FROZEN, constant(freezes))
+    return made
+
+
+FUNCTIONS = {f"torch.nn.{name}.from_pretrained": _pretrained for name in ("Embedding", "EmbeddingBag")}
 
 
 # The forward pass.
@@ -236,6 +250,8 @@ def attribute(frame: Frame, state: State, holder: Object, name: str, point: Poin
     """Return an attribute of a module that nobody wrote: a method, a parameter, or a part."""
     if name == "training":
         return gradients.training(state, holder)
+    if name in _NAMES:
+        return PLAIN
     if is_own(name):
         return of(Method.of(holder, name))
     if name in _WEIGHTS:
@@ -307,8 +323,8 @@ def switch(site: CallSite, target: Ref, name: str) -> Value:
     return of(target)
 
 
-def method(site: CallSite, target: Ref, name: str) -> Value:
-    """Return the value of a method that every module has."""
+def method(site: CallSite, target: Ref, name: str) -> Value | None:
+    """Return the value of a method that every module has, or that a contract speaks of; None for others."""
     frame, state = site.frame, site.state
     if name in SWITCHES:
         return switch(site, target, name)
@@ -353,15 +369,7 @@ def method(site: CallSite, target: Ref, name: str) -> Value:
     if gradients.freezes(name):
         gradients.set_requires_grad(frame, state, of(target), constant(False), site.point)
         return of(target)
-    if state.mode is Mode.OFF or not site.arguments.all():
-        return Value(open=True)
-    inputs = sources_of(state, site.arguments.all())
-    if gradients.is_frozen(state, target):
-        return Value(graph=inputs, open=True)
-    saved, state.mode = state.mode, Mode.EITHER  # a method of a library's network: it may turn gradients off itself
-    graph = _begin(site, of(target), inputs)
-    state.mode = saved
-    return Value(graph=graph, open=True)
+    return None
 
 
 def _part_of(site: CallSite, target: Ref) -> Value:

@@ -351,4 +351,68 @@ UNSEEN = {
                 found = self.count(x) if self.count is not None else torch.no_grad()(model)(x)
                 self.total += found.size(0)
         """,
+    "a method of a library's network gives a tensor": """
+        from transformers import AutoModel
+
+        def main(loader):
+            net = AutoModel.from_pretrained("base").eval()
+            for x in loader:
+                print(net.get_features(x).sigmoid().mean().item())  # expect: TML201
+                # instead: print(torch.no_grad()(net.get_features)(x).sigmoid().mean().item())
+
+        main(torch.load('data'))
+        """,
+    "a method of a library's network gives something else": """
+        from transformers import AutoModel
+
+        def main(loader):
+            net = AutoModel.from_pretrained("base").eval()
+            for x in loader:
+                print(net.count_tokens(x) + 1)
+
+        main(torch.load('data'))
+        """,
+    "what is a network, or a function": """
+        from transformers import AutoModel
+
+        class Judge:
+            def __init__(self, judges):
+                judges.append(AutoModel.from_pretrained("judge"))
+                self.judges = judges
+
+            def score(self, x):
+                for judge in self.judges:
+                    if isinstance(judge, nn.Module):
+                        with torch.no_grad():
+                            print(judge(x).mean().item())
+                    else:
+                        print(judge(x).mean().item())
+
+            def run(self, loader):
+                for x in loader:
+                    self.score(x)
+
+        Judge([]).run(torch.load('data'))
+        """,
+    "an embedding that is not trained": """
+        def main(loader):
+            total = 0.0
+            words = nn.Embedding.from_pretrained(torch.rand(90, 4))
+            for x in loader:
+                total += words(x).mean()
+            print(total)
+
+        main(torch.load('data'))
+        """,
+    "an embedding that is trained further": """
+        def main(loader):
+            total = 0.0
+            words = nn.Embedding.from_pretrained(torch.rand(90, 4), freeze=False)
+            for x in loader:
+                total += words(x).mean()  # expect: TML101, TML201
+                # instead: total += torch.no_grad()(words)(x).mean()
+            print(total)
+
+        main(torch.load('data'))
+        """,
 }

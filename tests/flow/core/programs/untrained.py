@@ -300,4 +300,32 @@ UNTRAINED = {
             def compute_loss(self, model, inputs, return_outputs=False):
                 return F.mse_loss(model(inputs["ids"])[0], self.reference(inputs["ids"])[0])
         """,
+    "a part of what a trainer holds beside its model": """
+        from transformers import PreTrainedModel, Trainer
+
+        class Hidden(Trainer):
+            def __init__(self, model, reference: PreTrainedModel, **kwargs):
+                super().__init__(model, **kwargs)
+                self.reference = self.accelerator.prepare_model(reference, evaluation_mode=True)
+
+            def compute_loss(self, model, inputs, return_outputs=False):
+                decoder = self.reference.get_decoder()
+                wanted = decoder(inputs["ids"])[0]  # expect: TML203
+                # instead: wanted = torch.no_grad()(decoder)(inputs["ids"])[0]
+                return F.mse_loss(model.get_decoder()(inputs["ids"])[0], wanted)
+        """,
+    "what runs a part of a network, by a name that it says itself": """
+        from transformers import PreTrainedModel, Trainer
+
+        class Hidden(Trainer):
+            def __init__(self, model, reward: PreTrainedModel, **kwargs):
+                super().__init__(model, **kwargs)
+                self.reward = reward
+
+            def compute_loss(self, model, inputs, return_outputs=False):
+                backbone = getattr(self.reward, self.reward.base_model_prefix)
+                wanted = backbone(inputs["ids"])[0]  # expect: TML203
+                # instead: wanted = torch.no_grad()(backbone)(inputs["ids"])[0]
+                return F.mse_loss(model(inputs["ids"])[0], wanted)
+        """,
 }
