@@ -321,12 +321,13 @@ class Returned(Effect):
 
 @dataclass(slots=True, eq=False)
 class Repeat(Effect):
-    """The effects of one iteration of a loop. `places`: what the loop is known to write."""
+    """The effects of one iteration of a loop. `places`: what the loop is known to write. `over`: what it runs over."""
 
     loop: Loop
     effects: list[Effect]
     places: tuple[Place, ...]
     bounded: bool = False  # by a few things that are written out
+    over: Value = NOTHING
 
 
 @dataclass(slots=True, eq=False)

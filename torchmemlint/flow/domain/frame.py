@@ -78,6 +78,7 @@ class Frame:
     shortened: bool = False  # was one of those not run to its end?
     items: dict[Loop, set[Ref]] = field(default_factory=dict)  # what loops took from what is not known, in turn
     bounded: set[Loop] = field(default_factory=set)  # loops over a few things that are written out
+    over: dict[Loop, Value] = field(default_factory=dict)  # what other loops run over
     breaks: list[list[State]] = field(default_factory=list)
     continues: list[list[State]] = field(default_factory=list)
     exits: list[State] = field(default_factory=list)

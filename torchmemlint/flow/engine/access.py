@@ -265,9 +265,17 @@ def iterate(frame: Frame, state: State, source: Value, point: Point) -> Value:
 
 def advance(frame: Frame, state: State, source: Value, point: Point) -> Value:
     """Return the item of one round of the innermost loop; a few things that are written out bound that loop."""
-    if source.refs and frame.loops and all(_is_short(state, r) for r in source.refs):
-        frame.bounded.add(frame.loops[-1])
+    if source.refs and frame.loops:
+        if is_short(state, source):
+            frame.bounded.add(frame.loops[-1])
+        else:
+            frame.over[frame.loops[-1]] = source
     return iterate(frame, state, source, point)
+
+
+def is_short(state: State, source: Value) -> bool:
+    """Is it surely a few things that are written out, or the parts of a module?"""
+    return bool(source.refs) and all(_is_short(state, r) for r in source.refs)
 
 
 def _is_short(state: State, reference: Ref) -> bool:
@@ -276,15 +284,15 @@ def _is_short(state: State, reference: Ref) -> bool:
         return True
     if type(reference) is not Object:
         return False
-    if reference.kind is Kind.MODULE:
+    if reference.kind is Kind.MODULE or reference.about in modules.OF_PARAMETERS:
         return True
     if reference.kind is Kind.GENERATOR:  # a generator expression gives one for each of its first iterable
         first = state.heap.get(reference, FIRST)
-        return first is not None and bool(first.refs) and all(_is_short(state, r) for r in first.refs)
+        return first is not None and is_short(state, first)
     if reference.kind is Kind.LAZY:
         parts = [state.heap.get(reference, ("part", i)) for i in range(3)]
         given = [part for part in parts if part is not None]
-        short = [bool(part.refs) and all(_is_short(state, r) for r in part.refs) for part in given]
+        short = [is_short(state, part) for part in given]
         if reference.about in ("cycle", "chain"):
             return reference.about == "chain" and all(short)
         return any(short)

@@ -23,6 +23,7 @@ def inline(frame: Frame, state: State, function: Function, bound: dict[Ref, Valu
     inner = Frame(function, frame.machine, own, frame.provenance, context=context, temps=fresh_temps(function))
     inner.loops, inner.writes, inner.erased, inner.known = frame.loops, frame.writes, frame.erased, frame.known
     inner.bounded, inner.keys, inner.reads, inner.inside = frame.bounded, frame.keys, frame.reads, frame.inside
+    inner.over = frame.over
     inner.surveying, inner.followed = frame.surveying, frame.followed
     inner.items = frame.items
     inner.hooks, inner.calls, inner.entry, inner.often = frame.hooks, frame.calls, frame.entry, frame.often

@@ -91,7 +91,8 @@ def run_loop(
         head = following
     inner, frame.effects = frame.effects, outer
     if inner:
-        frame.log(Repeat(inner[0].point, loop, inner, tuple(known), loop in frame.bounded))
+        over = frame.over.get(loop, NOTHING)
+        frame.log(Repeat(inner[0].point, loop, inner, tuple(known), loop in frame.bounded, over))
     if loop not in frame.bounded and not back.dead:
         _keeps(frame, before, back, loop)
     state.become(back if not back.dead else _dead(before))

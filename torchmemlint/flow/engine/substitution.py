@@ -460,7 +460,8 @@ class Substitution:
         for holder, key in effect.places:
             if holder is not None:
                 places += [(mine, self.key(key)) for mine in self.of(holder).refs if not isinstance(mine, External)]
-        if effect.bounded:
+        over = self.frame.over[loop] = self.value(effect.over)
+        if effect.bounded or access.is_short(self.state, over):
             self.frame.bounded.add(loop)
         state = self.state
         self.frame.machine.run_loop(

@@ -226,6 +226,7 @@ class _Wanted:
             case fx.Step():
                 self.value(effect.optimizer)
             case fx.Repeat():
+                self.value(effect.over)
                 self.effects(effect.effects)
             case fx.Fork():
                 self.value(effect.test)

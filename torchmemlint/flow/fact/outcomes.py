@@ -22,7 +22,7 @@ from torchmemlint.flow.fact.retention import Fate, Retention, retentions
 from torchmemlint.flow.ir.ops import Op, Span, Unit
 from torchmemlint.flow.names.sources import Sources
 
-_LEAST_WORK = 6_000
+_LEAST_WORK = 9000
 _BYTES_OF_WORK = 40  # of source, for one more
 
 

@@ -41,6 +41,7 @@ _ITSELF = frozenset(
 _PARAMETERS = frozenset({"parameters", "named_parameters", "get_parameter"})
 _PARTS = frozenset({"children", "modules", "named_children", "named_modules", "get_submodule"})
 _SHARED = frozenset({"zero_grad", "state_dict", "load_state_dict", "type"})  # optimizers and others have these, too
+OF_PARAMETERS = frozenset({"torch.nn.ParameterDict", "torch.nn.ParameterList"})
 _WEIGHTS = frozenset({"weight", "bias"})
 _NAMES = frozenset({"__name__", "__qualname__", "__class__", "__dict__", "__module__", "__doc__"})
 _WRAPPED = "module"  # of DistributedDataParallel and its like, which are taken for what they wrap

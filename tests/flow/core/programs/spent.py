@@ -181,4 +181,31 @@ SPENT = {
                 kept.append(losses["total"])  # expect: TML102
             print(len(kept))
         """,
+    "copies of parameters by name": """
+        def cloned(table):
+            return {name: value.clone() for name, value in table.items()}
+
+        class Rates(nn.Module):
+            def __init__(self, network, rates=None):
+                super().__init__()
+                self.network = network
+                if rates is None:
+                    rates = nn.ParameterDict()
+                    for name, part in network.named_modules():
+                        rates[name.replace(".", "-")] = nn.Parameter(torch.ones(()))
+                self.rates = rates
+
+            def forward(self, x):
+                return self.network(x)
+
+            def clone(self):
+                return Rates(self.network, cloned(self.rates))
+
+        def train(loader):
+            rates = Rates(model)
+            for x, y in loader:
+                learner = rates.clone()
+                F.mse_loss(learner(x), y).backward()
+                optimizer.step()
+        """,
 }
