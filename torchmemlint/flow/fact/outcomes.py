@@ -22,7 +22,7 @@ from torchmemlint.flow.fact.retention import Fate, Retention, retentions
 from torchmemlint.flow.ir.ops import Op, Span, Unit
 from torchmemlint.flow.names.sources import Sources
 
-_LEAST_WORK = 9000
+_LEAST_WORK = 7_000
 _BYTES_OF_WORK = 40  # of source, for one more
 
 
@@ -261,6 +261,6 @@ def _code_of(kept: Retention) -> str | None:
         if kept.fate in (Fate.EACH, Fate.LATER):
             return None
         return {How.SUM: "TML101", How.COLLECTION: "TML102", How.HOOK: "TML106", How.CACHE: "TML103"}[kept.how]
-    if kept.fate is Fate.NEVER and kept.spent:
+    if kept.fate is Fate.NEVER and kept.useless:
         return "TML106" if kept.how is How.HOOK else "TML103"
     return None

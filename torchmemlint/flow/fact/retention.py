@@ -39,6 +39,9 @@ class Retention:
     doubts: frozenset[Doubt]
     sources: frozenset[Source]
     direct: bool  # has what is stored the graphs itself?
+    useless: bool = (
+        False  # was it differentiated before, or are only numbers read of it where others are differentiated?
+    )
     loop: Loop | None = None
 
 
@@ -96,7 +99,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             doubts,
             effect.events,
             effect.direct,
-            effect.loop,
+            loop=effect.loop,
         )
     for event in run.of(fx.Slotted):
         effect = event.effect
@@ -127,6 +130,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             doubts,
             effect.sources,
             effect.direct,
+            spent or (read and bool(evidence.differentiated)),
         )
 
 

@@ -316,6 +316,7 @@ FUNCTIONS: dict[str, Model] = {
     "setattr": _setattr,
     "locals": _locals,
     **dict.fromkeys(("vars", "weakref.proxy", "copy.copy"), _same),
+    "typing.cast": lambda site: site.value(1, "val"),
     "copy.deepcopy": _deepcopy,
     "contextlib.ExitStack": lambda site: of(Object.of(Kind.STACK, site.point.site, site.point.context)),
 }  # fmt: skip

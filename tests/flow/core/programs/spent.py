@@ -208,4 +208,48 @@ SPENT = {
                 F.mse_loss(learner(x), y).backward()
                 optimizer.step()
         """,
+    "a temperature that is only printed": """
+        class Tuned:
+            def __init__(self):
+                self.log_alpha = nn.Parameter(torch.zeros(()))
+                self.optimizer = torch.optim.Adam([self.log_alpha])
+
+            def update(self, x):
+                (self.log_alpha * x).mean().backward()
+                self.optimizer.step()
+                self.alpha = self.log_alpha.exp()  # expect: TML103  # instead: self.alpha = self.log_alpha.exp().item()
+
+            def train(self, loader):
+                for x in loader:
+                    self.update(x)
+                    print(float(self.alpha))
+        """,
+    "a temperature that the next loss is made of": """
+        class Tuned:
+            def __init__(self):
+                self.log_alpha = nn.Parameter(torch.zeros(()))
+                self.optimizer = torch.optim.Adam([self.log_alpha])
+
+            def measure(self):
+                self.alpha = self.log_alpha.exp()
+                return float(self.alpha)
+
+            def train(self, loader):
+                for x in loader:
+                    print(self.measure())
+                    (self.alpha * x).mean().backward()
+                    self.optimizer.step()
+        """,
+    "a list that is only called something else": """
+        from typing import cast
+
+        def train(loader):
+            kept = []
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                loss = loss  # instead: loss = loss.detach()
+                cast(list, kept).append(loss)  # expect: TML102
+            print(len(kept))
+        """,
 }
