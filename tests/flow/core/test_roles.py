@@ -110,3 +110,71 @@ def test_a_method_that_infers_by_its_name_and_by_what_it_does() -> None:
 )
 def test_a_method_that_switches_for_something_else(name: str, rest: str) -> None:
     assert shown(SWITCHING.format(name=name, rest=rest)) == []
+
+
+EXTRACTOR = NET + (
+    "\n\nclass Extractor{base}:\n    def __init__(self{given}):\n        {first}self.network = {made}\n\n"
+    "    def {name}(self, x):\n        return {result}\n"
+)
+OWN = {"base": "", "given": "", "first": "", "made": "Net()", "name": "__call__", "result": "self.network(x).detach()"}
+
+
+def unmade(**changes: str) -> list[bool]:
+    return [case.unmade for case in cases({"main.py": EXTRACTOR.format(**OWN | changes)})]
+
+
+def test_a_method_of_a_class_that_nobody_makes() -> None:
+    """Whoever makes the object has no say in a network that the object makes itself."""
+    assert unmade() == [False]
+
+
+def test_what_is_given_to_a_class_that_nobody_makes() -> None:
+    assert unmade(given=", network: Net", made="network") == [True]
+
+
+def test_a_method_of_a_network_that_nobody_makes() -> None:
+    """Who runs a network's methods turns gradients off around them."""
+    own = {"base": "(nn.Module)", "first": "super().__init__()\n        ", "name": "act"}
+    assert unmade(**own, result="self.network(x).argmax()") == [True]
+
+
+DISTILLED = NET + (
+    "\n\nclass Distilled(nn.Module):\n    def __init__(self, teacher, student):\n"
+    "        super().__init__()\n        self.teacher, self.student = teacher, student\n\n"
+    "    def forward(self, x):\n        goal = self.teacher(x).detach()\n        return {result}\n"
+)
+
+
+@pytest.mark.parametrize(("result", "expected"), [("(self.student(x) - goal).mean()", False), ("goal", True)])
+def test_what_stands_beside_a_pass_that_is_handed_out(result: str, expected: bool) -> None:
+    """Who calls it trains the student, and has gradients on."""
+    (case,) = cases({"main.py": DISTILLED.format(result=result)})
+    assert (case.code, case.unmade) == ("TML203", expected)
+
+
+PREDICTING = (
+    "import torch\nfrom torch import nn\nfrom transformers import Trainer\n\n\nclass Ranker(Trainer):\n"
+    "    def compute_loss(self, model: nn.Module, inputs, return_outputs=False):\n"
+    "        return model(inputs['x']).mean()\n\n"
+    "    def prediction_step(self, model: nn.Module, inputs, prediction_loss_only, ignore_keys=None):\n"
+    "        with {context}:\n            loss = self.compute_loss(model, inputs)\n        return loss, None, None\n"
+)
+
+
+@pytest.mark.parametrize(("context", "expected"), [("open('log')", [False]), ("torch.no_grad()", [])])
+def test_what_a_framework_calls_to_predict(context: str, expected: list[bool]) -> None:
+    assert [case.unmade for case in cases({"main.py": PREDICTING.format(context=context)})] == expected
+
+
+PIPELINE = (
+    "import torch\nfrom diffusers import DiffusionPipeline\n\n\nclass Custom(DiffusionPipeline):\n"
+    "    {decorator}\n    def __call__(self, latents, steps):\n        for step in steps:\n"
+    "            latents = latents - self.unet(latents, step).sample\n        return latents\n"
+)
+
+
+def test_a_pipeline_that_records_a_graph() -> None:
+    """Users call it as it is: the library's own pipelines turn gradients off themselves."""
+    found = shown(PIPELINE.format(decorator="# as it is"))
+    assert found == [("TML201", Confidence.LIKELY, {Doubt.NETWORK_BY_USE})]
+    assert shown(PIPELINE.format(decorator="@torch.no_grad()")) == []

@@ -150,11 +150,10 @@ def _by_contract(engine: Engine, frame: Frame, state: State, method: Function, r
     """Differentiate what a framework differentiates: the loss that `training_step` returns."""
     if method.cls is None or not is_called(engine, method, "called-with-gradients"):
         return
-    loss = returned
     boxes = [r for r in returned.refs if type(r) is Object]
-    if boxes:
-        first = [state.heap.get(r, key) for r in boxes for key in ("loss", 0)]
-        loss = join_all(value for value in first if value is not None)
+    first = [state.heap.get(r, key) for r in boxes for key in ("loss", 0)]
+    alone = returned._replace(refs=returned.refs - set(boxes))
+    loss = join_all([alone, *(value for value in first if value is not None)])
     differentiate(frame, state, reached(state, loss), point, False)
 
 

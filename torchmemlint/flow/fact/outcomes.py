@@ -196,7 +196,6 @@ class _Places:
             sites = one.point.chain()
             if one.reason is Reason.ROLE:  # told in what infers, not in what training may run, too
                 sites = list(dropwhile(lambda site: not roles.is_for_users(engine, site.owner), sites))
-            unmade = seen.run.method_of is not None and not seen.trains and not self._is_settled(engine, seen, one)
             if not sites:
                 continue  # an entry that is itself a network's
             own = tuple(not roles.is_of_forward(engine, site.owner) for site in sites)
@@ -207,16 +206,10 @@ class _Places:
                 one.doubts,
                 reason=one.reason,
                 runs=tuple(self._forwards(engine, one)),
-                unmade=unmade,
+                unmade=seen.is_unmade(one),
                 repeated=bool(one.loops) or roles.is_given(seen.run.entry),
             )
             yield Waste(calls, own, case)
-
-    @staticmethod
-    def _is_settled(engine: Engine, seen: Passes, one: Pass) -> bool:
-        """Does what a method does with a pass agree with its name, that it infers or evaluates, whoever uses it?"""
-        entry = seen.run.entry
-        return Doubt.ROLE not in one.doubts and (roles.predicts(engine, entry) or roles.evaluates(engine, entry))
 
     def _forwards(self, engine: Engine, one: Pass) -> Iterator[Place]:
         for module in sorted(one.module, key=lambda module: module.serial):

@@ -119,6 +119,22 @@ class Passes:
                 if source is not None and self._is_differentiated(source) and source not in self.teaching.idle:
                     yield from effect.point.chain()
 
+    def is_unmade(self, one: Pass) -> bool:
+        """May it matter who makes the entry's object, and calls the method? Nobody was seen who does.
+
+        It does not where the network is of the object's own making, unless that is a network itself, whose users may
+        turn gradients off; nor where a contract says how the method is called, or what it does agrees with its name;
+        nor where it hands out the graph of another pass.
+        """
+        cls, entry = self.run.method_of, self.run.entry
+        if cls is None or self.trains or roles.is_called_to_infer(self.engine, entry):
+            return False
+        if Doubt.ROLE not in one.doubts and (roles.predicts(self.engine, entry) or roles.evaluates(self.engine, entry)):
+            return False
+        if one.reason is Reason.DETACHED and any(map(self.evidence.is_pass, self.returned)):
+            return False
+        return self.engine.index.is_network(cls) or not all(map(self.teaching.is_made, one.module))
+
     def _is_differentiated(self, source: Source) -> bool:
         """Is it, or some part of it, differentiated?"""
         differentiated = self.evidence.differentiated
@@ -219,8 +235,8 @@ class Passes:
 
     def _is_open(self) -> bool:
         """Is the entry a method of a class with a base that is not seen, which may differentiate what it returns?"""
-        cls = self.run.method_of
-        if cls is None or roles.is_called_to_infer(self.engine, self.run.entry):
+        cls, entry = self.run.method_of, self.run.entry
+        if cls is None or roles.is_called_to_infer(self.engine, entry) or roles.is_step(self.engine, entry):
             return False
         return self.engine.index.is_open(cls) and not self.engine.index.is_network(cls)
 

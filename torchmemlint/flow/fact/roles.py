@@ -13,10 +13,13 @@ def _words(function: Function) -> list[str]:
 
 
 def is_called_to_infer(engine: Engine, function: Function) -> bool:
-    """Does a framework call this method for inference, and leave it to the method to turn gradients off?"""
+    """Does a framework say that this method is for inference, and leave it to the method to turn gradients off?"""
     if function.cls is None:
         return False
-    return engine.index.contracts.overrides("inference", function.name, engine.index.libraries(function.cls))
+    known, bases = engine.index.contracts, engine.index.libraries(function.cls)
+    if any(known.is_pipeline(base) for base in bases):
+        return function.name in known.names("pipeline-inference").plain
+    return known.overrides("inference", function.name, bases)
 
 
 def infers(engine: Engine, function: Function) -> bool:
@@ -25,10 +28,6 @@ def infers(engine: Engine, function: Function) -> bool:
         return function.parent is function.unit.module and predicts(engine, function)
     if is_called_to_infer(engine, function):
         return True
-    bases = engine.index.libraries(function.cls)
-    known = engine.index.contracts
-    if any(known.is_pipeline(base) for base in bases):
-        return function.name in known.names("pipeline-inference").plain
     return engine.index.may_be_network(function.cls) and predicts(engine, function)
 
 

@@ -27,7 +27,7 @@ class Teaching:
             steps_on = [Input.of(run.entry, parameter.name) for parameter in run.entry.parameters[1:2]]
             self._trained = self._family([*taught, *steps_on])
         else:
-            taught = [holder for holder in taught if self._is_made(holder)] if self._steps() else []
+            taught = [holder for holder in taught if self.is_made(holder)] if self._steps() else []
             self._trained = self._family([*taught, *self._handed()]) if taught else set[object]()
         self.idle = self._idle() if taught else set[Source]()
 
@@ -56,7 +56,7 @@ class Teaching:
                 for r in contained(self._run.state, call.arguments.all()):
                     yield r.module if type(r) is Parameters else r
 
-    def _is_made(self, reference: Ref) -> bool:
+    def is_made(self, reference: Ref) -> bool:
         """Is it a network that the run has made, and that is not one of an object which it was given?"""
         if not self._is_network(reference):
             return False
@@ -101,7 +101,7 @@ class Teaching:
             yield call.result, module.refs, self._run.provenance.parents.get(call.result, ())
 
     def _is_idle(self, module: Ref) -> bool:
-        is_beside = _origin(module) in self._held if self._held else self._is_made(module)
+        is_beside = _origin(module) in self._held if self._held else self.is_made(module)
         return is_beside and self._family([module]).isdisjoint(self._trained)
 
     def _wants(self, inputs: Iterable[Source], idle: set[Source]) -> bool:

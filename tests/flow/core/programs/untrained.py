@@ -328,4 +328,24 @@ UNTRAINED = {
                 # instead: wanted = torch.no_grad()(backbone)(inputs["ids"])[0]
                 return F.mse_loss(model(inputs["ids"])[0], wanted)
         """,
+    "a trainer's step with two ways to its loss": """
+        from transformers import PreTrainedModel, Trainer
+
+        class Both(Trainer):
+            def __init__(self, model, reference: PreTrainedModel, fast, **kwargs):
+                super().__init__(model, **kwargs)
+                self.reference = reference
+                self.fast = fast
+
+            def slow(self, model, inputs):
+                loss = model(inputs["ids"])[0].mean()
+                return loss, {"loss": loss.detach()}
+
+            def compute_loss(self, model, inputs, return_outputs=False):
+                if not self.fast:
+                    return self.slow(model, inputs)
+                wanted = self.reference(inputs["ids"])[0]  # expect: TML203
+                # instead: wanted = torch.no_grad()(self.reference)(inputs["ids"])[0]
+                return F.mse_loss(model(inputs["ids"])[0], wanted)
+        """,
 }
