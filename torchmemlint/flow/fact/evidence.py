@@ -9,7 +9,7 @@ from torchmemlint.doubts import Doubt, rank
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Arguments, Point, Reading
 from torchmemlint.flow.domain.effects import Evidence as Shown
-from torchmemlint.flow.domain.heap import HOLDERS, Mode, ModeOf, reached, visible
+from torchmemlint.flow.domain.heap import HOLDERS, Mode, ModeOf, reached
 from torchmemlint.flow.domain.refs import (
     NO_PATH,
     Behind,
@@ -29,6 +29,7 @@ from torchmemlint.flow.domain.refs import (
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.methods import Methods
+from torchmemlint.flow.fact.owning import owned
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.knowledge import modules
 
@@ -42,30 +43,6 @@ def _is_open(mode: Mode | ModeOf | None) -> bool:
 def _has_option(arguments: Arguments) -> bool:
     """Is there an argument that says by its name that it decides about gradients: `compute_grads=True`?"""
     return any("grad" in name for name in arguments.named)
-
-
-def _owned(engine: Engine, run: Run) -> set[Ref]:
-    """Return what networks of the project have as attributes: inputs and objects of libraries that they consist of."""
-    found: set[Ref] = set()
-    cls = run.method_of
-    if cls is not None and run.receiver is not None:
-        known = engine.index.contracts
-        if any(known.is_pipeline(base) for base in engine.index.libraries(cls)):
-            parts = known.names("pipeline-modules").plain
-            found.update(Behind.of(run.receiver, part) for part in parts)
-    for holder, edges in run.state.heap.table.items():
-        if type(holder) is Object and holder.kind is Kind.INSTANCE and engine.index.may_be_network(holder.about.cls):
-            for name, value in visible(edges):
-                if engine.index.runs(holder.about.cls, name):
-                    found.update(r for r in value.refs if type(r) is Input or _is_part(r))
-    return found
-
-
-def _is_part(reference: Ref) -> bool:
-    """Is it an object of a class that is not seen, by how the class is written?"""
-    if type(reference) is not Object or reference.kind is not Kind.OPAQUE or not isinstance(reference.about, str):
-        return False
-    return reference.about.rpartition(".")[2][:1].isupper() and not reference.about.startswith("torch.")
 
 
 class Evidence:
@@ -96,7 +73,7 @@ class Evidence:
         self.differentiated_in: dict[Source, set[Loop]] = {}
         self.for_more: set[Source] = set()  # differentiated, but only by what creates a graph for another one
         self.readings: dict[Reading, set[Source]] = {}
-        self.owned = _owned(engine, run)
+        self.owned = owned(engine, run)
         self._from_passes: dict[Source, bool] = {}
         self.cut = frozenset({Doubt.CUT}) if run.cut else CERTAIN
         self._collect()

@@ -1,0 +1,32 @@
+"""Owning: what networks of the project consist of, beside what was seen being made."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.domain.heap import visible
+from torchmemlint.flow.domain.refs import Behind, Input, Kind, Object, Ref
+from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact.logs import Run
+
+
+def owned(engine: Engine, run: Run) -> set[Ref]:
+    """Return what networks of the project have as attributes: inputs and objects of libraries that they consist of."""
+    found: set[Ref] = set()
+    cls = run.method_of
+    if cls is not None and run.receiver is not None:
+        known = engine.index.contracts
+        if any(known.is_pipeline(base) for base in engine.index.libraries(cls)):
+            parts = known.names("pipeline-modules").plain
+            found.update(Behind.of(run.receiver, part) for part in parts)
+    for holder, edges in run.state.heap.table.items():
+        if type(holder) is Object and holder.kind is Kind.INSTANCE and engine.index.may_be_network(holder.about.cls):
+            for name, value in visible(edges):
+                if engine.index.runs(holder.about.cls, name):
+                    found.update(r for r in value.refs if type(r) is Input or _is_part(r))
+    return found
+
+
+def _is_part(reference: Ref) -> bool:
+    """Is it an object of a class that is not seen, by how the class is written?"""
+    if type(reference) is not Object or reference.kind is not Kind.OPAQUE or not isinstance(reference.about, str):
+        return False
+    return reference.about.rpartition(".")[2][:1].isupper() and not reference.about.startswith("torch.")
