@@ -73,9 +73,10 @@ class Files:
 
         def locate(dotted: str, path: Path) -> Found:
             place, sought = self.finder.place(dotted, path)
-            return (None if place is None or imports.is_large(place[0]) else place), sought
+            hidden = place is not None and imports.is_library(place[0]) and not imports.is_library(path)
+            return (None if hidden else place), sought
 
-        return Cases(Sources(self.finder.root, locate, self.readable), imports, known)
+        return Cases(Sources(self.finder.root, locate, self.readable, imports.is_library), imports, known)
 
     def readable(self, path: Path) -> str | None:
         """The text that a file is run with; None where it cannot be had."""
@@ -206,6 +207,10 @@ class Project:
             for one in cases.basis(path):
                 self._ledger.run(one.files, one.sought)
                 self.files.rest_on(one.files)
+            library = cases.library(path)
+            if library:
+                with self._ledger.asking(("library", library[0])):  # once for all of its files
+                    self._ledger.run(library, ())
             for user in (path, *cases.users(path)):
                 self._ledger.searched(user.stem if user.stem != "__init__" else user.parent.name)
         return found

@@ -69,10 +69,12 @@ def test_files_that_matter() -> None:
 
 
 def test_a_large_library() -> None:
-    """So many files that import each other are not run."""
+    """So many files that import each other are run one by one."""
     long = "# a comment\n" * 50_000
     known = imports(a=f"import b\n{long}", b=f"import a\n{long}", c=f"import a\n{long}", d=f"import d\n{long}")
-    assert known.is_large(ROOT / "a.py")
-    assert known.is_large(ROOT / "b.py")
-    assert not known.is_large(ROOT / "c.py")
-    assert not known.is_large(ROOT / "d.py")
+    assert known.is_library(ROOT / "a.py")
+    assert known.is_library(ROOT / "b.py")
+    assert not known.is_library(ROOT / "c.py")
+    assert not known.is_library(ROOT / "d.py")
+    assert known.group(ROOT / "a.py") == (ROOT / "a.py",)
+    assert known.circle(ROOT / "a.py") == (ROOT / "a.py", ROOT / "b.py")

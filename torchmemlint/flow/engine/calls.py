@@ -92,6 +92,13 @@ def _call(frame: Frame, state: State, target: Ref, callee: Value, arguments: Arg
     return unknown(frame, state, only, arguments, point)
 
 
+def _unseen_forward(site: CallSite) -> Value:
+    """Return what a network gives whose forward is not run: its pass's graph, and those of what it is given."""
+    frame, state = site.frame, site.state
+    given = computed(frame, state, sources_of(state, site.arguments.all()), site.point)
+    return Value(graph=given.union(graph for graph in frame.inside[-1:] if graph is not None))
+
+
 def _call_object(frame: Frame, state: State, target: Object, arguments: Arguments, point: Point) -> Value:
     site = CallSite(frame, state, point, arguments)
     if target.kind in (Kind.INSTANCE, Kind.MODULE):
@@ -104,6 +111,8 @@ def _call_object(frame: Frame, state: State, target: Object, arguments: Argument
             if method is not None:
                 return call(frame, state, method, arguments, point)
             forward = instances.member(frame, state, target, "forward")
+            if instances.is_of_library(frame, target.about.cls):
+                return modules.run_forward(site, target, lambda: _unseen_forward(site))
             if forward is None:
                 if instances.is_module(frame, target):
                     return modules.forward(site, target)

@@ -65,6 +65,12 @@ def is_module(frame: Frame, holder: Object) -> bool:
     return holder.kind is Kind.INSTANCE and frame.machine.index.is_network(holder.about.cls)
 
 
+def is_of_library(frame: Frame, cls: Class) -> bool:
+    """Is it a network of another file of a library? It is taken as torch's own are: what it does inside is not run."""
+    index = frame.machine.index
+    return cls.unit is not frame.function.unit and index.sources.is_library(cls.unit.name) and index.is_network(cls)
+
+
 def attribute(frame: Frame, state: State, holder: Ref, name: str, point: Point) -> Value:
     """Return what an attribute of an instance, class, function or `super()` is."""
     if type(holder) is SuperRef:
@@ -77,8 +83,8 @@ def attribute(frame: Frame, state: State, holder: Ref, name: str, point: Point) 
             return of(Method.of(holder, name))
         named = state.heap.get(holder, Special.NAMED) or state.heap.get(holder, ELEMENT)
         other = frame.machine.index.is_box(holder.about.cls) or (is_module(frame, holder) and modules.is_own(name))
-        if named is not None and not other:
-            return named  # set under a name that is not known
+        if named is not None and not other:  # set under a name that is not known
+            return named if len(named.refs) < 2 else elsewhere(holder, name, named.graph)
         if is_module(frame, holder):
             return modules.attribute(frame, state, holder, name, point)
         if name in tensors.NO_GRAPH_ATTRIBUTES and not state.heap.edges(holder):
@@ -202,6 +208,8 @@ def construct(frame: Frame, state: State, cls_ref: ClassRef, arguments: Argument
     index = frame.machine.index
     made = Object.of(Kind.INSTANCE, point.site, point.context, cls_ref)
     begin(frame, state, made, point)
+    if is_of_library(frame, cls_ref.cls):
+        return of(made)
     init = index.method(cls_ref.cls, "__init__")
     if init is not None:
         code = Code.of(init, _frame_of(frame, cls_ref, init))

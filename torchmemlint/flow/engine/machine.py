@@ -356,7 +356,7 @@ class Engine:
         return state
 
     def _imports(self, unit: Unit) -> list[Unit]:
-        """Return the modules of the project that a file imports."""
+        """Return the modules of the project that are run before a file which imports them."""
         known = self._imported.get(unit)
         if known is None:
             known = self._imported[unit] = self._all_imports(unit)
@@ -367,7 +367,7 @@ class Engine:
         for where in [*unit.imports.values(), *unit.stars]:
             qualified = self.index.absolute(unit, where)
             for name in (qualified, qualified.rpartition(".")[0]):
-                other = self.index.module(name) if name else None
+                other = self.index.module(name) if name and not self.index.sources.is_library(name) else None
                 if other is not None and other is not unit:
                     found[other] = None
         return list(found)

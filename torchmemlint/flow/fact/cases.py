@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from pathlib import Path
 
 from torchmemlint.doubts import Doubt, rank
 from torchmemlint.flow.domain import refs
 from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact.entries import mentions
 from torchmemlint.flow.fact.outcomes import NOTHING, Case, Outcome, Place, outcome
 from torchmemlint.flow.names.finder import InMemory
 from torchmemlint.flow.names.importing import Imports
@@ -20,6 +21,7 @@ from torchmemlint.knowledge.contracts import Contracts, contracts
 _SAME = {"TML102": "TML106", "TML103": "TML101"}  # at one place the other says it better
 
 _MOST_REFERENCES = 1_000_000  # that an engine makes: some 200 bytes each
+_MOST_TEXT = 8_000_000  # characters of lowered files: some 15 bytes each, and as much for what their functions do
 
 Group = tuple[Path, ...]  # files that import each other
 
@@ -59,6 +61,8 @@ class Cases:
     def prepare(self, paths: Iterable[Path]) -> None:
         """Run what the cases of some files rest on, and keep no more of that than what it shows."""
         for path in paths:
+            if self._imports.is_library(path):
+                continue  # run by itself, wherever it is asked for
             with contextlib.suppress(Exception):  # raised again for who asks about the file
                 self.of(path)
         self._engine = None
@@ -70,13 +74,17 @@ class Cases:
         for group in self._groups(path):
             yield self._outcomes.get(group, NOTHING)
 
+    def library(self, path: Path) -> tuple[Path, ...]:
+        """The files of the library that a file belongs to: what it calls of any is looked up when it is run."""
+        return self._imports.circle(path) if self._imports.is_library(path) else ()
+
     def users(self, path: Path) -> set[Path]:
         """The files that import a file, directly or not."""
-        return {*self._imports.group(path), *self._imports.users(path)} - {path}
+        return {*self._imports.circle(path), *self._imports.users(path)} - {path}
 
     def changed(self, path: Path, text: str) -> None:
         """Note that a file has a new text: what rests on the old one is run again when it is asked for."""
-        if self._imports.users(path) or len(self._imports.group(path)) > 1:
+        if self.users(path):
             self._engine = None  # others were run with what it was
         elif self._engine is not None:
             self._engine.index.remove(path)
@@ -85,6 +93,8 @@ class Cases:
         for group, known in self._outcomes.items():
             if path in group:
                 stale |= known.files  # which of their functions are called, it says
+        if self._imports.is_library(path):
+            stale |= {*self._imports.circle(path)}
         self._outcomes = {
             group: known
             for group, known in self._outcomes.items()
@@ -121,13 +131,15 @@ class Cases:
         return [self._outcome(group, pulse) for group in self._groups(path)]
 
     def _groups(self, path: Path) -> list[Group]:
+        if self._imports.is_library(path):
+            return [self._imports.group(path)]
         return sorted({self._imports.group(user) for user in (path, *self._imports.users(path))})
 
     def _outcome(self, group: Group, pulse: Callable[[], None] | None) -> Outcome:
         found = self._outcomes.get(group)
         if found is None:
             found = NOTHING
-            if self._imports.matter(group) and not self._imports.is_large(group[0]):
+            if self._imports.matter(group):
                 users = [self._outcome(one, pulse) for one in self._groups(group[0]) if one != group]
                 found = self._run(group, users, pulse)
             self._outcomes[group] = found
@@ -136,6 +148,12 @@ class Cases:
     def _run(self, group: Group, users: list[Outcome], pulse: Callable[[], None] | None) -> Outcome:
         """Run some files. Where that fails, no others fail with them."""
         stops: list[Exception] = []
+        mentioned = frozenset(name for user in users for name in user.mentioned)
+
+        def named(names: Set[str]) -> bool:
+            if self._imports.is_library(group[0]):
+                return self._are_named(names, group[0])
+            return names <= mentioned
 
         def watched() -> None:
             try:
@@ -146,17 +164,31 @@ class Cases:
                 raise
 
         try:
-            return outcome(self._running(watched), group, users)
+            return outcome(self._running(watched), group, users, named)
         except Exception as error:
             self._engine = None
             if stops:
                 raise
             return replace(NOTHING, files=frozenset(group), failure=error)
 
+    def _are_named(self, names: Set[str], path: Path) -> bool:
+        """Does a function mention some names, in another file of a library or in one that imports that?"""
+        for user in self.users(path):
+            text = self._sources.text(user)
+            if all(name in text for name in names):
+                unit = self._sources.unit(user)
+                if unit is not None and names <= mentions([unit]):
+                    return True
+        return False
+
+    def _is_large(self) -> bool:
+        return refs.made() > _MOST_REFERENCES or self._sources.size > _MOST_TEXT
+
     def _running(self, pulse: Callable[[], None]) -> Engine:
         """Return the engine; a new one if it has grown too large, or if the references that it knows are gone."""
-        if self._engine is None or self._age != refs.forgotten() or refs.made() > _MOST_REFERENCES:
+        if self._engine is None or self._age != refs.forgotten() or self._is_large():
             self._age = refs.forget()
+            self._sources.forget()
             self._engine = Engine(Index(self._sources, self._known))
         self._engine.pulse = pulse
         return self._engine
@@ -179,4 +211,5 @@ def in_memory(texts: Mapping[Path, str], root: Path, known: Contracts | None = N
     """The cases of files that need not lie anywhere."""
     finder = InMemory(root, texts)
     imports = Imports(texts.items(), finder.place, lambda text: True)
-    return Cases(Sources(root, finder.place, texts.get), imports, known or contracts())
+    sources = Sources(root, finder.place, texts.get, imports.is_library)
+    return Cases(sources, imports, known or contracts())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
+from functools import partial
 
 from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.frame import Frame
@@ -17,10 +18,10 @@ from torchmemlint.flow.fact.relevance import Relevance
 from torchmemlint.flow.ir.ops import Class, Function, Unit
 
 
-def runs(engine: Engine, files: Iterable[Unit], elsewhere: Set[str]) -> Iterator[Run]:
+def runs(engine: Engine, files: Iterable[Unit], named: Callable[[Set[str]], bool]) -> Iterator[Run]:
     """Yield the runs of some files: their bodies, then what nothing has called, callers first.
 
-    `elsewhere` are names that functions of the files mention which import these.
+    `named` says whether functions of the files which import these mention some names.
 
     What a run called that was cut comes last, in the mode in which it was called.
 
@@ -28,13 +29,14 @@ def runs(engine: Engine, files: Iterable[Unit], elsewhere: Set[str]) -> Iterator
     """
     ends: dict[Unit, State] = {}
     units = [unit for unit in files if not roles.is_test(engine, unit.module)]
+    relevance = Relevance(engine, units)
+    units = [unit for unit in units if relevance.has_any(unit)]
     for unit in units:
         frame, state = engine.run_module(unit)
         yield logged(frame, state, Value())
         state.spent = frozenset()
         ends[unit] = state
     mentioned, places = mentions(units), _callers_first(units)
-    relevance = Relevance(engine, units)
     entered: set[Function] = set()
     for late, wanted in ((False, True), (False, False), (True, True), (True, False)):  # callers first
         for cls, functions in _grouped(engine, units, mentioned, wanted, places):
@@ -50,12 +52,13 @@ def runs(engine: Engine, files: Iterable[Unit], elsewhere: Set[str]) -> Iterator
                 continue
             if cls is None:
                 for run in _entered(engine, chosen[0], ends[unit]):
-                    run.mentioned = chosen[0].name in elsewhere and not late
+                    if not late:
+                        run.mentioned = partial(named, {chosen[0].name})
                     yield run
                 continue
             for run in lives.runs(engine, cls, chosen, ends[unit]):
-                seen = late or lives.is_hook(engine, run.entry)
-                run.mentioned = {run.entry.name, cls.name} <= elsewhere and not seen
+                if not late and not lives.is_hook(engine, run.entry):
+                    run.mentioned = partial(named, {run.entry.name, cls.name})
                 yield run
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from torchmemlint.flow.domain import effects as fx
@@ -36,7 +37,7 @@ class Run:
     receiver: Ref | None = None
     life: Loop | None = None  # in which a function, or any method of an object, is run again and again
     cut: bool = False
-    mentioned: bool = False  # does code name the entry that was not seen to call it?
+    mentioned: Callable[[], bool] = lambda: False  # does code name the entry that was not seen to call it?
     _index: dict[type[Effect], list[Event]] = field(default_factory=dict)
     _lasting: set[Ref] | None = None
     _given: set[Ref] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile
 from pathlib import Path
@@ -108,8 +108,13 @@ class Outcome:
 NOTHING = Outcome()
 
 
-def outcome(engine: Engine, files: Collection[Path], users: Collection[Outcome]) -> Outcome:
-    """Run some files. `users` are what the files show that import these: what they call is seen there."""
+def outcome(
+    engine: Engine, files: Collection[Path], users: Collection[Outcome], named: Callable[[Set[str]], bool]
+) -> Outcome:
+    """Run some files. `users` are what the files show that import these: what they call is seen there.
+
+    `named` says whether functions of those mention some names.
+    """
     sources = engine.index.sources
     sources.sought.clear()
     units = [unit for path in files if (unit := sources.unit(path)) is not None]
@@ -119,7 +124,6 @@ def outcome(engine: Engine, files: Collection[Path], users: Collection[Outcome])
     left: dict[Place, Mode] = {}
     for user in users:
         leave(left, user.left.items())
-    elsewhere = {name for user in users for name in user.mentioned}
     places = _Places(sources)
     work = _LEAST_WORK + sum(len(sources.text(path)) for path in files) // _BYTES_OF_WORK
     functions = {places.of_span(unit, f.span): f for unit in units for f in unit.functions}
@@ -128,7 +132,7 @@ def outcome(engine: Engine, files: Collection[Path], users: Collection[Outcome])
         {f: left[place] for place, f in functions.items() if place in left},
         work,
     )
-    done = [(run, Evidence(engine, run)) for run in runs(engine, units, elsewhere)]
+    done = [(run, Evidence(engine, run)) for run in runs(engine, units, named)]
     held = [(run, evidence, kept) for run, evidence in done for kept in retentions(run, evidence)]
     passes = [Passes(engine, run, evidence) for run, evidence in done]
     return Outcome(

@@ -12,11 +12,9 @@ def owned(engine: Engine, run: Run) -> set[Ref]:
     """Return what networks of the project have as attributes: inputs and objects of libraries that they consist of."""
     found: set[Ref] = set()
     cls = run.method_of
-    if cls is not None and run.receiver is not None:
-        known = engine.index.contracts
-        if any(known.is_pipeline(base) for base in engine.index.libraries(cls)):
-            parts = known.names("pipeline-modules").plain
-            found.update(Behind.of(run.receiver, part) for part in parts)
+    if cls is not None and run.receiver is not None and engine.index.is_pipeline(cls):
+        parts = engine.index.contracts.names("pipeline-modules").plain
+        found.update(Behind.of(run.receiver, part) for part in parts)
     for holder, edges in run.state.heap.table.items():
         if type(holder) is Object and holder.kind is Kind.INSTANCE and engine.index.may_be_network(holder.about.cls):
             for name, value in visible(edges):

@@ -171,8 +171,9 @@ class Passes:
             doubts |= {Doubt.CALLER} if self._is_of_network() else set()
         if not differentiated and not is_array and mode is not Mode.WANTED:
             reason, more = self._reason(point, source, module, loops, evaluating)
-            doubts |= more | ({Doubt.MENTIONED} if self.run.mentioned and not self.trains else frozenset())
+            doubts |= more
             if reason is not None:
+                doubts |= {Doubt.MENTIONED} if not self.trains and self.run.mentioned() else set()
                 doubts |= self._of_framework() | self._of_kind(point, source, module)
         return Pass(point, source, module, loops, differentiated, reason, doubts)
 

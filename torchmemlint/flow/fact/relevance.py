@@ -9,17 +9,20 @@ stands, only builds and computes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from functools import lru_cache
+from functools import lru_cache, partial
 
+from torchmemlint.flow.domain.refs import ClassRef
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
-from torchmemlint.flow.ir.ops import AttributePlace, Function, Op, SetItem, Unit
+from torchmemlint.flow.ir.ops import AttributePlace, CallMethod, Function, ItemPlace, Op, SetItem, Unit
 from torchmemlint.knowledge import torch_api
 from torchmemlint.knowledge.contracts import Contracts
 
 _READ = torch_api.READERS | torch_api.CUTS | {"argmax", "cpu", "data", "float", "format", "print"}
 _KEPT = frozenset({"append", "appendleft", "extend", "insert", "put", "setdefault", "add", "lru_cache", "cache"})
 _RUN = frozenset({"backward", "eval", "grad", "jacobian", "requires_grad", "requires_grad_", "train", "zero_grad"})
+_COMMON = (_KEPT - {"cache", "lru_cache"}) | {"cpu", "data", "float", "format", "print", "requires_grad", "train"}
+_OF_NETWORKS = _RUN | {"Parameter", "autograd", "forward", "named_parameters", "parameters", "state_dict"}
 _HOOKED = frozenset(f"register_{kind}" for kind in ("hook", "forward_hook", "forward_pre_hook", "full_backward_hook"))
 
 
@@ -31,34 +34,72 @@ class Relevance:
         self._elsewhere = set().union(*(_telling(engine.index.contracts, unit) for unit in engine.imported(files)))
         self._of: dict[Unit, Set[Function]] = {}
 
+    def has_any(self, unit: Unit) -> bool:
+        """Is a file worth running? The body of a library's is not, by itself."""
+        return not self._engine.index.sources.is_library(unit.name) or any(map(self.has, unit.functions))
+
     def has(self, function: Function) -> bool:
         """Is a function worth an entry?"""
         unit = function.unit
         if unit not in self._of:
-            self._of[unit] = self._found(unit)
+            is_library = self._engine.index.sources.is_library(unit.name)
+            self._of[unit] = self._found_in_library(unit) if is_library else self._found(unit)
         return function in self._of[unit]
 
     def _found(self, unit: Unit) -> set[Function]:
         """The functions of a file that tell something, or call others that do."""
+        found = self._leading_to(unit, _words(self._engine.index.contracts))
+        return found | {f for f in unit.functions if not f.mentions.isdisjoint(self._elsewhere)}
+
+    def _found_in_library(self, unit: Unit) -> set[Function]:
+        """The functions of a library's file that have to do with networks, and do more than to build and to compute.
+
+        Lists that they fill are their own, but for those that are attributes.
+        """
+        found = self._leading_to(unit, _words(self._engine.index.contracts) - _COMMON)
+        return {function for function in found if self._may_run_networks(function)}
+
+    def _leading_to(self, unit: Unit, words: Set[str]) -> set[Function]:
+        """The functions of a file that mention a word, tell something, or call others that do."""
         found: set[Function] = set()
-        names = set(_words(self._engine.index.contracts))
+        names = set(words)
         fresh = [f for f in unit.functions if not f.mentions.isdisjoint(names) or self._tells(f)]
         while fresh:
             found.update(fresh)
             names |= {f.name for f in fresh if not f.name.startswith("__")}
             fresh = [f for f in unit.functions if f not in found and not f.mentions.isdisjoint(names)]
-        return found | {f for f in unit.functions if not f.mentions.isdisjoint(self._elsewhere)}
+        return found
+
+    def _may_run_networks(self, function: Function) -> bool:
+        """Does a function of a library belong to a network, or show that it has to do with one?"""
+        index, cls = self._engine.index, function.cls
+        around = [function] if cls is None else list(cls.methods.values())
+        if self._has_role(function) or any(not f.mentions.isdisjoint(_OF_NETWORKS) for f in around):
+            return True
+        if any(map(partial(self._is_network, function.unit), function.mentions)):
+            return True
+        return cls is not None and (index.may_be_network(cls) or index.is_pipeline(cls))
+
+    def _is_network(self, unit: Unit, name: str) -> bool:
+        """Does a name of a file stand for a class of networks?"""
+        if name not in unit.once and name not in unit.imports:
+            return False
+        found = self._engine.index.in_unit(unit, name)
+        return any(type(r) is ClassRef and self._engine.index.is_network(r.cls) for r in found.refs) if found else False
 
     def _tells(self, function: Function) -> bool:
         """Does something show of a function by what it fills, or by what it is for?"""
-        engine = self._engine
-        return _fills(function.body) or roles.is_for_users(engine, function) or roles.is_step(engine, function)
+        return _fills(function.body) or self._has_role(function)
+
+    def _has_role(self, function: Function) -> bool:
+        return roles.is_for_users(self._engine, function) or roles.is_step(self._engine, function)
 
 
 def _fills(body: Iterable[Op]) -> bool:
-    """Is something put under a key of an attribute: of a table, or of a tensor that is filled?"""
+    """Is something put into an attribute, under a key or at its end: a table, a list, or a tensor that is filled?"""
     return any(
         (type(op) is SetItem and type(op.place) is AttributePlace)
+        or (type(op) is CallMethod and op.name in _KEPT and type(op.place) in (AttributePlace, ItemPlace))
         or any(_fills(getattr(op, block, ())) for block in ("body", "orelse", "then", "final"))
         for op in body
     )

@@ -16,10 +16,10 @@ def is_called_to_infer(engine: Engine, function: Function) -> bool:
     """Does a framework say that this method is for inference, and leave it to the method to turn gradients off?"""
     if function.cls is None:
         return False
-    known, bases = engine.index.contracts, engine.index.libraries(function.cls)
-    if any(known.is_pipeline(base) for base in bases):
+    known = engine.index.contracts
+    if engine.index.is_pipeline(function.cls):
         return function.name in known.names("pipeline-inference").plain
-    return known.overrides("inference", function.name, bases)
+    return known.overrides("inference", function.name, engine.index.libraries(function.cls))
 
 
 def infers(engine: Engine, function: Function) -> bool:

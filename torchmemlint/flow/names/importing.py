@@ -42,15 +42,15 @@ class Imports:
         self._matters = matters
         self._sizes: dict[Path, int] = {}
         self._mattering: set[Path] = set()
-        self._groups: dict[Path, tuple[Path, ...]] = {}
+        self._circles: dict[Path, tuple[Path, ...]] = {}
         self._users: dict[Path, frozenset[Path]] = {}
-        self._large: dict[tuple[Path, ...], bool] = {}
+        self._large: dict[Path, bool] = {}
         for path, text in files:
             self.put(path, text)
 
     def put(self, path: Path, text: str) -> None:
         """Take a file's text for what it imports."""
-        for known in (self._groups, self._users, self._large):
+        for known in (self._circles, self._users, self._large):
             known.clear()
         for other in self._of.get(path, ()):
             self._by[other].discard(path)
@@ -67,28 +67,34 @@ class Imports:
                 self._by.setdefault(place[0], set()).add(path)
 
     def group(self, path: Path) -> tuple[Path, ...]:
+        """The files that are run together: a file with its circle, but in a library each by itself."""
+        return (path,) if self.is_library(path) else self.circle(path)
+
+    def circle(self, path: Path) -> tuple[Path, ...]:
         """A file with those that it imports and that import it, too, directly or not; in order."""
-        if path not in self._groups:
+        if path not in self._circles:
             forth, back = self._reached(path, self._of), self._reached(path, self._by)
             members = tuple(sorted({path, *(forth & back)}))
-            self._groups.update(dict.fromkeys(members, members))
-        return self._groups[path]
+            self._circles.update(dict.fromkeys(members, members))
+        return self._circles[path]
 
     def matter(self, group: tuple[Path, ...]) -> bool:
         """Is a group of files worth running, for what they or those that they import say?"""
-        return not self._mattering.isdisjoint(self._reached(group[0], self._of) | {*group})
+        imported = self._of[group[0]] if self.is_library(group[0]) else self._reached(group[0], self._of)
+        return not self._mattering.isdisjoint({*group, *imported})
 
-    def is_large(self, path: Path) -> bool:
-        """Does a file belong to so many that import each other that they are taken for a library, and not run?"""
-        group = self.group(path)
-        if group not in self._large:
-            self._large[group] = sum(self._sizes.get(member, 0) for member in group) > _LARGE
-        return self._large[group]
+    def is_library(self, path: Path) -> bool:
+        """Does a file belong to so many that import each other that they are taken for a library?"""
+        if path not in self._large:
+            circle = self.circle(path)
+            is_large = sum(self._sizes.get(member, 0) for member in circle) > _LARGE
+            self._large.update(dict.fromkeys(circle, is_large))
+        return self._large[path]
 
     def users(self, path: Path) -> frozenset[Path]:
-        """The files that import a file, directly or not, other than its group."""
+        """The files that import a file, directly or not, other than its circle."""
         if path not in self._users:
-            self._users[path] = frozenset(self._reached(path, self._by) - set(self.group(path)))
+            self._users[path] = frozenset(self._reached(path, self._by) - set(self.circle(path)))
         return self._users[path]
 
     @staticmethod

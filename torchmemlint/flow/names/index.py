@@ -287,6 +287,11 @@ class Index:
             return True
         return self.is_open(cls) and not self.is_operation(cls) and self.method(cls, "forward") is not None
 
+    def is_pipeline(self, cls: Class) -> bool:
+        """Does it run networks for its users, as the pipelines of diffusers do? These may be the project's own, too."""
+        own = (f"{base.unit.name}.{base.name}" for base in self.order(cls)[1:])
+        return any(map(self.contracts.is_pipeline, (*own, *self.libraries(cls))))
+
     def is_operation(self, cls: Class) -> bool:
         """Is it an operation with a gradient of its own: a torch.autograd.Function?"""
         return not self.libraries(cls).isdisjoint(_OPERATIONS)

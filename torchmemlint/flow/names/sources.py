@@ -15,12 +15,21 @@ Locate = Callable[[str, Path], Found]  # where a dotted name leads that a file i
 class Sources:
     """The files below `root`. `read` gives the text of one, None where it cannot be had."""
 
-    def __init__(self, root: Path, locate: Locate, read: Callable[[Path], str | None]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        locate: Locate,
+        read: Callable[[Path], str | None],
+        is_library: Callable[[Path], bool] = lambda path: False,
+    ) -> None:
+        """`is_library` says of a file whether it is one of a library's, of which each is run by itself."""
         self._root = root
+        self._is_library = is_library
         self._locate = locate
         self._read = read
         self._units: dict[Path, tuple[str, Unit | None]] = {}
         self._paths: dict[str, Path] = {}
+        self.size = 0  # characters of what is kept
         self.sought: set[str] = set()  # files that were looked for since somebody last emptied this
 
     def name(self, path: Path) -> str:
@@ -31,6 +40,11 @@ class Sources:
     def path(self, unit: Unit) -> Path:
         """The file that was lowered to this."""
         return self._paths[unit.name]
+
+    def is_library(self, name: str) -> bool:
+        """Is a module, by its name, one that is run by itself, and that others look into only where they call it?"""
+        path = self._path_of(name)
+        return path is not None and self._is_library(path)
 
     def text(self, path: Path) -> str:
         """A file's text; none where it cannot be had."""
@@ -52,21 +66,27 @@ class Sources:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
         self._paths[unit.name] = path
+        self.size += len(text)
         return unit
 
     def forget(self) -> None:
         """Let go of all operations."""
         self._units.clear()
+        self.size = 0
 
     def find(self, name: str) -> Unit | None:
         """The file of a module, by its name seen from the root."""
+        path = self._path_of(name)
+        return None if path is None else self.unit(path)
+
+    def _path_of(self, name: str) -> Path | None:
         path = self._paths.get(name)
         if path is None:
             place = self._place(name, self._root / "__main__.py")
             if place is None or place[1] or self.name(place[0]) != name:
                 return None
             path = place[0]
-        return self.unit(path)
+        return path
 
     def absolute(self, dotted: str, unit: Unit) -> str | None:
         """What a dotted name that a file imports stands for, seen from the root; None for what lies outside."""
