@@ -124,3 +124,17 @@ class Painter(DiffusionPipeline):
     assert found(_package(base=base, paint=paint)) == {("package/paint.py", 12, "TML201")}
     guarded = paint.replace("    def __call__", "    @torch.no_grad()\n    def __call__")
     assert found(_package(base=base, paint=guarded)) == set()
+
+
+def test_a_file_that_a_library_uses() -> None:
+    """It is judged without the library's runs: what these mention may be run without gradients."""
+    apart = "import torch\n\ndef evaluate(net, batches):\n    net.eval()\n    for batch in batches:\n"
+    apart += "        print(net(batch).argmax())\n"
+    user = "import torch\nfrom package import apart, network\n\ndef run(net):\n    apart.{}(net, [])\n"
+    network = NETWORK.replace("import evaluation", "import evaluation, user")
+    evaluation = EVALUATION.format(guard=GUARD)
+    for name, is_named in (("evaluate", True), ("other", False)):
+        files = _package(network=network, evaluation=evaluation, user=user.format(name), apart=apart)
+        (case,) = (case for case in cases(files) if case.code == "TML201")
+        assert (case.file, case.line) == ("package/apart.py", 6)
+        assert (Doubt.MENTIONED in case.doubts) is is_named

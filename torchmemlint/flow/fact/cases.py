@@ -21,7 +21,7 @@ from torchmemlint.knowledge.contracts import Contracts, contracts
 _SAME = {"TML102": "TML106", "TML103": "TML101"}  # at one place the other says it better
 
 _MOST_REFERENCES = 1_000_000  # that an engine makes: some 200 bytes each
-_MOST_TEXT = 8_000_000  # characters of lowered files: some 15 bytes each, and as much for what their functions do
+_MOST_TEXT = 5_000_000  # characters of lowered files: some 15 bytes each, and as much for what their functions do
 
 Group = tuple[Path, ...]  # files that import each other
 
@@ -131,9 +131,14 @@ class Cases:
         return [self._outcome(group, pulse) for group in self._groups(path)]
 
     def _groups(self, path: Path) -> list[Group]:
-        if self._imports.is_library(path):
-            return [self._imports.group(path)]
-        return sorted({self._imports.group(user) for user in (path, *self._imports.users(path))})
+        """The files that are run with a file, and those that import it, but for a library's: there are too many."""
+        users = set() if self._imports.is_library(path) else self._imports.users(path) - set(self._unseen_users(path))
+        return sorted({self._imports.group(user) for user in (path, *users)})
+
+    def _unseen_users(self, path: Path) -> list[Path]:
+        """The files that import a file and are not run to judge what is in it."""
+        all_of_them = self._imports.is_library(path)
+        return [user for user in self.users(path) if all_of_them or self._imports.is_library(user)]
 
     def _outcome(self, group: Group, pulse: Callable[[], None] | None) -> Outcome:
         found = self._outcomes.get(group)
@@ -151,9 +156,7 @@ class Cases:
         mentioned = frozenset(name for user in users for name in user.mentioned)
 
         def named(names: Set[str]) -> bool:
-            if self._imports.is_library(group[0]):
-                return self._are_named(names, group[0])
-            return names <= mentioned
+            return names <= mentioned or self._are_named(names, group[0])
 
         def watched() -> None:
             try:
@@ -172,8 +175,8 @@ class Cases:
             return replace(NOTHING, files=frozenset(group), failure=error)
 
     def _are_named(self, names: Set[str], path: Path) -> bool:
-        """Does a function mention some names, in another file of a library or in one that imports that?"""
-        for user in self.users(path):
+        """Does a function mention some names, in a file that imports this and is not run to judge it?"""
+        for user in self._unseen_users(path):
             text = self._sources.text(user)
             if all(name in text for name in names):
                 unit = self._sources.unit(user)
