@@ -83,8 +83,9 @@ def attribute(frame: Frame, state: State, holder: Ref, name: str, point: Point) 
             return of(Method.of(holder, name))
         named = state.heap.get(holder, Special.NAMED) or state.heap.get(holder, ELEMENT)
         other = frame.machine.index.is_box(holder.about.cls) or (is_module(frame, holder) and modules.is_own(name))
-        if named is not None and not other and not frame.machine.index.is_pipeline(holder.about.cls):
-            return named  # set under a name that is not known; but a pipeline's parts are known by their names
+        if named is not None and not other:  # set under a name that is not known; a pipeline's parts have theirs
+            is_part = frame.machine.index.is_pipeline(holder.about.cls)
+            return elsewhere(holder, name, named.graph) if is_part else named
         if is_module(frame, holder):
             return modules.attribute(frame, state, holder, name, point)
         if name in tensors.NO_GRAPH_ATTRIBUTES and not state.heap.edges(holder):
