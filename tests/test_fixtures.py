@@ -2,7 +2,7 @@
 
 `fixtures/<CODE>-<name>/` holds `bad_*.py`, `good_*.py` and `bad_*.fixed.py`. A comment
 `# expect: TML101 warning, TML201` names the findings of its line; the severity may be left out. A fixed file is what
-`--fix` makes of its twin, with `--unsafe-fixes` for a rule that has no safe ones; both are compared without such
+`--fix` makes of its twin or, where nothing in it is fixed safely, `--unsafe-fixes`; both are compared without such
 comments.
 """
 
@@ -95,8 +95,13 @@ def check(path: Path, text: str) -> list[Finding]:
 
 
 def fix(path: Path, text: str) -> FixResult:
-    unsafe = by_code()[path.parent.name[:6]].fix is Applicability.UNSAFE
-    return fix_text(text, check(path, text), lambda changed: check(path, changed), unsafe=unsafe)
+    return fix_text(text, check(path, text), lambda changed: check(path, changed), unsafe=not has_safe_fix(path))
+
+
+@cache
+def has_safe_fix(path: Path) -> bool:
+    found = check(path, read(_twin(path)))
+    return any(one.fix is not None and one.fix.applicability is Applicability.SAFE for one in found)
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=short)

@@ -28,7 +28,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "mkdocs.yml")
-EXAMPLE = "fixtures/TML101-graph-accumulation/bad_validation_total.py"
+EXAMPLE = "fixtures/TML201-eval-without-no-grad/bad_diffusion.py"
 SHORT_EXAMPLE = "fixtures/TML202-no-op-grad-mode/bad_uncalled.py"
 NOTEBOOK = "examples/leaky_notebook.ipynb"
 FOLDED_EXAMPLE = (

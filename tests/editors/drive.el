@@ -57,17 +57,17 @@
   (run-hooks 'post-command-hook)        ; where `eglot-ensure' waits, which no command runs in batch mode
   (drive-await "the server" #'eglot-current-server)
   (flymake-mode 1)
-  (drive-await "diagnostics" (lambda () (and (drive-of-rule "accumulates") (drive-of-rule "evaluation mode"))))
+  (drive-await "diagnostics" (lambda () (and (drive-of-rule "keeps every") (drive-of-rule "eval mode"))))
   (drive-note 'diagnostics (drive-shown))
-  (let ((found (car (drive-of-rule "accumulates"))))
+  (let ((found (car (drive-of-rule "keeps every"))))
     (goto-char (flymake-diagnostic-beg found))
     (drive-note 'titles (drive-choose "Fix TML101" (flymake-diagnostic-beg found) (flymake-diagnostic-end found) "quickfix")))
   (drive-note 'fixed (buffer-string))
   (save-buffer)                         ; changes are sent when Emacs is idle, which it never is in batch mode
-  (drive-await "the finding to go" (lambda () (null (drive-of-rule "accumulates"))))
+  (drive-await "the finding to go" (lambda () (null (drive-of-rule "keeps every"))))
   (eglot-code-actions (point-min) (point-max) "source.fixAll.torchmemlint" t)
   (save-buffer)
-  (drive-await "the safe findings to go" (lambda () (null (drive-of-rule "evaluation mode"))))
+  (drive-await "the safe findings to go" (lambda () (null (drive-of-rule "eval mode"))))
   (drive-note 'fixed_all (buffer-string))
   (drive-note 'left (drive-shown)))
 

@@ -81,7 +81,7 @@ def test_it_shows_the_problem_and_fixes_it(tmp_path: Path) -> None:
     try:
         terminal.wait("a mark beside the line", lambda: "●" in terminal.shown())
         terminal.keys("]d")  # select the next problem, which is on this line
-        terminal.wait("the problem", lambda: "accumulates" in terminal.shown())
+        terminal.wait("the problem", lambda: "keeps every" in terminal.shown())
         terminal.keys(" a")
         terminal.wait("the menu of actions", lambda: "Fix TML101" in terminal.shown())
         for title in ("Ignore TML101 on this line", "Explain TML101"):

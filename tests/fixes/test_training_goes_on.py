@@ -396,12 +396,28 @@ def test_a_safe_fix_does_not_stop_training(name: str) -> None:
     assert printed(after) == printed(before)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+NEEDED = {"the module itself keeps its output", "a forward hook"}  # by what differentiates what is kept
+ALONE = {"another result that the caller differentiates"}  # the statement's fix is safe, the function's would not be
+
+
+@pytest.mark.parametrize("name", sorted(PROGRAMS.keys() - NEEDED - ALONE))
 def test_the_finding_stays_and_its_fix_is_not_safe(name: str) -> None:
     found = check(PROGRAMS[name])
     safe = [finding for finding in found if finding.fix and finding.fix.applicability is Applicability.SAFE]
     assert len(found) > len(safe)
     assert len(safe) == name.endswith("of two lines")  # the other line's
+
+
+@pytest.mark.parametrize("name", sorted(NEEDED))
+def test_what_is_needed_is_no_finding(name: str) -> None:
+    assert check(PROGRAMS[name]) == []
+
+
+@pytest.mark.parametrize("name", sorted(ALONE))
+def test_only_the_statement_is_fixed(name: str) -> None:
+    fixed = fix_text(PROGRAMS[name], check(PROGRAMS[name]), check, unsafe=False).text
+    assert "    with torch.no_grad():\n        hits = net(x)" in fixed
+    assert "@torch.no_grad()" not in fixed
 
 
 def _detached(body: str) -> str:

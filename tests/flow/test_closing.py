@@ -80,7 +80,7 @@ def test_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(calls, "walk", noting)
     found = check_text(MAIN + GUARDED + "    main()\n", Path("train.py"), CODES)
-    assert "TML101" in [finding.code for finding in found]
+    assert "TML201" in [finding.code for finding in found]
     assert followed == []
 
 
@@ -107,7 +107,7 @@ def test_tells_constructors_what_they_are_given() -> None:
         test()
     """
     found = check_text(dedent(text), Path("stream.py"), CODES)
-    assert [finding.code for finding in found] == ["TML102"]
+    assert [finding.code for finding in found] == ["TML203"]
 
 
 def test_what_it_leaves_on_the_objects_of_the_module_level_is_seen_by_others() -> None:

@@ -29,7 +29,3 @@ def detached(text: str) -> list[str]:
 
 def test_what_a_value_lets_go_of_is_not_taken_for_unused() -> None:
     assert detached(model(" + ".join(f"y{n}" for n in range(COUNT)))) == []
-
-
-def test_what_is_only_detached_is_still_told() -> None:
-    assert len(detached(model(" + ".join(f"y{n}" for n in range(10))))) == 1

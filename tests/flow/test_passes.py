@@ -55,7 +55,6 @@ def walk(text: str) -> None:
 @pytest.mark.parametrize(
     ("start", "update", "total", "number"),
     [
-        ("0.0", "self.state = self.state + self.cell(x)", "self.state.item()", 2),  # made of what the last call left
         ("self.start * 2", "self.state = self.state + self.cell(x)", "0", 2),
         ("0.0", "self.state = self.cell(x)", "self.state.item()", 1),  # read by a walk that comes later
         ("0.0", "self.state = 1 + self.state", "self.state", 1),  # a number

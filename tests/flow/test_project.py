@@ -90,7 +90,7 @@ def test_a_meter_elsewhere_keeps_the_graph(tmp_path: Path, meters: str, trainer:
     assert {evidence.filename for evidence in inside} == {tmp_path / meters}
     assert any(evidence.span.start.row == 8 for evidence in inside)
     assert found.fix is not None
-    assert found.fix.applicability is Applicability.SAFE
+    assert found.fix.applicability is Applicability.UNSAFE
     assert [edit.content for edit in found.fix.edits] == [".detach()"]
 
 

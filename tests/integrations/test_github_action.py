@@ -310,7 +310,7 @@ def reported(*arguments: str) -> str:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
 
 
-EXAMPLE = "fixtures/TML101-graph-accumulation/bad_validation_total.py"
+EXAMPLE = "fixtures/TML201-eval-without-no-grad/bad_diffusion.py"
 
 
 @pytest.mark.parametrize(("owner", "style"), [("torchmemlint", "full"), ("torchmemlint-concise", "concise")])

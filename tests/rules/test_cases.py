@@ -22,10 +22,48 @@ def checked(tmp_path: Path, **files: str) -> list[Finding]:
 
 def test_a_pass_of_which_only_numbers_are_read(tmp_path: Path) -> None:
     (found,) = checked(tmp_path, main=HEAD + TRAIN + ACT.format(act="net(x).argmax().item()"))
-    assert (found.code, found.span.start.row, found.severity) == ("TML201", 12, Severity.WARNING)
+    assert (found.code, found.span.start.row, found.severity) == ("TML201", 12, Severity.ADVICE)
     assert found.message == "only numbers are read from `net(x)`, but it runs with gradients enabled"
     assert found.fix is not None
-    assert found.fix.applicability is Applicability.UNSAFE
+    assert found.fix.applicability is Applicability.SAFE
+
+
+def test_a_script_that_uses_an_accelerator_wastes_its_memory(tmp_path: Path) -> None:
+    layers = 'torch.nn.Sequential(torch.nn.Linear(3, 9), torch.nn.Linear(9, 3)).to("cuda")'
+    text = HEAD.replace("torch.nn.Linear(3, 3)", layers) + TRAIN + ACT.format(act="net(x).argmax().item()")
+    (found,) = checked(tmp_path, main=text)
+    assert found.severity is Severity.WARNING
+
+
+KEEP = (
+    "kept = {start}\nfor x in torch.rand(9, 2, 3):\n    loss = net(x).sum()\n"
+    "    loss.backward()\n    {store}\nprint(kept)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("start", "store", "safe"),
+    [
+        ("0", "kept += loss", True),
+        ("0", "kept = kept + loss", True),
+        ("[]", "kept.append(loss)", True),
+        ("[]", "kept += [loss]", True),
+        ("[]", "kept.append(net(x) if x.sum() > 0 else x)", False),
+        ("[]", "kept.append(loss if x.sum() > 0 else 0.0)", False),
+        ("[]", "kept.append(x.sum() > 0 and loss)", False),
+    ],
+)
+def test_only_what_is_a_tensor_on_all_paths_is_detached_safely(
+    tmp_path: Path, start: str, store: str, safe: bool
+) -> None:
+    (found,) = checked(tmp_path, main=HEAD + KEEP.format(start=start, store=store))
+    assert found.fix is not None
+    assert found.fix.applicability is (Applicability.SAFE if safe else Applicability.UNSAFE)
+
+
+def test_no_list_is_detached(tmp_path: Path) -> None:
+    (found,) = checked(tmp_path, main=HEAD + KEEP.format(start="[]", store="kept.append([loss])"))
+    assert found.fix is None
 
 
 def test_a_pass_on_several_lines_is_named_on_one(tmp_path: Path) -> None:
@@ -55,6 +93,7 @@ def test_what_another_file_runs(tmp_path: Path) -> None:
     links = [(link.message, link.filename and link.filename.name, link.span.start.row) for link in found.evidence]
     assert links == [
         ("`net(x)` builds the graph", None, 6),
+        ("backward frees the activations, the graph's nodes stay", None, 7),
         ("repeated by this loop", "main.py", 5),
         ("runs by way of this call", "main.py", 6),
     ]
@@ -176,3 +215,59 @@ def test_what_only_holds_a_tensor_is_not_detached(tmp_path: Path, kept: str) -> 
     (found,) = checked(tmp_path, main=main + "for x in torch.rand(9, 2, 3):\n    net(x).sum().backward()\n")
     assert found.code == "TML106"
     assert found.fix is None
+
+
+WASTES = """
+def validate(batches):
+    net.eval()
+    {before}
+    total = 0
+    for x in batches:
+        {run}
+        total += out
+    print(total)
+    net.train()
+
+
+validate(torch.rand(9, 2, 3))
+"""
+BACKWARD = "net(torch.rand(2, 3)).sum().backward()"
+
+
+def test_a_wasted_pass_whose_graphs_are_kept(tmp_path: Path) -> None:
+    """One cause: no sum is reported beside it."""
+    (found,) = checked(tmp_path, main=HEAD + WASTES.format(before="pass", run="out = net(x).sum()"))
+    assert (found.code, found.span.start.row, found.severity) == ("TML201", 11, Severity.ERROR)
+    links = [(link.message, link.span.start.row) for link in found.evidence]
+    assert ("eval mode is set here", 7) in links
+    assert ("keeps its graph from iteration to iteration", 12) in links
+
+
+@pytest.mark.parametrize(
+    ("before", "run", "fix"),
+    [
+        ("pass", "out = net(x).sum()", (Applicability.SAFE, "@torch.no_grad()\n")),
+        (BACKWARD, "out = net(x).sum()", (Applicability.SAFE, "        with torch.no_grad():\n    ")),
+        (BACKWARD, "out = net(x).sum() * 2", (Applicability.SAFE, "        with torch.no_grad():\n    ")),
+        (BACKWARD, "out = net(x).detach() + net(x).detach()", (Applicability.UNSAFE, None)),
+        (BACKWARD, "out = float(net(x).sum()) * scale", (Applicability.UNSAFE, None)),
+    ],
+)
+def test_what_is_run_without_gradients(
+    tmp_path: Path, before: str, run: str, fix: tuple[Applicability, str | None]
+) -> None:
+    text = HEAD + "scale = torch.ones(1, requires_grad=True)\n" + WASTES.format(before=before, run=run)
+    found = next(one for one in checked(tmp_path, main=text) if one.span.start.row == 12)
+    assert found.fix is not None
+    assert found.fix.applicability is fix[0]
+    assert fix[1] is None or found.fix.edits[0].content == fix[1]
+
+
+def test_a_pass_as_an_object_is_made(tmp_path: Path) -> None:
+    text = HEAD.replace("torch.nn.Linear(3, 3)", 'torch.nn.Conv2d(3, 3, 3).to("cuda")')
+    text += "class Scale:\n    def __init__(self, x):\n        self.by = net(x).detach().mean()\n\n\n"
+    text += "for x in torch.rand(9, 2, 3):\n    {before}\n    print({after})\n"
+    once = checked(tmp_path, main=text.format(before="pass", after="x") + "print(Scale(x).by)\n")
+    assert [(one.code, one.severity) for one in once] == [("TML203", Severity.ADVICE)]
+    often = checked(tmp_path, main=text.format(before="scale = Scale(x)", after="scale.by"))
+    assert [(one.code, one.severity) for one in often] == [("TML203", Severity.WARNING)]

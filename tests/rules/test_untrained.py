@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchmemlint.engine.checking import check_text
-from torchmemlint.findings import Finding
+from torchmemlint.findings import Applicability, Finding
 from torchmemlint.fixes.apply import fix_text
 
 _FIXTURES = Path(__file__).parents[2] / "fixtures" / "TML203-forward-then-detach"
@@ -45,7 +45,10 @@ def test_the_fix_turns_gradients_off_around_the_held_module_alone(name: str) -> 
     assert _check(fixed) == []
 
 
-def test_a_statement_that_runs_the_trained_model_too_has_no_fix() -> None:
+def test_a_statement_that_runs_the_trained_model_too_has_only_a_hint() -> None:
     (finding,) = _check(_BOTH)
-    assert "`self.teacher(...)`" in finding.message
-    assert finding.fix is None
+    assert "`self.teacher(" in finding.message
+    assert finding.fix is not None
+    assert finding.fix.applicability is Applicability.HINT
+    assert not finding.fix.edits
+    assert "needs gradients" in finding.fix.message

@@ -112,7 +112,7 @@ PROGRAM = FIXTURES / "TML101-graph-accumulation" / "bad_batch_weighted.fixed.py"
     [
         ("losses", "pred = model(X)", "pred = model(X) * 1.01"),
         ("parameters", "optimizer.step()", "correct or optimizer.step()"),
-        ("results", "loss.detach()", "loss.detach() * 1.000001"),
+        ("results", "(len(X) * loss).detach()", "(len(X) * loss).detach() * 1.000001"),
         ("printed", "correct +=", "print(correct); correct +="),
         ("given", "optimizer.step()", "optimizer.step(); model.head.bias.data[0] = 1"),
         ("random", "return train", "torch.rand(1); return train"),

@@ -96,7 +96,7 @@ def test_the_page_of_a_trace(page: Path) -> None:
     checked.feed((page.parent / "trace.html").read_text(encoding="utf-8"))
     assert not checked.open
     text = " ".join(" ".join(checked.texts).split())
-    for expected in ("What grows", "tr&in.py:8", "per turn of the loop at tr&in.py:6", "TML101"):
+    for expected in ("What grows", "tr&in.py:8", "per turn of the loop at tr&in.py:6", "TML201"):
         assert expected in text
 
 

@@ -59,7 +59,7 @@ def of_full(out: str, place: str) -> bool:
 def of_concise(out: str, place: str) -> bool:
     """At the end of the finding's own line, which begins as ever."""
     (line,) = (line for line in out.splitlines() if "TML102" in line)
-    return line.startswith("train.py:12:22: TML102 [*] ") and line.endswith(f"{place})") and "(see tools/" in line
+    return line.startswith("train.py:12:9: TML102 [-] ") and line.endswith(f"{place})") and "(see tools/" in line
 
 
 def of_json(out: str, place: str) -> bool:
@@ -79,13 +79,13 @@ def of_json_lines(out: str, place: str) -> bool:
 
 def of_line(out: str, place: str) -> bool:
     """After the message, in brackets."""
-    (line,) = (line for line in out.splitlines() if "`meter.update` collects" in line)
+    (line,) = (line for line in out.splitlines() if "`meter.update(loss)` keeps" in line)
     return f"(see {place})" in line
 
 
 def of_lines(out: str, place: str) -> bool:
     """A line for each piece of evidence."""
-    return f"{place}: which puts it into a container" in out.replace("%0A", "\n")
+    return f"{place}: keeps what it is given" in out.replace("%0A", "\n")
 
 
 def of_sarif(out: str, place: str) -> bool:

@@ -26,10 +26,10 @@ from torchmemlint.flow import (
 )
 from torchmemlint.flow.callers import Callers
 from torchmemlint.flow.dispatch import EVALUATORS, EXECUTORS
-from torchmemlint.flow.facts import CachedResult, FileFacts, Use
+from torchmemlint.flow.facts import FileFacts, Use
 from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.interpreter import CallRecord, Frame, Interpreter
-from torchmemlint.flow.program import Function, Program, decorator_name
+from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.project import Project
 from torchmemlint.flow.relevance import Relevance
 from torchmemlint.flow.replacing import replace
@@ -115,7 +115,7 @@ def analysis(
     if pulse is not None:
         it.pulse = pulse
     relevant = relevance.find(program, hazards=hazards)
-    it.follows_imports = relevant.asks_others and not program.is_test
+    it.follows_imports = relevant.drives and not program.is_test
     it.callers = Callers(program)
     if not relevant.drives:
         it.constructors = frozenset(function for function in relevant.functions if function.name == "__init__")
@@ -139,7 +139,7 @@ def analysis(
             walked.add(function)
         _walk_nested(it, walked)
         ahead = number == 0 and it.called_last is not None and order[1:2] and order[1].name == "__init__"
-        if not it.is_outdated(states=relevant.states) and not ahead:
+        if not it.is_outdated(states=relevant.drives) and not ahead:
             break  # unless it was walked ahead of constructors, whose objects it works on
     it.facts.callers = it.callers
     done = Analysis(it.facts, it, relevant)
@@ -328,19 +328,10 @@ def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
     lightning.leave(it, function, frame)
     values = [*frame.returns, *frame.yields]
     given = _given(it, function)
-    if function.cls is not None and function.cls.is_module and not function.name.startswith("_"):
-        for value in values:
-            it.facts.given_back |= it.deep_origins(value) - given
     for value in values:
-        if isinstance(value, Container) and any(_has_graph(item) for item in value.items or ()):
-            it.facts.returns_graphs.add(function)
         if not called_here or _is_closure_result(value):
             it.use(value, Use.RETURNED, but=given)
-        else:
-            for origin in it.deep_origins(value):
-                it.facts.returned_here.setdefault(origin, set()).add(function)
         it.returned.setdefault(function, []).append(value)
-        _cached(it, function, value)
     states = [*frame.return_states, it.state]
     for state in states:
         it.remember(state.heap, everything=function.name == "__init__" or function is it.called_last)
@@ -369,15 +360,6 @@ def _overrides(function: Function) -> bool:
     bases = [base for base in cls.ancestors() if base is not cls] if cls is not None else []
     own = [base for base in bases if function.name in base.methods]
     return bool(own) and any(function.name in base.outline.methods.get("self", ()) for base in bases)
-
-
-def _cached(it: Interpreter, function: Function, value: Value) -> None:
-    """`@functools.lru_cache` keeps every result, with its graph."""
-    if not isinstance(value, Tensor) or not value.carries_graph:
-        return
-    for decorator in function.node.decorators:
-        if it.program.qualify(decorator_name(decorator)) in ("functools.lru_cache", "functools.cache"):
-            it.facts.cached.append(CachedResult(it.site(decorator), it.scope, function, value))
 
 
 def _is_closure_result(value: Value) -> bool:
@@ -411,8 +393,6 @@ def _bind_parameters(it: Interpreter, function: Function, self_value: Value | No
         if isinstance(value, Tensor) and value.carries_graph:
             value = replace(value, origins=value.origins | {it.origin(parameter)})
             it.facts.live_parameters.add(it.origin(parameter))
-        elif isinstance(value, Container):
-            it.facts.given_inside.setdefault(function, set()).update(it.deep_origins(value))
         if value is None:
             value = configurations.option(function, name)
         if value is None or isinstance(value, Unknown):

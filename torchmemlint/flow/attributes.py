@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchmemlint.flow import checkpoints, configurations, containers, failures, held, overwriting, properties
-from torchmemlint.flow.facts import AttributeStore, Detach, NoOpGradMode, Use
+from torchmemlint.flow import checkpoints, configurations, containers, failures, overwriting, properties
+from torchmemlint.flow.facts import Detach, NoOpGradMode, Use
 from torchmemlint.flow.graphs import detached, tensor_from
 from torchmemlint.flow.interpreter import KEPT, Interpreter, class_of
 from torchmemlint.flow.program import ClassInfo
@@ -87,7 +87,7 @@ def _of_tensor(it: Interpreter, node: cst.Attribute, owner: Tensor, name: str, c
     if name == "data":
         if owner.exact and owner.certain:
             it.facts.data_owners[it.site(node)] = owner, it.state.mode
-        return cut(it, node, owner, ".data")
+        return cut(it, node, owner)
     if name == "grad":
         return Tensor(Graph.NONE, producer="grad", made=it.site(node))
     if name in _COMPUTED_ATTRIBUTES:
@@ -105,11 +105,11 @@ def _of_tensor(it: Interpreter, node: cst.Attribute, owner: Tensor, name: str, c
     return Method(owner, name, dotted_text(node.value))
 
 
-def cut(it: Interpreter, node: cst.CSTNode, value: Tensor, how: str) -> Tensor:
+def cut(it: Interpreter, node: cst.CSTNode, value: Tensor) -> Tensor:
     """A detach: a fact, a use, and the tensor without its graph."""
     it.use(value, Use.DETACHED)
     if it.recording and value.graph >= Graph.UNKNOWN and value.origins:
-        it.facts.detaches.append(Detach(it.site(node), it.scope, how, value))
+        it.facts.detaches.append(Detach(it.site(node), it.scope, value))
     return replace(detached(value), made=it.site(node))
 
 
@@ -119,9 +119,6 @@ def _of_object(it: Interpreter, node: cst.Attribute, owner: ModuleValue | Instan
         now = it.state.heap.get((owner.oid, name)) if name == "training" else None
         return TrainingMode(now.on, True, owner.oid) if isinstance(now, Flag) else NUMBER
     path = dotted_text(node)
-    untrained = held.read(it, owner, name, value)
-    if untrained is not None:
-        return untrained
     if isinstance(value, Unknown):
         component = _pipeline_component(it, node, owner, name)
         if component is not None:
@@ -232,7 +229,7 @@ def _of_unknown(it: Interpreter, node: cst.Attribute, owner: Unknown, name: str,
     if name in torch_api.METADATA_ATTRIBUTES and name != "device":
         return Unknown()
     if name == "data" and owner.origins:
-        return cut(it, node, Tensor(Graph.UNKNOWN, owner.origins), ".data")
+        return cut(it, node, Tensor(Graph.UNKNOWN, owner.origins))
     made = it.entry(node, owner, f".{name}")
     if it.proved(made.site, switches=it.switched_as(made, owner)) is not None:
         return containers.proved_tensor(it, made, owner)
@@ -288,7 +285,6 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
     if slot is not None and _intercepts(owner):
         it.use(value, Use.STORED)
     elif slot is not None:
-        _kept(it, target, owner, slot, value, node)
         kept = it.origin(target, KEPT)
         if not isinstance(value, Container) or value.items:
             it.use(value, Use.STORED)
@@ -306,39 +302,6 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
         it.use(value, Use.STORED)
     else:
         it.use(value, Use.STORED)
-
-
-def _kept(
-    it: Interpreter,
-    target: cst.Attribute,
-    owner: Value,
-    slot: tuple[int, str],
-    value: Value,
-    node: cst.BaseExpression | None,
-) -> None:
-    """A fact when a graph is stored on an object that outlives the call."""
-    if node is None or not it.recording:
-        return
-    loops = owner.loops if isinstance(owner, ModuleValue | Instance | Known | Container) else ()
-    if it.repeating(loops) is None:
-        return
-    for tensor, site in containers.graph_parts(it, value, it.site(node)):
-        if isinstance(value, Tensor) and site.piece is not it.frame.piece:
-            site = it.site(node)  # another function put it where it was taken from
-        if isinstance(site.node, cst.BaseExpression):
-            it.facts.attribute_stores.append(
-                AttributeStore(
-                    it.site(target),
-                    it.scope,
-                    text_of(target),
-                    slot,
-                    target.attr.value,
-                    class_of(owner),
-                    tensor,
-                    site,
-                    it.origin(target, KEPT),
-                )
-            )
 
 
 def _intercepts(owner: Value) -> bool:

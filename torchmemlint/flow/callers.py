@@ -27,7 +27,6 @@ MAX_DEPTH = 4  # callers of callers
 
 # Called by machinery that no name leads to.
 _IMPLICIT = frozenset({"forward"})
-_ENTRANCES = _IMPLICIT | {"__call__"}  # by which an object is called
 
 
 class Callers:
@@ -42,52 +41,9 @@ class Callers:
         """The mode in which all that calls the function runs it: on where anything does, or nothing is known to."""
         return self._mode(function, 0, frozenset(), function.cls) or Mode.ON
 
-    def runs_with_gradients(self, forward: Function, depth: int = 0) -> bool:
-        """Is an object of its class known to be run with gradients on? Only calls of what is seen to be one tell.
-
-        No name leads to the callers of a `forward`: where none is known, whoever runs it decides.
-        """
-        for site in self._sites(forward):
-            mode = site.mode
-            if mode is None and site.function is not None and site.function.name in _ENTRANCES:
-                known = depth < MAX_DEPTH and not _same(site.function, forward)
-                mode = Mode.ON if known and self.runs_with_gradients(site.function, depth + 1) else Mode.UNKNOWN
-            elif mode is None:
-                mode = self._of_caller(site, depth, frozenset(), None)
-            if mode is Mode.ON:
-                return True
-        return False
-
-    def decide(self, function: Function) -> bool:
-        """Do callers out of view decide: of it, if it is a `forward`, or else of all `forward`s that alone call it?"""
-        if function.cls is None:
-            return False
-        if function.name in _IMPLICIT:
-            return not self.runs_with_gradients(function)
-        calling = [site.function if site.mode is None else None for site in self.calls(function)]
-        return bool(calling) and all(
-            one is not None and one.name in _IMPLICIT and not self.runs_with_gradients(one) for one in calling
-        )
-
     def calls(self, function: Function) -> list[CallSite]:
         """The known calls of a function, in the whole project."""
         return [site for site in self._sites(function) if site.called] if _is_called_by_name(function) else []
-
-    def elsewhere(self, function: Function) -> bool:
-        """Does another file of the project call it (or name it, and import from its module)?"""
-        project = self._main.project
-        if project is None:
-            return False
-        own = function.program.source.path
-        if function.cls is None:
-            by = self._main.source.path
-            mentioning = project.mentioning(function.name, by) or {}
-            return any(path != own for path in _importing(project, own, by) if path in mentioning)
-        programs = self._programs(function, function.name)
-        if programs is None:
-            return project.holds(own)  # too many files call a method of this name
-        others = (program for program in programs if program.source.path != own)
-        return any(self._is_call(site, function) for program in others for site in _mentions(program, function))
 
     def _mode(
         self, function: Function, depth: int, within: frozenset[tuple[Path, str, str]], owner: ClassInfo | None

@@ -13,7 +13,6 @@ from torchmemlint.flow import (
     contracted,
     failures,
     gradient_modes,
-    held,
     library,
     micro_batches,
     modules,
@@ -182,9 +181,7 @@ def _record_weak_call(it: Interpreter, node: cst.Call, callee: Value, made: Orig
         return
     it.weak_origins.add(made)
     if it.recording:
-        it.facts.weak_calls.append(
-            WeakCall(it.site(node), it.scope, text_of(node.func), made, it.frame.statement or it.site(node), inputs)
-        )
+        it.facts.weak_calls.append(WeakCall(it.site(node), it.scope, text_of(node.func), made, inputs))
 
 
 def lambda_value(it: Interpreter, node: cst.Lambda) -> Value:
@@ -198,9 +195,7 @@ def lambda_value(it: Interpreter, node: cst.Lambda) -> Value:
     finally:
         it.frame.recording = recording
         it.state.adopt(before)
-    origins = it.deep_origins(value)
-    it.facts.given_by_lambdas |= origins
-    return Unknown(origins)
+    return Unknown(it.deep_origins(value))
 
 
 def _super(it: Interpreter) -> Value:
@@ -241,9 +236,8 @@ def inline(
         return _not_followed(it, node, given)
     if any(text.endswith("contextmanager") for text in function.decorator_texts()):
         return _context_manager(it, node, callee, bound, mode)
-    before, freed, held_before = len(it.forwards), len(it.spent_log), len(it.held_calls)
+    before, freed = len(it.forwards), len(it.spent_log)
     result = properties.result(it, callee, mode, lambda: walk(it, node, callee, bound, mode, given))
-    held.handed_on(it, node, held_before, given)
     _spent_inside(it, node, result, it.spent_log[freed:])
     inner = it.forwards[before:]
     evaluating = inner[0] if inner and all(site is not None for site in inner) else None
@@ -340,15 +334,15 @@ def walk(
 
 
 def _entrance(it: Interpreter, node: cst.CSTNode, function: Function, given: Arguments | None) -> Entrance | None:
-    """The call that leads out of the analysed file, or to another function of that."""
-    near = function.program is it.main
+    """The call that leads out of the analysed file."""
+    if function.program is it.main:
+        return None
     if it.program is not it.main or not it.recording or not isinstance(node, cst.Call | cst.Subscript):
-        around = it.frame.entrance
-        return around if around is not None and around.near is near else None
+        return it.frame.entrance
     items = given.items if given is not None else ()
     arguments = tuple((it.site(item.node), item.value, _graphs_in(it, item.value)) for item in items)
     callee = node.func if isinstance(node, cst.Call) else node.value
-    return Entrance(it.site(node), it.scope, text_of(callee), arguments, near)
+    return Entrance(it.site(node), it.scope, text_of(callee), arguments)
 
 
 def _graphs_in(it: Interpreter, value: Value, depth: int = 0) -> frozenset[Origin]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import libcst as cst
 
 from torchmemlint.flow import failures, gathered, items
-from torchmemlint.flow.facts import Collection, OddEntry, Use
+from torchmemlint.flow.facts import Collection, Use
 from torchmemlint.flow.graphs import tensor_from, through
 from torchmemlint.flow.interpreter import FOLDED, KEPT, MAX_ELEMENT_DEPTH, Interpreter
 from torchmemlint.flow.replacing import replace
@@ -19,7 +19,6 @@ from torchmemlint.flow.values import (
     Instance,
     Kind,
     Known,
-    Mode,
     ModuleValue,
     Origin,
     Tensor,
@@ -93,22 +92,7 @@ def dictionary(
             store(it, container, "[]", Unknown(it.deep_origins(value)), it.site(node))
     for name, element_node, value in pairs:
         store(it, container, "[]" if name == "*" else f"[{name}]", value, it.site(element_node))
-    if it.recording and it.state.mode is Mode.ON and len(pairs) > MANY_DETACHED:
-        _odd_one_out(it, pairs)
     return container
-
-
-MANY_DETACHED = 3  # entries that make an undetached one among them an oversight
-
-
-def _odd_one_out(it: Interpreter, pairs: Sequence[tuple[str, cst.BaseExpression, Value]]) -> None:
-    """`dict(loss=loss.detach(), kl=kl.detach(), clipped=clipped.detach(), ratio=ratio)`."""
-    tensors = [(node, value) for _, node, value in pairs if isinstance(value, Tensor)]
-    live = [(node, value) for node, value in tensors if value.graph is Graph.LIVE]
-    detached = sum(value.graph is Graph.CUT for _, value in tensors)
-    if len(live) == 1 and detached >= MANY_DETACHED and len(live) + detached == len(tensors):
-        node, value = live[0]
-        it.facts.odd_entries.append(OddEntry(it.site(node), it.scope, value, detached))
 
 
 def entries(it: Interpreter, container: Container) -> Iterator[tuple[str, Value, Site | None]]:
@@ -179,9 +163,7 @@ def put(
     entrance = it.frame.entrance
     if (it.recording or entrance is not None) and loop is not None:
         at, scope = (it.site(site_node), it.scope) if entrance is None else (entrance.site, entrance.scope)
-        near = entrance is not None and entrance.near
-        if not near:  # else the call has those around it
-            it.facts.tests[at] = it.frame.tests
+        it.facts.tests[at] = it.frame.tests
         for tensor, element in graph_parts(it, value, place):
             if entrance is not None:
                 if _is_emptied(it, text):
@@ -190,8 +172,7 @@ def put(
                 if argument is None:
                     continue  # made in the other file, where it is reported
                 element, tensor = argument[0], replace(tensor, certain=tensor.certain and argument[1])
-            collections = it.facts.near_collections if near else it.facts.collections
-            collections.append(
+            it.facts.collections.append(
                 Collection(
                     at,
                     scope,
@@ -204,12 +185,9 @@ def put(
                     container,
                     mark,
                     slot_overwritten=fixed,
-                    inside=it.site(site_node) if entrance is not None else None,
                 )
             )
     if loop is not None:
-        if loop.node is None and (it.recording or entrance is not None):
-            it.outliving |= it.identities(value)
         value = marked(it, value, mark)
     if fixed and key is not None:
         store(it, container, f"[{key.value}]", value, place)

@@ -97,7 +97,6 @@ def _differentiate(it: Interpreter, node: cst.Call, value: Value, arguments: Arg
                 it.scope,
                 shortened(text_of(node), 50),
                 it.deep_origins(value),
-                value.made if isinstance(value, Tensor) else None,
                 _true(retain),
                 _true(create),
                 value,

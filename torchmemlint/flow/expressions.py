@@ -28,7 +28,6 @@ from torchmemlint.flow.values import (
     join,
 )
 from torchmemlint.syntax.text import string_value
-from torchmemlint.syntax.walking import contains
 
 
 def name(it: Interpreter, node: cst.Name) -> Value:
@@ -355,19 +354,7 @@ def yield_(it: Interpreter, node: cst.Yield) -> Value:
     else:
         value = it.evaluate(node.value)
         it.frame.yields.append(value)
-        _note_renewed(it, value)
     return Unknown()
-
-
-def _note_renewed(it: Interpreter, value: Value) -> None:
-    """What the generator's own loop makes for each element, and not once for all."""
-    function = it.frame.function
-    origins = it.deep_origins(value)
-    if function is None or not origins:
-        return
-    loop = next((m.node for m in it.frame.loops if m.node is not None and contains(function.node, m.node)), None)
-    if loop is not None:
-        it.yielded_anew.update(origin for origin in origins if contains(loop, origin.site.node))
 
 
 def named(it: Interpreter, node: cst.NamedExpr) -> Value:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from pathlib import Path
@@ -38,11 +38,10 @@ from torchmemlint.immutable import immutable
 from torchmemlint.syntax.source_module import Site, SourceModule
 
 if TYPE_CHECKING:
-    from torchmemlint.flow.call_sites import CallSite
     from torchmemlint.flow.callers import Callers
     from torchmemlint.flow.formulas import Formula
     from torchmemlint.flow.interpreter import Interpreter
-    from torchmemlint.flow.program import ClassInfo, Function, Program
+    from torchmemlint.flow.program import Function, Program
 
 
 class Use(enum.Flag):
@@ -82,11 +81,8 @@ class Fold:
     carry: Carry
     value: Tensor  # the new value of the target
     added: Tensor | None  # the graph-carrying part that came in this iteration
-    added_node: cst.BaseExpression | None
-    augmented: bool  # written as `target += added`
     origin: Origin  # in the past of whatever is made of the folded value
     folding: bool  # the statement itself adds or joins (and does not call a step that does)
-    inside: Site | None = None  # the statement, where it stands in a function that `site` leads to
 
 
 @immutable(frozen=True)
@@ -104,32 +100,6 @@ class Collection:
     store: Container | None
     kept: Origin  # in the past of whatever is taken out again
     slot_overwritten: bool = False  # keyed by a constant: holds one value, not one per iteration
-    inside: Site | None = None  # the statement, where it stands in a function that `site` leads to
-
-
-@immutable(frozen=True)
-class OddEntry:
-    """The one entry of a dict of results that carries a graph, all others being detached."""
-
-    element: Site
-    scope: Scope
-    value: Tensor
-    detached: int  # how many others
-
-
-@immutable(frozen=True)
-class AttributeStore:
-    """A graph-carrying value assigned to an attribute (or module global) and so surviving the call."""
-
-    site: Site
-    scope: Scope
-    target: str
-    key: Key
-    attribute: str
-    cls: ClassInfo | None
-    value: Tensor
-    value_site: Site  # what was stored, or put into what was: it may stand in another function
-    kept: Origin  # in the past of whatever is read from the attribute again
 
 
 @immutable(frozen=True)
@@ -141,16 +111,12 @@ class ModuleCall:
     callee: str  # source text of what is called
     module: ModuleValue | None  # None: a project function
     origin: Origin
-    evidence: tuple[tuple[Site, str], ...]
     evaluating: Site | None  # `.eval()` ran on the module at this place
     frozen: bool
-    input_needs_graph: bool
     input_origins: frozenset[Origin]
-    differentiable_input: bool  # an argument was made to require gradients
     statement: Site
     function: Function | None = None  # the project function called, where module is None
     method: str = ""  # "encode" where the call is `module.encode(...)`
-    exact: bool = True
     live_inputs: tuple[LiveInput, ...] = ()
     made: frozenset[Site] = frozenset()  # identities of the tensors that come out
 
@@ -166,20 +132,6 @@ class GuardedCall:
 
 
 @immutable(frozen=True)
-class HeldCall:
-    """A forward pass, with gradients on, of a module that a trainer holds and does not train."""
-
-    site: Site  # the call of the module, or of the project function that it is given to and that runs it
-    scope: Scope
-    callee: str  # source text of what is called
-    held: str  # "self.teacher"
-    module: int
-    stored: Site  # where the trainer's constructor puts it into the attribute
-    handed: bool  # it is an argument of what is called
-    root: Function | None  # in whose walk it was seen: it may stand in a function that is called from there
-
-
-@immutable(frozen=True)
 class WeakCall:
     """A call of a variable, attribute or project function of which it is not known that it runs a module."""
 
@@ -187,9 +139,7 @@ class WeakCall:
     scope: Scope
     callee: str
     origin: Origin
-    statement: Site
     input_origins: frozenset[Origin] = frozenset()
-    runs: bool = True  # is a variable or attribute called, here or in the project function?
 
 
 @immutable(frozen=True)
@@ -198,7 +148,6 @@ class Detach:
 
     site: Site
     scope: Scope
-    how: str
     value: Tensor
 
 
@@ -210,7 +159,6 @@ class Backward:
     scope: Scope
     text: str
     origins: frozenset[Origin]
-    made: Site | None
     retain: cst.Arg | None  # the retain_graph=True argument
     create: cst.Arg | None  # the create_graph=True argument
     value: Value
@@ -354,16 +302,6 @@ class Activation:
 
 
 @immutable(frozen=True)
-class CachedResult:
-    """A function under `functools.cache` that returns a graph-carrying tensor."""
-
-    site: Site
-    scope: Scope
-    function: Function
-    value: Tensor
-
-
-@immutable(frozen=True)
 class InPlace:
     """A value overwritten in place: `x += y`, `x.relu_()`, an activation with inplace=True."""
 
@@ -481,16 +419,6 @@ class HostCreation:
 
 
 @immutable(frozen=True)
-class ReturnedGraph:
-    """A graph-carrying tensor among what a function returns."""
-
-    site: Site  # the expression
-    scope: Scope
-    value: Tensor
-    index: int  # in the returned tuple; -1: it is returned by itself
-
-
-@immutable(frozen=True)
 class DeviceResults:
     """Tensors that a loop over batches collects on the device, all to be brought to the host after it."""
 
@@ -565,20 +493,13 @@ class FileFacts:
     target_torch: str | None = None  # the oldest release of torch that the code supports; None: the newest
     folds: list[Fold] = field(default_factory=list)
     collections: list[Collection] = field(default_factory=list)
-    near_folds: list[Fold] = field(default_factory=list)  # in functions of this file, for the calls that lead there
-    near_collections: list[Collection] = field(default_factory=list)  # likewise
-    odd_entries: list[OddEntry] = field(default_factory=list)
-    returns_graphs: set[Function] = field(default_factory=set)  # a tensor with its graph is one of what they return
-    attribute_stores: list[AttributeStore] = field(default_factory=list)
     module_calls: list[ModuleCall] = field(default_factory=list)
     guarded_calls: list[GuardedCall] = field(default_factory=list)
     weak_calls: list[WeakCall] = field(default_factory=list)
-    held_calls: list[HeldCall] = field(default_factory=list)
     detaches: list[Detach] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
     training: dict[tuple[object, ...], TrainingEvent] = field(default_factory=dict)
     no_op_modes: list[NoOpGradMode] = field(default_factory=list)
-    lambda_hooks: list[Site] = field(default_factory=list)
     hooks: list[Hook] = field(default_factory=list)
     loaders: list[Loader] = field(default_factory=list)
     loader_iterations: list[LoaderIteration] = field(default_factory=list)
@@ -593,7 +514,6 @@ class FileFacts:
     layers_added: list[LayerAdded] = field(default_factory=list)
     failures: list[FailureHeld] = field(default_factory=list)
     host_creations: list[HostCreation] = field(default_factory=list)
-    returned_graphs: dict[Site, ReturnedGraph] = field(default_factory=dict)
     device_results: dict[Site, DeviceResults] = field(default_factory=dict)
     initial: set[Site] = field(default_factory=set)  # values that parameters are made from
     services: dict[tuple[Site, Loops], ServiceCall] = field(default_factory=dict)
@@ -613,34 +533,24 @@ class FileFacts:
     uses_in: dict[Function | None, dict[Origin, Use]] = field(default_factory=dict)  # as each function's analysis saw
     uses: dict[Origin, Use] = field(default_factory=dict)  # all of these
     leaving: set[tuple[Origin, Site]] = field(default_factory=set)  # results of forward passes kept or given away
-    returned_here: dict[Origin, set[Function]] = field(default_factory=dict)  # by functions that this file calls
-    given_back: set[Origin] = field(default_factory=set)  # by public methods of modules, to whoever calls them
-    given_by_lambdas: set[Origin] = field(default_factory=set)  # to whoever is handed the lambda
     micro_batches: dict[LoopMark, MicroBatches] = field(default_factory=dict)  # loops over batches
     on_device: dict[LoopMark, Site] = field(default_factory=dict)  # loops over batches -> what puts these on a device
     pieces: set[Site] = field(default_factory=set)  # where batches are cut, and what runs over the pieces
     tests: dict[Site, tuple[tuple[cst.BaseExpression, bool], ...]] = field(default_factory=dict)  # `if`s around facts
     spent: dict[Origin, list[tuple[Site, Loops]]] = field(default_factory=dict)  # backwards that free the graph
-    renewed: dict[LoopMark, set[Origin]] = field(default_factory=dict)  # what a generator makes for each iteration
-    given_to_backward: dict[Site, CallSite] = field(default_factory=dict)  # what is returned -> a caller differentiates
     data_owners: dict[Site, tuple[Tensor, Mode]] = field(default_factory=dict)  # `x.data` -> x
 
     effects: dict[Function | None, set[str]] = field(default_factory=dict)
-    training_again: dict[tuple[Function | None, int], list[Site]] = field(default_factory=dict)  # `module.train()`
     makers: set[Origin] = field(default_factory=set)  # forward passes
     weak_makers: set[Origin] = field(default_factory=set)  # calls that may be
-    entry_makers: set[Origin] = field(default_factory=set)  # calls of which a backward runs through entries
     shrunk: set[int] = field(default_factory=set)  # containers that elements are deleted from
     begun_anew: set[tuple[int, LoopMark]] = field(default_factory=set)  # containers, and loops that replace them
     live_parameters: set[Origin] = field(default_factory=set)  # function parameters that callers give a graph to
     handed_in: dict[Function, set[Origin]] = field(default_factory=dict)  # what arguments are made from
-    given_inside: dict[Function, set[Origin]] = field(default_factory=dict)  # graphs in containers that callers give
     leaves: set[Origin] = field(default_factory=set)  # parameters and inputs that gradients are wanted for
-    cached: list[CachedResult] = field(default_factory=list)
     assigned_on: set[str] = field(default_factory=set)  # dotted paths of which an attribute is assigned, whole file
     writers: dict[tuple[int, str], set[Function | None]] = field(default_factory=dict)  # who assigns an attribute
     methods: dict[str, set[str]] = field(default_factory=dict)  # dotted path -> methods called on it, whole file
-    called_at: dict[Function, Set[Site]] = field(default_factory=dict)  # where functions are called in view
     callers: Callers | None = None  # of the file's functions, in the whole project
     pulse: Callable[[], None] | None = None  # called again and again; what it raises ends the check
     _cases: list[Case] | None = None
@@ -672,21 +582,18 @@ class FileFacts:
             self.uses[origin] = self.uses.get(origin, Use.NOTHING) | Use.PASSED
         self.effects = it.effects
         self.shrunk, self.begun_anew = it.shrunk, it.begun_anew
-        self.called_at = {function: record.sites.keys() for function, record in it.records.items()}
         for function, slots in it.writes.items():
             for slot in slots:
                 self.writers.setdefault(slot, set()).add(function)
         for outline in it.main.outlines():
             for path, names in outline.methods.items():
                 self.methods.setdefault(path, set()).update(names)
-        self.held_calls = it.held_calls
         for name in _LISTS:
             items = getattr(self, name)
             last = {_identity(item): item for item in items}
             setattr(self, name, list(last.values()))
         self.makers = {call.origin for call in self.module_calls}
         self.weak_makers = {call.origin for call in self.weak_calls}
-        self.entry_makers = it.entry_makers
 
     def extent(self) -> list[int]:
         """How much has been taken down so far, for `since`."""
@@ -726,14 +633,6 @@ class FileFacts:
             return True
         return self.callers.mode(function) is not Mode.ON
 
-    def goes_to_other_files(self, origin: Origin) -> bool:
-        """Do functions that return it have callers in other files, beside those that show what becomes of it here?
-
-        Looks at other files: to be asked last, of what would be reported.
-        """
-        callers = self.callers
-        return callers is not None and any(map(callers.elsewhere, self.returned_here.get(origin, ())))
-
     def use(self, origins: frozenset[Origin]) -> Use:
         """All that happens to values from these origins."""
         total = Use.NOTHING
@@ -751,9 +650,6 @@ def _identity(item: Any) -> tuple[object, ...]:
 _LISTS = (
     "folds",
     "collections",
-    "near_folds",
-    "near_collections",
-    "attribute_stores",
     "module_calls",
     "guarded_calls",
     "weak_calls",

@@ -154,20 +154,6 @@ def off_by_default(contracts: Contracts, function: Function, arguments: Argument
     )
 
 
-def off_in_evaluation(contracts: Contracts, function: Function) -> bool:
-    """Does a function turn gradients off unless it trains: `if self.training: ... else: with torch.no_grad(): ...`?"""
-    if function.outline.names.isdisjoint(torch_api.TURNING_GRADIENTS_OFF):
-        return False
-    for node in function.outline.nodes:
-        match node:
-            case (
-                ast.If(test=ast.Attribute(attr="training"), orelse=branch)
-                | ast.If(test=ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(attr="training")), body=branch)
-            ) if any(_turns_off(contracts, function.program, inner) for inner in branch):
-                return True
-    return False
-
-
 def _turns_off(contracts: Contracts, program: Program, statement: ast.stmt) -> bool:
     items = statement.items if isinstance(statement, ast.With) else []
     calls = [item.context_expr for item in items if isinstance(item.context_expr, ast.Call)]

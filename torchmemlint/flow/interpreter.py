@@ -18,7 +18,7 @@ import libcst as cst
 from torchmemlint.flow import building
 from torchmemlint.flow.asking import Asked, strength
 from torchmemlint.flow.attempts import Attempt, Handler
-from torchmemlint.flow.facts import FileFacts, HeldCall, InPlace, Noted, Scope, Use
+from torchmemlint.flow.facts import FileFacts, InPlace, Noted, Scope, Use
 from torchmemlint.flow.heap import Heap, Slot
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.replacing import replace
@@ -54,7 +54,6 @@ from torchmemlint.syntax.source_module import Piece, Site
 
 if TYPE_CHECKING:
     from torchmemlint.flow.arguments import Arguments
-    from torchmemlint.flow.call_sites import CallSite
     from torchmemlint.flow.callers import Callers
     from torchmemlint.flow.formulas import Formula
     from torchmemlint.flow.gathered import LocalNames
@@ -75,17 +74,12 @@ KEPT = -3  # index of the origin of a value put where it outlives the iteration 
 
 @immutable()
 class Entrance:
-    """A call of the analysed file that leads into another one: facts about what happens there are noted here.
-
-    One that is `near` leads to a function of the same file, which has an analysis of its own: some facts are noted for
-    the call as well, beside those of that analysis.
-    """
+    """A call of the analysed file that leads into another one: facts about what happens there are noted here."""
 
     site: Site
     scope: Scope
     callee: str  # source text of what is called
     arguments: tuple[tuple[Site, Value, frozenset[Origin]], ...]  # with the origins of all that is in each
-    near: bool = False
 
     def argument(self, value: Tensor) -> tuple[Site, bool] | None:
         """The argument that a value in the callee is, or is computed from, and whether it is a tensor itself."""
@@ -130,7 +124,7 @@ class Frame:
     @property
     def leads_abroad(self) -> bool:
         """Did a call of the analysed file lead to a function of another one, which this is or was called by?"""
-        return self.entrance is not None and not self.entrance.near
+        return self.entrance is not None
 
     def is_abroad(self, main: Program) -> bool:
         """Was it come to from the file that is analysed, and stands in another?"""
@@ -191,18 +185,11 @@ class Interpreter:
         self.weak_origins: set[Origin] = set()  # calls of variables and attributes, which may be modules
         self.callees: dict[Origin, str] = {}  # calls that are not understood: the source text of what is called
         self.entries: dict[Origin, tuple[str, ...]] = {}  # parts of what calls returned: name of the callee, and keys
-        self.entry_makers: set[Origin] = set()  # calls of which a backward runs through entries
         self._roots: dict[Origin, Origin] = {}  # entries -> the call
         self._entry_at: dict[tuple[Origin, str], Origin] = {}
         self.spent_log: list[tuple[Origin, Site]] = []  # backwards so far, and what they freed
         self.left_in: set[Mode] = set()  # the gradient modes at the ends of the function that was walked last
         self.forwards: list[Site | None] = []  # forward passes so far: where their module was put into evaluation mode
-        self.held: dict[int, tuple[str, Site]] = {}  # modules that a trainer does not train: see flow.held
-        self.held_by: dict[tuple[int, str], Any] = {}  # trainer and attribute -> where it stores such a module
-        self.held_assigns: dict[Function, list[cst.Assign]] = {}  # of trainers' constructors
-        self.held_calls: list[HeldCall] = []
-        self.yielded_anew: set[Origin] = set()  # what loops of generators make for each element
-        self.assigned_calls: dict[Function, list[tuple[str, list[cst.Call]]]] = {}
         self.yield_modes: list[list[Mode]] = []  # modes at the yields of context managers being walked
         self.parser_arguments: dict[int, set[str]] = {}
         self.shrunk: set[int] = set()  # containers that elements are deleted from
@@ -226,9 +213,6 @@ class Interpreter:
         self.computing: Set[Function] = frozenset()  # forward passes that need not be followed: they only compute
         self.foreign_objects: set[int] = set()  # instances of other files' classes
         self.callers: Callers | None = None  # of the file's functions, in the whole project
-        self.given: dict[tuple[Function, str], Instance | None] = {}  # what all callers give for a parameter
-        self.outliving: set[object] = set()  # identities of values put into what outlives the call
-        self.differentiated_after: dict[tuple[Function, int], CallSite | None] = {}  # calls, by returned element
         self.follows_imports = True  # are the other files of the project looked into (but for base classes)?
         self.steps = 0
         self.steps_abroad = 0  # in functions of other files
@@ -369,10 +353,8 @@ class Interpreter:
         self.effects = {}
         self.enclosed = set()
         self.readings = {}
-        self.held_calls = []
         self.steps_abroad = self.steps_beyond = 0
         self.returned = {}
-        self.outliving = set()
         self.globals = {}
         self.called_last = None
         self.asked.clear()
@@ -458,7 +440,7 @@ class Interpreter:
         """An attribute is assigned by the running function."""
         self.assigned[slot] += 1
         entrance = self.frame.entrance
-        function = self.frame.function if entrance is None or entrance.near else entrance.scope.function
+        function = self.frame.function if entrance is None else entrance.scope.function
         if function is not None and function.name != "__init__":
             known = self.writes.setdefault(function, set())
             if slot not in known:
@@ -631,13 +613,6 @@ class Interpreter:
             found |= self.deep_origins(element, depth + 1)
         return cap(found)
 
-    def identities(self, value: Value, depth: int = 0) -> set[object]:
-        """What tells a value, or those in a container, apart from others: where they were made."""
-        if isinstance(value, Container) and depth < MAX_ELEMENT_DEPTH:
-            return set().union(*(self.identities(element, depth + 1) for element in self.elements(value)))
-        made = value.made if isinstance(value, Unknown | Tensor) else None
-        return {made} if made is not None else set()
-
     def elements(self, container: Container) -> Iterator[Value]:
         """Everything that a container is known to hold."""
         for other in container.others:
@@ -697,7 +672,6 @@ class Interpreter:
         if len({self.entries[origin] for origin in terms}) == 1:
             for origin in terms:
                 self._is_proven(origin, site)
-                self.entry_makers.add(self._roots[origin])
 
     def prove_part(self, value: Value, site: Site) -> None:
         """A backward runs through a sum with this value: what a call returned for it will have had a graph as well."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchmemlint.flow.interpreter import Interpreter
-from torchmemlint.flow.values import Container, FunctionValue, Graph, Instance, Tensor, Unknown, Value
+from torchmemlint.flow.values import Container, FunctionValue, Instance, Unknown, Value
 from torchmemlint.syntax.outline import dotted_text
 
 
@@ -13,25 +13,15 @@ def assigned(
     it: Interpreter, target: cst.Subscript, owner: Value, key: Value | None, value: Value, node: cst.BaseExpression
 ) -> bool:
     """Follow `target[key] = value` into the `__setitem__` of the object's class; False where it has none in view."""
-    from torchmemlint.flow import calls, parameters
+    from torchmemlint.flow import calls
     from torchmemlint.flow.arguments import Argument
 
-    if isinstance(owner, Unknown):
-        found = parameters.lasting_object(it, owner) if _may_have_graph(it, value) else None
-    else:
-        found = owner if isinstance(owner, Instance) else None
-    function = found.cls.method("__setitem__") if found is not None else None
+    function = owner.cls.method("__setitem__") if isinstance(owner, Instance) else None
     if function is None:
         return False
     given = [Argument("0", key or Unknown(), target), Argument("1", value, node)]
-    calls.inline(it, target, FunctionValue(function, found), given)
+    calls.inline(it, target, FunctionValue(function, owner), given)
     return True
-
-
-def _may_have_graph(it: Interpreter, value: Value) -> bool:
-    if isinstance(value, Unknown):
-        return value.made is not None and value.made in it.callees
-    return isinstance(value, Tensor) and value.graph >= Graph.UNKNOWN
 
 
 def list_of_class(it: Interpreter, node: cst.Subscript, owner: Container) -> Container | None:

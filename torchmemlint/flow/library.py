@@ -20,7 +20,6 @@ from torchmemlint.flow import (
     loaders,
     micro_batches,
     modules,
-    parameters,
     services,
     tensors,
     trainers,
@@ -589,13 +588,8 @@ def unknown_method(it: Interpreter, node: cst.Call, owner: Value, name: str, pat
         return loaded
     if name == "step" and isinstance(owner, Unknown) and not arguments.items:
         it.effect("step")
-    if any(isinstance(value, Tensor) and value.carries_graph for value in arguments.values):
-        known = parameters.lasting_object(it, owner)
-        function = known.cls.method(name) if known is not None else None
-        if function is not None:
-            return calls.inline(it, node, FunctionValue(function, known), arguments.items, arguments)
     if name in torch_api.CUTS and isinstance(owner, Unknown):
-        return attributes.cut(it, node, Tensor(Graph.UNKNOWN, owner.origins), f".{name}()")
+        return attributes.cut(it, node, Tensor(Graph.UNKNOWN, owner.origins))
     if name in torch_api.READERS and isinstance(owner, Unknown):
         it.use(owner, Use.READ | Use.ARRAY if name == "numpy" else Use.READ)
         return NUMBER

@@ -12,7 +12,6 @@ from torchmemlint.flow import (
     containers,
     freezing,
     gradient_modes,
-    held,
     layers,
     overwriting,
     tensors,
@@ -54,7 +53,6 @@ from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 
 # Methods of a module other than calling it that run a forward pass, besides those of the project.
-HOOK_LABEL = "calls of a hook"
 FORWARD_METHODS = frozenset(
     "forward encode decode encode_image encode_text encode_prompt get_image_features get_text_features "
     "extract_features "
@@ -282,7 +280,6 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
         if it.recording:
             it.facts.guarded_calls.append(GuardedCall(made, it.scope, text_of(node.func), module))
         return _without_graph(it, result)
-    held.ran(it, node, module, arguments, inputs)
     if module.parameters is not False and not guards_itself:
         _record_call(it, node, module, arguments, origin, carries or trains, inputs, method, result)
     return result
@@ -444,9 +441,6 @@ def _record_call(
     it.forward_origins.add(origin)
     if not it.recording:
         return
-    evidence: list[tuple[object, str]] = []
-    if module.why is not None:
-        evidence.append((module.why.site, module.why.text))
     it.facts.tests[it.site(node)] = it.frame.tests
     it.facts.module_calls.append(
         ModuleCall(
@@ -455,15 +449,11 @@ def _record_call(
             shortened(text_of(node.func), 40),
             module,
             origin,
-            tuple(evidence),  # type: ignore[arg-type]
             evaluating,
             not trains and inputs is not Graph.LIVE,
-            inputs is Graph.LIVE,
             _origins(it, arguments),
-            any(isinstance(v, Tensor) and v.producer == "requires_grad" for v in _flat(it, arguments.values)),
             it.frame.statement or it.site(node),
             method=method,
-            exact=module.cls is not None or module.qualified != "" or method == "",
             live_inputs=tuple(
                 LiveInput(it.site(item.node), item.value)
                 for item in arguments.items
@@ -499,15 +489,11 @@ def project_result(
         result = freezing.result(it, result, calls.argument_graph(arguments.values, it))
     if isinstance(result, Unknown) and result.origins:
         origin = it.origin(node)
-        runs = ran_forward or not it.weak_origins.isdisjoint(result.origins)
-        if runs:
+        if ran_forward or not it.weak_origins.isdisjoint(result.origins):
             it.weak_origins.add(origin)
         if it.recording:
-            statement = it.frame.statement or it.site(node)
             it.facts.weak_calls.append(
-                WeakCall(
-                    it.site(node), it.scope, text_of(node.func), origin, statement, _origins(it, arguments), runs=runs
-                )
+                WeakCall(it.site(node), it.scope, text_of(node.func), origin, _origins(it, arguments))
             )
         return replace(result, origins=cap(result.origins | {origin}))
     if not _carries(it, result):
@@ -525,12 +511,9 @@ def project_result(
                 name,
                 None,
                 origin,
-                ((it.site(node), f"`{name}` runs a forward pass and returns its graph"),),
                 evaluating,
                 False,
-                False,
                 _origins(it, arguments),
-                any(isinstance(v, Tensor) and v.producer == "requires_grad" for v in _flat(it, arguments.values)),
                 it.frame.statement or it.site(node),
                 function=callee.function,
             )
@@ -557,8 +540,6 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
             it.state.heap.pop((module.oid, "training"), None)
         else:
             it.state.heap[(module.oid, "training")] = Flag(on, site)
-            if on:
-                it.facts.training_again.setdefault((it.frame.function, module.oid), []).append(site)
         return module
     if name == "requires_grad_":
         value = arguments.get("0", "requires_grad")
@@ -706,7 +687,7 @@ def hook(it: Interpreter, node: cst.Call, name: str, arguments: Arguments) -> No
         value = value.target
     argument = arguments.find("0", "hook")
     if argument is not None and isinstance(argument.node, cst.Lambda):
-        _lambda_hook(it, node, name, argument.node)
+        _lambda_hook(it, name, argument.node)
     if isinstance(value, FunctionValue):
         it.asked.other |= value.function not in it.hooked and value.function in it.taken_down
         registered = it.hooked.setdefault(value.function, [])
@@ -716,7 +697,7 @@ def hook(it: Interpreter, node: cst.Call, name: str, arguments: Arguments) -> No
             it.facts.hooks.append(Hook(it.site(node), it.scope, value.function, name))
 
 
-def _lambda_hook(it: Interpreter, node: cst.Call, name: str, hook_node: cst.Lambda) -> None:
+def _lambda_hook(it: Interpreter, name: str, hook_node: cst.Lambda) -> None:
     """A hook written as a lambda: its body is walked with what hooks are given."""
     if it.state.mode is not Mode.ON or name not in ("register_forward_hook", "register_forward_pre_hook"):
         return
@@ -724,7 +705,7 @@ def _lambda_hook(it: Interpreter, node: cst.Call, name: str, hook_node: cst.Lamb
     parameters = list(hook_node.params.params)
     for parameter in parameters[1:]:
         it.state.vars[parameter.name.value] = hook_tensor(it, parameter)
-    it.frame.loops = (*loops, LoopMark(None, HOOK_LABEL))
+    it.frame.loops = (*loops, LoopMark(None, "calls of a hook"))
     try:
         it.evaluate(hook_node.body)
     finally:
@@ -732,8 +713,6 @@ def _lambda_hook(it: Interpreter, node: cst.Call, name: str, hook_node: cst.Lamb
         heap = it.state.heap
         it.state.adopt(before)
         it.state.heap = heap
-    if it.recording:
-        it.facts.lambda_hooks.append(it.site(node))
 
 
 def hook_tensor(it: Interpreter, parameter: cst.Param) -> Tensor:

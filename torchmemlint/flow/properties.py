@@ -72,6 +72,6 @@ def _assigned(it: Interpreter, callee: FunctionValue, owner: int) -> int:
     return sum(it.assigned[owner, name] for name in callee.function.outline.names)
 
 
-def _done(it: Interpreter) -> tuple[Mode, int, int, int]:
+def _done(it: Interpreter) -> tuple[Mode, int, int]:
     """What a walk leaves behind besides values."""
-    return it.state.mode, it.computed, len(it.spent_log), len(it.held_calls)
+    return it.state.mode, it.computed, len(it.spent_log)

@@ -1,10 +1,10 @@
 """Which functions of a file are walked on their own.
 
 Most files of a library define layers. There, a fact that a rule could report needs a sign that the syntax shows
-(`flow.signs`): a number read off, a detach, an attribute that is stored and read back, an activation with an in-place
-form, a tensor that is overwritten. Only functions with such a sign are walked, with those that could have a say in it:
-their class's constructor, functions that mention them or the attributes concerned; and what mentions these in turn,
-where it sets the gradient mode. What a walked function calls is followed as ever, but for layers without a sign.
+(`flow.signs`): a number read off, a detach, an activation with an in-place form, a tensor that is overwritten. Only
+functions with such a sign are walked, with those that could have a say in it: their class's constructor, functions that
+mention them or the attributes concerned; and what mentions these in turn, where it sets the gradient mode. What a
+walked function calls is followed as ever, but for layers without a sign.
 
 Where a file trains, evaluates or loads data, all its functions are walked, but for those that only hand settings on
 (`flow.idle`), and of the methods of layers those without a sign. Of tests, in which memory is nobody's business, even
@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Set
 from functools import lru_cache
 
-from torchmemlint.flow import bindings, doubles, idle, plain, signs, telling, written_out, zeroing
-from torchmemlint.flow.plain import Plain
+from torchmemlint.flow import bindings, doubles, idle, signs, telling, written_out, zeroing
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.units import Unit
 from torchmemlint.immutable import immutable
@@ -51,8 +50,6 @@ class Relevance:
     called_out_of_view: Set[str]
     mentioned_out_of_view: Set[str]  # attributes by which functions that are not walked may call methods
     drives: bool  # does the file train, evaluate, hook or load?
-    asks_others: bool  # does it matter what the functions of other files return?
-    states: bool  # may values be handed from one call of a function to the next?
     computing: Set[Function] = frozenset()  # forward passes that need not be followed where a layer is run
 
 
@@ -71,11 +68,9 @@ def find(program: Program, *, hazards: bool = True) -> Relevance:
     callees = settled.callees(handing - {unit.function.piece for unit in walked})
     callees.update(*(unit.outline.calls for unit in others))
     mentioned = set().union(*(unit.outline.names for unit in others))
-    asks_others = driven or any(unit.caches for unit in walked)
-    states = driven or any(unit.folds for unit in walked)
     computing = frozenset(unit.function for unit in others if _only_computes(unit))
     functions = tuple(unit.function for unit in walked)
-    return Relevance(functions, callees, mentioned, driven, asks_others, states, computing)
+    return Relevance(functions, callees, mentioned, driven, computing)
 
 
 def _units(program: Program) -> Iterator[Unit]:
@@ -98,10 +93,7 @@ def _only_computes(unit: Unit) -> bool:
 
 
 def drives(program: Program) -> bool:
-    """Does the file train, evaluate, hook or load, or follow a framework's contract that does?
-
-    Where it wraps a function in a cache, too: what may then return a graph is not looked for.
-    """
+    """Does the file train, evaluate, hook or load, or follow a framework's contract that does?"""
     if _EVALUATING_TEXT in program.source.text or any(piece.outline is None for piece in program.source.pieces):
         return True
     if any(_piece_drives(piece, program) for piece in program.source.pieces):
@@ -112,8 +104,6 @@ def drives(program: Program) -> bool:
 
 def _piece_drives(piece: Piece, program: Program) -> bool:
     outline = program.summary(piece)
-    if piece.kind == "code" and _wraps_in_cache(outline):
-        return True
     return _drives(outline, program, but=_of_layers(program, piece, outline) | _of_no_models(outline))
 
 
@@ -181,12 +171,6 @@ def _of_no_models(outline: Outline) -> Set[str]:
     return named - models
 
 
-def _wraps_in_cache(outline: Outline) -> bool:
-    """`encode = lru_cache(maxsize=None)(_encode)`, or a function that is defined under a condition."""
-    defines = any(isinstance(node, ast.FunctionDef) for node in outline.nodes)
-    return not (outline.names if defines else outline.calls).isdisjoint(signs.CACHING)
-
-
 def _slice_of_tests(units: list[Unit], hazards: bool) -> set[Unit]:
     """The units of a file of tests in which a mistake shows that counts there, too."""
     chosen = {unit for unit in units if hazards and (signs.activates_in_place(unit) or signs.overwrites(unit))}
@@ -202,11 +186,8 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: 
     evaluates or loads (`driven`), all are taken but those that only compute, in layers.
     """
     measured = _see_modules(program, units)
-    called = set().union(*(unit.outline.calls for unit in measured))
     overwriting: set[Unit] = set()  # what happens to an activation shows in its own function
     graphs: set[Unit] = set()
-    defined = plain.definitions(units)
-    keeping = _keeping(units, defined, lambda unit: driven or unit.name in called)
     failing = failures.speaks_of_memory(program.source.text)
     alone: set[Unit] = set()  # what a handler or service does shows in its own function
     for unit in units:
@@ -217,19 +198,11 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: 
             alone.add(unit)
         if any(tells(unit) for tells in _TELLING_ALONE) or written_out.shows(unit.outline, unit.cls):
             alone.add(unit)
-        unit.caches = signs.caches(unit, defined)
         sampling = telling.samples(unit)
         alone.update(one for one in units if one.function in sampling)
         if signs.activates(unit) or (hazards and signs.overwrites(unit)):
             overwriting.add(unit)
-        if (
-            unit in keeping
-            or signs.cuts(unit)
-            or part
-            or unit.caches
-            or telling.loads(unit, program)
-            or (unit in measured and signs.measures(unit))
-        ):
+        if signs.cuts(unit) or part or telling.loads(unit, program) or (unit in measured and signs.measures(unit)):
             graphs.add(unit)
     chosen = overwriting | graphs | _built_as(overwriting, units)
     if graphs:
@@ -249,26 +222,6 @@ def _quoted(unit: Unit) -> set[str]:
     annotations = (node.annotation for node in bindings.parameters(unit.syntax))
     texts = (node.value for node in annotations if isinstance(node, ast.Constant) and isinstance(node.value, str))
     return set().union(*(re.findall(r"\w+", text) for text in texts))
-
-
-def _keeping(units: list[Unit], defined: Mapping[str, bool], given_tensors: Callable[[Unit], bool]) -> set[Unit]:
-    """The units that may keep a graph; `given_tensors` tells of which the parameters may have one."""
-    read = signs.read_attributes(units)
-
-    def found(among: Iterable[Unit], numbers: Set[str]) -> list[Unit]:
-        return [
-            unit
-            for unit in among
-            if signs.keeps(unit, read, Plain(unit, defined, numbers), given_tensors=given_tensors(unit))
-        ]
-
-    keeping = found((unit for unit in units if signs.may_keep(unit)), frozenset())
-    if not keeping or not (numbers := plain.attributes(units, defined)):
-        return set(keeping)
-    for unit in keeping:
-        unit.attributes.clear()
-        unit.folds = False
-    return set(found(keeping, numbers))
 
 
 def _has_part(unit: Unit, program: Program) -> bool:

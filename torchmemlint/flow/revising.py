@@ -163,7 +163,7 @@ def _walk_again(analysis: Analysis, function: Function) -> None:
     it = analysis.interpreter
     gone = {function, *(f for f in it.local_functions.values() if function in f.parents())}
     it.steps_abroad = 0
-    states = analysis.relevant is not None and analysis.relevant.states
+    states = analysis.relevant is not None and analysis.relevant.drives
     for _ in range(_PASSES):
         _forget(it, gone)
         it.asked.clear()
@@ -184,14 +184,12 @@ def _forget(it: Interpreter, gone: Set[Function]) -> None:
         for place, shown in it.proven_with.items()
         if place in proofs
     }
-    it.facts.returns_graphs -= gone
     it.enclosed -= gone
-    it.held_calls = [call for call in it.held_calls if call.root not in gone]
     it._roles = {key: role for key, role in it._roles.items() if key[0] not in gone}
     for function in gone:
         it.facts.forget(it.taken_down.pop(function, []))
         it.effects.pop(function, None)
-        for known in (it.local_names, it.assigned_calls, it.held_assigns, it.returned):
+        for known in (it.local_names, it.returned):
             known.pop(function, None)
         if function.parent is not None:
             it.nested.pop(function, None)

@@ -6,24 +6,20 @@ Each sign errs on the side of being there: without it, no rule can report the fu
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from functools import lru_cache
 
-from torchmemlint.flow.plain import Plain, owner
 from torchmemlint.flow.program import Program
 from torchmemlint.flow.units import Unit, names_in
 from torchmemlint.knowledge import activations, saved_tensors, torch_api
 from torchmemlint.knowledge.contracts import Contracts
-from torchmemlint.syntax.outline import defaults, dotted, parts, walk
+from torchmemlint.syntax.outline import defaults, dotted
 
 _GRADIENT_MODES = frozenset({"no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "autograd"})
-CACHING = frozenset({"lru_cache", "cache"})  # of functools: decorators that keep all results
 _NOT_TELLING = frozenset(
     "len isinstance type id repr str hasattr callable int bool format input all any round byte".split()
 )
 _READING = (torch_api.READERS | torch_api.READING_BUILTINS | torch_api.DISCRETE) - _NOT_TELLING
-BUILDING = frozenset("__init__ __new__ __setstate__ __post_init__".split())  # what these keep, each object has once
-_COLLECTING = frozenset("append extend add update insert put setdefault appendleft extendleft put_nowait".split())
 _QUIET_LAYERS = frozenset(f"torch.nn.{name}" for name in activations.SAVES_NOTHING)
 _LAYERS_IN_PLACE = activations.WITH_INPLACE
 _OF_MODULES = frozenset("parameters named_parameters state_dict load_state_dict named_modules named_children".split())
@@ -54,16 +50,6 @@ def changes_nothing(unit: Unit) -> bool:
 def sets_mode(unit: Unit) -> bool:
     """Does it name what sets the gradient mode?"""
     return not unit.outline.names.isdisjoint(_GRADIENT_MODES)
-
-
-def caches(unit: Unit, defined: Mapping[str, bool]) -> bool:
-    """Are the function's results kept, and may one have a graph? `defined`: as of `plain.definitions`."""
-    if unit.outline.names.isdisjoint(CACHING):
-        return False
-    if not _is_decorated(unit, CACHING):
-        return not unit.outline.calls.isdisjoint(CACHING) or "functools" in unit.outline.names
-    given = [node.value for node in unit.nodes(ast.Return)]
-    return not defined[unit.name] and not all(map(Plain(unit, defined).is_plain, given))
 
 
 def _is_decorated(unit: Unit, names: Set[str]) -> bool:
@@ -176,48 +162,6 @@ def _in_loop(unit: Unit, row: int) -> bool:
     return any(loop.lineno <= row <= (loop.end_lineno or row) for loop in unit.loops())
 
 
-def read_attributes(units: list[Unit]) -> set[str]:
-    """Attributes that may be read off as numbers, here or by what they are handed to."""
-    functions = {unit.name for unit in units if reads(unit)}
-    reading = torch_api.CUTS | functions
-    if units:
-        reading |= _reading(units[0].function.program.contracts)
-    found: set[str] = set()
-    for unit in units:
-        does = reads(unit)
-        if not does and unit.outline.calls.isdisjoint(functions):
-            continue
-        read: list[ast.AST] = []
-        given: list[tuple[set[str], ast.AST]] = []  # what names are made of
-        for node in unit.outline.nodes:
-            match node:
-                case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in reading:
-                    read.append(node)
-                case ast.Attribute(attr="data", value=part) | ast.NamedExpr(value=part) | ast.comprehension(iter=part):
-                    read.append(part)
-                case ast.Assign(value=part, targets=targets) if does:
-                    given.append((set().union(*map(names_in, targets)), part))
-                case ast.AnnAssign(value=ast.expr() as part, target=target) | ast.For(iter=part, target=target) if does:
-                    given.append((names_in(target), part))
-        found |= _attributes_in(read, given)
-    return found
-
-
-def _attributes_in(read: list[ast.AST], given: list[tuple[set[str], ast.AST]]) -> set[str]:
-    """The attributes in expressions that are read, and in those that the names in them are made of (`given`)."""
-    found: set[str] = set()
-    names: set[str] = set()
-    while read:
-        for node in (inner for part in read for inner in walk(part)):
-            if isinstance(node, ast.Attribute):
-                found.add(node.attr)
-            elif isinstance(node, ast.Name):
-                names.add(node.id)
-        read = [part for targets, part in given if not targets.isdisjoint(names | found)]
-        given = [(targets, part) for targets, part in given if targets.isdisjoint(names | found)]
-    return found
-
-
 def shows_module(unit: Unit, names: Set[str], program: Program) -> bool:
     """Is a module built, annotated or named here, or shown to be one by the methods called on it?"""
     outline = unit.outline
@@ -227,117 +171,6 @@ def shows_module(unit: Unit, names: Set[str], program: Program) -> bool:
         qualified = program.qualify(path)
         if program.contracts.is_module_class(qualified) or program.contracts.is_module_factory(qualified):
             return True
-    return False
-
-
-def may_keep(unit: Unit) -> bool:
-    """Is anything put elsewhere than into local names?"""
-    if unit.name in BUILDING:
-        return False
-    if any(not isinstance(target, ast.Name) for target, _ in unit.stores):
-        return True
-    if any(unit.nodes(kind) for kind in (ast.Global, ast.Nonlocal)):
-        return True
-    return not unit.in_module and not unit.outline.calls.isdisjoint(_COLLECTING)
-
-
-def keeps(unit: Unit, read: Set[str], plain: Plain, *, given_tensors: bool) -> bool:
-    """Is something that may have a graph kept in an attribute or global, where somebody could read it?
-
-    `read`: the attributes that are read off somewhere; `plain`: what has no graph; `given_tensors`: may its parameters
-    have one?
-    """
-    given = plain.given
-    local = {target.id for target, _ in unit.stores if isinstance(target, ast.Name)} - given.keys()
-    local.update(star.arg for star in (unit.syntax.args.vararg, unit.syntax.args.kwarg) if star is not None)
-    counted = {id(node.target) for node in unit.nodes(ast.AugAssign) if plain.is_plain(node.value)}
-    found: set[str] = set()
-    kept = False
-    for target, value in unit.stores:
-        root = _root(target)
-        if plain.is_plain(value, stored=root is target) or id(target) in counted or owner(root) in plain.new:
-            continue
-        if root is target:
-            if isinstance(target, ast.Attribute) and not _without_graph(target, unit):
-                unit.folds |= (folds := _folds(unit, target.attr, value))
-                found.update([target.attr] if folds or target.attr in read else [])
-        elif isinstance(root, ast.Attribute):
-            unit.folds |= _folds(unit, root.attr, value)
-            found.add(root.attr)
-        elif isinstance(root, ast.Name) and root.id not in local:
-            kept |= root.id not in given or (given_tensors and not unit.in_module)
-            found.update([root.id] if root.id not in given else [])
-    declarations: list[ast.Global | ast.Nonlocal] = [*unit.nodes(ast.Global), *unit.nodes(ast.Nonlocal)]
-    for name in {name for declared in declarations for name in declared.names if not plain.is_setting(name)}:
-        unit.folds = True
-        found.add(name)
-    for call in unit.nodes(ast.Call) if not unit.in_module else ():
-        if isinstance(call.func, ast.Attribute) and call.func.attr in _COLLECTING:
-            root = _root(call.func.value)
-            if all(plain.is_plain(argument) for argument in call.args) and not call.keywords:
-                continue
-            if owner(root) in plain.new:
-                continue
-            if isinstance(root, ast.Attribute):
-                found.add(root.attr)
-            elif isinstance(root, ast.Name) and root.id not in local:
-                kept |= root.id not in given or given_tensors
-                found.update([root.id] if root.id not in given else [])
-    unit.attributes |= found
-    return kept or bool(found)
-
-
-def _without_graph(target: ast.Attribute, unit: Unit) -> bool:
-    """`x.grad = ...`, which has no graph; `f.__doc__ = ...`; `self.conv = ...` where the class calls it: no tensors."""
-    if target.attr in ("grad", "data") or (target.attr.startswith("__") and target.attr.endswith("__")):
-        return True
-    return unit.cls is not None and "__call__" in unit.cls.methods_called_on(dotted(target))
-
-
-def _root(node: ast.expr) -> ast.expr:
-    """What is subscripted: `self.cache` of `self.cache[key][0]`."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return node
-
-
-def _folds(unit: Unit, attribute: str, value: ast.expr | None) -> bool:
-    """May the value assigned to an attribute be made of its old one (and not be merely an item or slice of it)?"""
-    if value is None:
-        return True  # augmented, or taken from a loop
-    while isinstance(value, ast.Subscript):
-        value = value.value
-    if isinstance(value, ast.Attribute):
-        return False
-    if _mentions(value, attribute, frozenset()):
-        return True
-    made: set[str] = set()  # local names whose values are made of the attribute's
-    while True:
-        more = {
-            target.id
-            for target, given in unit.stores
-            if isinstance(target, ast.Name) and target.id not in made and given and _mentions(given, attribute, made)
-        }
-        if not more:
-            return _mentions(value, attribute, made)
-        made |= more
-
-
-def _mentions(value: ast.expr, attribute: str, names: Set[str]) -> bool:
-    """Is the attribute's value, or one of the names', taken (and not only asked for its type or shape)?"""
-    pending: list[ast.AST] = [value]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.Name):
-            if node.id in names:
-                return True
-            continue
-        if isinstance(node, ast.Attribute):
-            if node.attr in torch_api.METADATA_ATTRIBUTES:
-                continue
-            if node.attr == attribute:
-                return True
-        pending += parts(node)
     return False
 
 
@@ -510,3 +343,10 @@ def _is_operand(name: str, value: ast.expr) -> bool:
         if any(isinstance(operand, ast.Name) and operand.id == name for operand in operands):
             return True
     return False
+
+
+def _root(node: ast.expr) -> ast.expr:
+    """What is subscripted: `self.cache` of `self.cache[key][0]`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node

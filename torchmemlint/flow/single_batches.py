@@ -13,7 +13,6 @@ from torchmemlint.flow import bindings
 from torchmemlint.flow.call_sites import CallSite
 from torchmemlint.flow.callers import Callers
 from torchmemlint.flow.facts import FileFacts, Loader
-from torchmemlint.flow.keeping import bound_names, places_returned
 from torchmemlint.flow.program import Function, Program
 
 MAX_RETURNS = 3  # functions that hand the loader on to their own callers
@@ -51,7 +50,7 @@ def _taken(callers: Callers, name: str, roots: Sequence[ast.AST], function: Func
             number += 1
         elif not (_is_returned(node, above) or _is_asked(node, above)):
             return None
-    places = sorted({place for root in roots for place in places_returned(root, name)})
+    places = sorted({place for root in roots for place in _places_returned(root, name)})
     if not places:
         return number
     if function is None or depth >= MAX_RETURNS:
@@ -62,7 +61,7 @@ def _taken(callers: Callers, name: str, roots: Sequence[ast.AST], function: Func
 
 def _by_caller(callers: Callers, site: CallSite, place: int, depth: int) -> int | None:
     roots = [site.syntax] if site.syntax is not None else _roots(site.program, None)
-    names = {name for root in roots for name in bound_names(site, root, place)}
+    names = {name for root in roots for name in _bound_names(site, root, place)}
     return _sum(_taken(callers, name, roots, site.function, depth + 1) for name in sorted(names)) if names else None
 
 
@@ -119,3 +118,33 @@ def _is_asked(node: ast.AST, above: dict[int, ast.AST]) -> bool:
 
 def _is_call_of(name: str, node: ast.AST | None) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
+def _is_call(node: ast.AST | None, site: CallSite) -> bool:
+    return isinstance(node, ast.Call) and node.func is site.node
+
+
+def _bound_names(site: CallSite, syntax: ast.AST, index: int) -> Iterator[str]:
+    """The local names that the result of a call is bound to."""
+    for node in ast.walk(syntax):
+        if not isinstance(node, ast.Assign) or not _is_call(node.value, site):
+            continue
+        for target in node.targets:
+            match target:
+                case ast.Name(id=name) if index < 0:
+                    yield name
+                case ast.Tuple(elts=elements) if 0 <= index < len(elements):
+                    element = elements[index]
+                    plain = not any(isinstance(one, ast.Starred) for one in elements)
+                    if plain and isinstance(element, ast.Name):
+                        yield element.id
+
+
+def _places_returned(syntax: ast.AST, name: str) -> Iterator[int]:
+    """Where a name stands in what a function returns: -1 for the whole."""
+    for node in ast.walk(syntax):
+        match node:
+            case ast.Return(value=ast.Name(id=returned)) if returned == name:
+                yield -1
+            case ast.Return(value=ast.Tuple(elts=elements)):
+                yield from (i for i, e in enumerate(elements) if isinstance(e, ast.Name) and e.id == name)

@@ -19,11 +19,10 @@ from torchmemlint.flow import (
     iteration,
     micro_batches,
     overwriting,
-    parameters,
     type_tests,
 )
 from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import AttributeStore, Fold, NoOpGradMode, ReturnedGraph, Use
+from torchmemlint.flow.facts import Fold, NoOpGradMode, Use
 from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.interpreter import FOLDED, KEPT, Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, decorator_name, expression_name
@@ -113,10 +112,6 @@ def _kept_globally(
     if not isinstance(value, Tensor) or not value.carries_graph or node is None:
         return value
     kept = it.origin(target, KEPT)
-    if it.recording and it.frame.function is not None:
-        it.facts.attribute_stores.append(
-            AttributeStore(it.site(target), it.scope, name, name, name, None, value, it.site(node), kept)
-        )
     return containers.marked(it, value, kept)
 
 
@@ -370,8 +365,6 @@ def _fold(
     """The target's new value; a fact when it still holds the graph that it had in an earlier iteration."""
     if type(target) is cst.Tuple or type(target) is cst.List:
         return _fold_parts(it, node, target, value, value_node)
-    if augmented and added is not None and isinstance(target, cst.Attribute) and it.recording:
-        it.outliving |= it.identities(added)
     if not isinstance(value, Tensor) or value.graph < Graph.UNKNOWN or not value.carried:
         return value
     if isinstance(target, cst.Attribute) and target.attr.value in ("data", "grad"):
@@ -392,19 +385,14 @@ def _fold(
         return value
     carry = min(found, key=lambda c: it.frame.loops.index(c.loop))
     if value_node is not None:
-        added, value_node = _new_part(it, value_node, key, augmented)
+        added = _new_part(it, value_node, key, augmented)
     if entrance is not None:
-        argument = entrance.argument(value)
-        if argument is None:
+        if entrance.argument(value) is None:
             return value  # made in the other file, where it is reported
-        place, whole = argument
-        added, value_node = value, place.node if whole and isinstance(place.node, cst.BaseExpression) else None
+        added = value
     at = it.site(node) if entrance is None else entrance.site
-    near = entrance is not None and entrance.near
-    if not near:  # else the call has those around it
-        it.facts.tests[at] = it.frame.tests
-    folds = it.facts.near_folds if near else it.facts.folds
-    folds.append(
+    it.facts.tests[at] = it.frame.tests
+    it.facts.folds.append(
         Fold(
             at,
             it.scope if entrance is None else entrance.scope,
@@ -414,11 +402,8 @@ def _fold(
             carry,
             value,
             added if isinstance(added, Tensor) else None,
-            value_node,
-            augmented,
             origin,
             augmented or carry.via is Via.JOINED or _adds(node, value),
-            it.site(node) if entrance is not None else None,
         )
     )
     return value
@@ -497,16 +482,14 @@ def _fold_parts(
     return value
 
 
-def _new_part(
-    it: Interpreter, node: cst.BaseExpression, key: Key, alone: bool
-) -> tuple[Value | None, cst.BaseExpression | None]:
+def _new_part(it: Interpreter, node: cst.BaseExpression, key: Key, alone: bool) -> Value | None:
     """Of `0.9 * total + 0.1 * loss`, the smallest part that brings a graph and is not the target's own: `loss`.
 
     `alone` says that the whole of `node` is new (what an augmented assignment adds).
     """
     value = _quietly(it, node)
     if not isinstance(value, Tensor) or not value.carries_graph:
-        return None, None
+        return None
     if isinstance(node, cst.BinaryOperation):
         new: list[cst.BaseExpression] = []
         old: list[cst.BaseExpression] = []
@@ -518,7 +501,7 @@ def _new_part(
             return _new_part(it, new[0], key, True)
         if not new and len(old) == 1:
             return _new_part(it, old[0], key, False)
-    return (value, node) if alone else (None, None)
+    return value if alone else None
 
 
 def _quietly(it: Interpreter, node: cst.BaseExpression) -> Value:
@@ -551,24 +534,9 @@ def return_statement(it: Interpreter, node: cst.Return) -> None:
     """`return`."""
     value: Value = Constant(None, True) if node.value is None else it.evaluate(node.value)
     it.frame.returns.append(value)
-    if node.value is not None and it.recording:
-        _note_graphs(it, node.value, value)
     it.frame.return_states.append(it.state.copy())
     it.frame.return_sites.append(it.site(node))
     it.state.dead = True
-
-
-def _note_graphs(it: Interpreter, node: cst.BaseExpression, value: Value) -> None:
-    """The tensors with a graph that a function returns, by themselves or in a tuple."""
-    whole: list[tuple[int, cst.BaseExpression, Value]] = [(-1, node, value)]
-    if isinstance(node, cst.Tuple) and isinstance(value, Container) and value.items is not None:
-        whole = [(i, e.value, v) for i, (e, v) in enumerate(zip(node.elements, value.items, strict=False))]
-    for index, expression, one in whole:
-        parameters.returned(it, expression, one, index)
-        if isinstance(one, Tensor) and one.carries_graph:
-            site = it.site(expression)
-            it.facts.tests[site] = it.frame.tests
-            it.facts.returned_graphs[site] = ReturnedGraph(site, it.scope, one, index)
 
 
 def raise_statement(it: Interpreter, node: cst.Raise) -> None:
@@ -805,8 +773,6 @@ def for_statement(it: Interpreter, node: cst.For) -> None:
         overwriting.renewed(it, element)
         micro_batches.entered(it, element, node.iter)
         gathered.entered(it, element)
-        if it.yielded_anew and isinstance(iterable, Known):
-            it.facts.renewed.setdefault(it.frame.loops[-1], set()).update(it.deep_origins(element) & it.yielded_anew)
         assign(it, node.target, element, node.iter)
 
     each = entrywise.target_of(node)

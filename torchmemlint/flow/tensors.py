@@ -55,7 +55,7 @@ def method(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments:
         it.use(owner, Use.READ | Use.ARRAY if name in ("numpy", "__array__") else Use.READ)
         return NUMBER
     if name in torch_api.CUTS:
-        result = attributes.cut(it, node, owner, f".{name}()")
+        result = attributes.cut(it, node, owner)
         if name == "detach_" and isinstance(node.func, cst.Attribute):
             statements.rebind(it, node.func.value, result, node)
         return result

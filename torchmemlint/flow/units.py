@@ -23,8 +23,6 @@ class Unit:
     syntax: ast.FunctionDef | ast.AsyncFunctionDef
     cls: ClassInfo | None
     attributes: set[str] = field(default_factory=set)  # that its sign is about
-    caches: bool = False  # are its results kept, and may one have a graph?
-    folds: bool = False  # may it make an attribute's or global's value of the old one?
     _by_kind: dict[type[ast.AST], list[ast.AST]] | None = None
     _stores: list[Store] | None = None
 

@@ -63,3 +63,9 @@ METHODS = frozenset(
     share_memory state_dict to to_empty train type xpu zero_grad
     """.split()
 )
+
+
+def gives_one_tensor(qualified: str) -> bool:
+    """Is the result of a layer of `torch.nn` one tensor, whatever it is given?"""
+    layer = operations.layer(qualified.removeprefix("torch.nn.")) if qualified.startswith("torch.nn.") else None
+    return layer is not None and layer.result == "tensor"

@@ -6,16 +6,19 @@ The rules' own analysis comes first. What both find is told once, and one cause 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from torchmemlint.doubts import Doubt, confidence, ordered
-from torchmemlint.findings import Applicability, Evidence, Finding, Fix, Position, Severity, Span
+from torchmemlint.doubts import Confidence, Doubt, confidence, ordered
+from torchmemlint.findings import Evidence, Finding, Fix, Position, Severity, Span
+from torchmemlint.flow.domain.effects import Stored
 from torchmemlint.flow.fact.outcomes import Case, Place
 from torchmemlint.flow.fact.passes import Reason
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules import registry
-from torchmemlint.rules.detaching import detach_given, detach_stored
-from torchmemlint.rules.gradient_mode.guarding import wrap
+from torchmemlint.rules.detaching import detach_argument, detach_given, detach_stored
+from torchmemlint.rules.gradient_mode.guarding import without_gradients
+from torchmemlint.rules.gradient_mode.worth import is_little
 from torchmemlint.syntax.source_module import SourceModule
 from torchmemlint.syntax.text import characters, shortened
 
@@ -33,13 +36,21 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     codes &= CODES
     if not codes:
         return
-    told = [finding for finding in before if finding.code in _TELL_OF_KEPT | _TELL_OF_WASTED]
+    others = [finding for finding in before if finding.code in _TELL_OF_KEPT | _TELL_OF_WASTED]
+    found: list[Finding] = []
     passes_first = sorted(facts.cases(), key=lambda case: case.code in _KEPT)
     wanted = [case for case in passes_first if case.code in codes and not _shows(facts, case)]
     for report in (_Report(facts, case) for case in wanted):
-        if not report.is_told_by(told):
-            told.append(report.finding())
-            yield told[-1]
+        told = [*others, *found]
+        if report.is_told_by(told):
+            continue
+        causes = report.causes(told)
+        if not causes:
+            found.append(report.finding())
+        for number, one in enumerate(found):  # that a graph is kept and never used shows that its pass is wasted
+            if one in causes and report.confidence.rank > one.confidence.rank:
+                found[number] = replace(one, doubts=ordered(report.doubts))
+    yield from found
 
 
 def _shows(facts: FileFacts, case: Case) -> bool:
@@ -59,24 +70,27 @@ class _Report:
         self._facts, self._case = facts, case
         self._rows: dict[Path, list[str]] = {facts.path: facts.source.rows}
         self._span = self._span_of(case.place)
-        self._doubts = case.doubts | {Doubt.UNMADE} if case.unmade else case.doubts
+        self.doubts = case.doubts | {Doubt.UNMADE} if case.unmade else case.doubts
+        self.confidence = confidence(self.doubts)
 
     def is_told_by(self, others: Iterable[Finding]) -> bool:
-        """Do other findings, which are as sure, say the same, or name the same cause?"""
+        """Do other findings, which are as sure, say the same?"""
         case, kept = self._case, self._case.code in _KEPT
-        own = confidence(self._doubts).rank
-        surer = [other for other in others if other.confidence.rank >= own]
+        surer = [other for other in others if other.confidence.rank >= self.confidence.rank]
         alike = [other for other in surer if (other.code in _TELL_OF_KEPT) is kept]
         if any(self._stands_at(other, place) for other in alike for place in (case.place, *case.calls)):
             return True
         if any(self._names(other, case.place) for other in surer):
             return True
-        if any(self._lies_in(other, forward) for other in alike for forward in case.runs):
-            return True
-        if not kept or not case.graphs:
-            return False
-        wasted = [other for other in surer if other not in alike]  # passes that should record no graph to keep
-        return all(any(self._stands_at(o, g) or self._names(o, g) for o in wasted) for g in case.graphs)
+        return any(self._lies_in(other, forward) for other in alike for forward in case.runs)
+
+    def causes(self, others: Iterable[Finding]) -> list[Finding]:
+        """Return the findings, shown by default, of passes that should record none of the graphs that are kept here."""
+        if self._case.code not in _KEPT:
+            return []
+        wasted = [o for o in others if o.code in _TELL_OF_WASTED and o.confidence is not Confidence.POSSIBLE]
+        found = [[o for o in wasted if self._stands_at(o, g) or self._names(o, g)] for g in self._case.graphs]
+        return [o for some in found for o in some] if all(found) else []
 
     def _stands_at(self, other: Finding, place: Place) -> bool:
         return place.path == self._facts.path and _overlap(other.statement, self._span_of(place))
@@ -106,18 +120,21 @@ class _Report:
             self._span,
             statement,
             tuple(self._evidence()),
-            self._fix(statement),
+            self._fix(),
             rule.why,
-            doubts=ordered(self._doubts),
+            doubts=ordered(self.doubts),
         )
 
     def _severity(self, highest: Severity) -> Severity:
         case = self._case
         if case.code == "TML104":
             return highest  # with its graph spent, the next backward raises
-        if case.advice or not case.repeated:
+        if case.advice or case.making or not case.repeated:
             return Severity.ADVICE
-        return Severity.WARNING if case.spent or case.code in _WASTED else highest
+        if case.code in _WASTED:
+            little = Severity.ADVICE if is_little(self._facts, self._span) else Severity.WARNING
+            return Severity.ERROR if case.kept is not None else little
+        return Severity.WARNING if case.spent else highest
 
     def _kept(self, text: str) -> str:
         case = self._case
@@ -147,28 +164,42 @@ class _Report:
         case = self._case
         if case.code in _WASTED:
             yield self._link(case.place, f"`{self._text(case.place)}` runs with gradients on")
+        if case.switched is not None:
+            yield self._link(case.switched, "eval mode is set here")
+        if case.kept is not None:
+            yield self._link(case.kept, "keeps its graph from iteration to iteration")
         for place in case.graphs:
             if place != case.place:
                 yield self._link(place, f"`{self._text(place)}` builds the graph")
+        if case.backward is not None:
+            yield self._link(case.backward, "backward frees the activations, the graph's nodes stay")
         if case.loop is not None:
             yield self._link(Place(case.loop.path, (*case.loop.span[:3], case.loop.span[1])), "repeated by this loop")
-        if case.stored is not None:
-            yield self._link(case.stored, "keeps what it is given")
+        if case.within is not None:
+            yield self._link(case.within, "keeps what it is given")
         for place in case.calls[:_CALLS]:
             yield self._link(place, "runs by way of this call")
 
     def _link(self, place: Place, message: str) -> Evidence:
         return Evidence(message, self._span_of(place), None if place.path == self._facts.path else place.path)
 
-    def _fix(self, statement: Span) -> Fix | None:
-        """A fix for people to look at, as nothing has proven yet that the program computes the same."""
+    def _fix(self) -> Fix | None:
+        """A fix, safe where the case is certain and nothing else is changed by it."""
         case = self._case
+        certain = self.confidence is Confidence.CERTAIN
         if case.code in _WASTED:
-            return wrap(self._facts, None, statement, Applicability.UNSAFE)
+            row = case.function.span[0] if case.function is not None else None
+            beside = [self._span_of(place) for place in case.beside]
+            wholly = case.code == "TML201" and not beside
+            return without_gradients(self._facts, self._span, row, beside, wholly=wholly, certain=certain)
         if case.code == "TML104":
             return detach_given(self._facts.source, self._span) if case.spent else None
-        keeps_itself = case.stored is None and case.direct
-        return detach_stored(self._facts.source, self._span) if keeps_itself else None
+        if case.stored is Stored.HOLDER:
+            return None
+        if case.within is not None:
+            return detach_argument(self._facts.source, self._span)
+        safe = certain and case.stored is Stored.TENSOR
+        return detach_stored(self._facts.source, self._span, safe=safe)
 
     # Texts.
 

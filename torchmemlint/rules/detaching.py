@@ -1,4 +1,4 @@
-"""Fixes that detach a value where it is kept: for people to look at, as nothing has proven that it is one tensor."""
+"""Fixes that detach a value where it is kept, or where it is given to what carries it on."""
 
 from __future__ import annotations
 
@@ -14,18 +14,40 @@ from torchmemlint.syntax.text import text_of
 from torchmemlint.syntax.walking import inside
 
 
-def detach_stored(source: SourceModule, span: Span) -> Fix | None:
-    """Detach what is stored: by the call that stands there, or in the target that does."""
+def detach_stored(source: SourceModule, span: Span, *, safe: bool) -> Fix | None:
+    """Detach what is stored: by the call or operation that stands there, or in the target that does."""
     piece = source.piece_at(span)
     if piece is None:
         return None
     for node in inside(piece.module):
-        if isinstance(node, cst.Call) and _adds(node) and piece.span(node) == span:
-            return detach_fix(Site(piece, node.args[0].value), safe=False)
+        if isinstance(node, cst.Call) and piece.span(node) == span:
+            added = _added(node)
+            return detach_fix(Site(piece, added), safe=safe) if added is not None else None
+        if isinstance(node, cst.AugAssign) and piece.span(node) == span:
+            added = _only_element(node.value)
+            return detach_fix(Site(piece, added), safe=safe) if added is not None else None
     for target, value in _assignments(piece, span):
         if piece.span(target) == span:
-            return detach_fix(Site(piece, value), safe=False)
+            return detach_fix(Site(piece, value), safe=safe)
     return None
+
+
+def detach_argument(source: SourceModule, span: Span) -> Fix | None:
+    """Detach the one argument of the call that stands there."""
+    piece = source.piece_at(span)
+    for node in inside(piece.module) if piece is not None else ():
+        if piece is not None and isinstance(node, cst.Call) and piece.span(node) == span:
+            only = node.args[0] if len(node.args) == 1 else None
+            return detach_fix(Site(piece, only.value), safe=False) if only is not None and not only.star else None
+    return None
+
+
+def _only_element(value: cst.BaseExpression) -> cst.BaseExpression | None:
+    """What is added by `+= value`: the one element of a list or tuple that is written out, or the value itself."""
+    if not isinstance(value, cst.List | cst.Tuple):
+        return value
+    only = value.elements[0] if len(value.elements) == 1 else None
+    return only.value if isinstance(only, cst.Element) else None
 
 
 def detach_given(source: SourceModule, span: Span) -> Fix | None:
@@ -40,10 +62,14 @@ def detach_given(source: SourceModule, span: Span) -> Fix | None:
     return None
 
 
-def _adds(call: cst.Call) -> bool:
-    """Does a call add one thing to a container?"""
-    adds = isinstance(call.func, cst.Attribute) and call.func.attr.value in ADDING
-    return adds and len(call.args) == 1 and not call.args[0].star
+def _added(call: cst.Call) -> cst.BaseExpression | None:
+    """What a call adds to a container, if it is one thing."""
+    if not isinstance(call.func, cst.Attribute) or any(argument.star or argument.keyword for argument in call.args):
+        return None
+    name, arguments = call.func.attr.value, [argument.value for argument in call.args]
+    if name in ADDING and len(arguments) == 1:
+        return arguments[0]
+    return arguments[1] if name == "insert" and len(arguments) == 2 else None
 
 
 def _assignments(piece: Piece, span: Span) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.flow.core.findings import found
+from torchmemlint.flow.fact.cases import in_memory
 
 NET = "import torch\nnet = torch.nn.Linear(3, 3)\noptimizer = torch.optim.SGD(net.parameters(), 0.1)\n"
 STEP = (
@@ -52,3 +55,20 @@ def test_files_that_import_each_other() -> None:
         + "".join(f"    {line}\n" for line in LOOP.splitlines()),
     }
     assert found(files) == {("training.py", 9, "TML102")}
+
+
+def test_a_file_that_is_imported_from_now_on() -> None:
+    """Who calls what it has was not known before."""
+    root = Path("/")
+    network = "import torch\n\n\ndef validate(model, loader):\n    model.eval()\n"
+    network += "    return [model(x).mean() for x in loader]\n"
+    main = "import torch\nfrom network import validate\n\n"
+    main += "scores = validate(torch.nn.Linear(3, 3), torch.rand(9, 2, 3))\nprint([s.item() for s in scores])\n"
+    texts = {root / "network.py": network, root / "main.py": "import torch\n"}
+    before = in_memory(texts, root)
+    assert {case.confidence.value for case in before.of(root / "network.py")} == {"likely"}
+    texts[root / "main.py"] = main
+    before.changed(root / "main.py", main)
+    after = in_memory(texts, root)
+    assert before.of(root / "network.py") == after.of(root / "network.py")
+    assert {case.confidence.value for case in after.of(root / "network.py")} == {"certain"}

@@ -59,7 +59,7 @@ NOT_REACHED: dict[str, list[str]] = {
 
 LOWER = frozenset(
     (
-        "TML101/bad_numbers_beside_graphs",
+        "TML201/bad_numbers_beside_graphs",
         "TML103/bad_class_attribute",
         "TML107/bad_critic_steps",
         "TML107/bad_script",
@@ -450,7 +450,7 @@ PLAYS: dict[str, Play] = {
     "TML101/bad_items_of_losses": Play(
         {"detector": _heads(4, CLASSES), "loader": _triples(_normal(BATCH, 4), _classes())}
     ),
-    "TML101/bad_numbers_beside_graphs": Play(
+    "TML201/bad_numbers_beside_graphs": Play(
         {
             "model": _calling(model(2 * WIDTH, CLASSES), lambda scores: (scores, scores.cumsum(0))),
             "loader": _triples(_normal(BATCH, WIDTH), _classes()),
@@ -470,14 +470,7 @@ PLAYS: dict[str, Play] = {
         {"generator": model(64, WIDTH), "critic": model(WIDTH, 1), "loader": batches(_normal(BATCH, WIDTH))}
     ),
     "TML102/bad_defaultdict": Play({"model": _heads(4, CLASSES), "loader": _triples(_normal(BATCH, 4), _classes())}),
-    "TML102/bad_one_of_many_entries": Play({"policy": model(), "batch": _rollout}),
     "TML102/bad_setdefault": Play({"loader": batches(lambda world: ("depth", *world.pair()))}),
-    "TML102/bad_stats_of_step": Play(
-        {
-            "net": _calling(_heads(CLASSES, 1), lambda parts: (parts[0], parts[1].squeeze(1))),
-            "rollouts": _triples(_classes(), _normal(BATCH)),
-        }
-    ),
     "TML103/bad_class_attribute": Play({"loader": _pairs_of((BATCH, 32), (BATCH, 1))}),
     "TML103/bad_gate_statistics": Play({"loader": _pairs_of((BATCH, WIDTH), (BATCH, WIDTH))}),
     "TML103/bad_last_output": Play({"loader": _pairs_of((2, 5, 64), (2, 5, 64))}),
@@ -520,7 +513,7 @@ PLAYS: dict[str, Play] = {
     "TML201/bad_eval_method_chain": Play(
         {"loader": _numbered, "out": lambda world: world.folder / "scores.tsv"}, act=_export
     ),
-    "TML201/bad_forward_of_a_wrapper": Play(
+    "TML203/bad_forward_of_a_wrapper": Play(
         {"spectrograms": lambda world: [torch.randn(BATCH, 20, 80) for _ in range(2)]}
     ),
     "TML201/bad_images_written": Play(

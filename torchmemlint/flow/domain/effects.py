@@ -109,6 +109,14 @@ class Reset(enum.Enum):
     OFTEN = "often"  # or it is not known how often
 
 
+class Stored(enum.Enum):
+    """What is it that a place keeps?"""
+
+    HOLDER = "holder"  # it holds tensors that have graphs
+    GRAPH = "graph"  # it has a graph itself
+    TENSOR = "tensor"  # so it has, and it is a tensor on all paths
+
+
 class Evidence(enum.Enum):
     """What the use of an unknown object shows of it."""
 
@@ -251,9 +259,7 @@ class Use(Effect):
 class Keep(Effect):
     """A place grows with each iteration of a loop.
 
-    `reset`: does the loop also empty it under some condition? `spent`: at the end of the iteration backward has run
-    through all of its new graphs. `read`: numbers of them are read in each iteration. `direct`: what is stored has the
-    graphs itself, and does not only hold tensors that have.
+    `reset`: does the loop also empty it under some condition? `read`: are numbers of what it keeps read each time?
     """
 
     place: Place
@@ -261,23 +267,23 @@ class Keep(Effect):
     sources: frozenset[Source]  # of what is stored
     came_round: frozenset[Source]  # of what the place holds at the end of the iteration
     events: frozenset[Source]  # those of them that come into being in each iteration, or what they come from
+    spent: frozenset[Source]  # those of the events that backward has run through when the iteration ends
     how: How
     loop: Loop
-    spent: bool
     reset: Reset
     read: bool
-    direct: bool
+    stored: Stored
 
 
 @dataclass(slots=True, eq=False)
 class Slotted(Effect):
-    """A graph was stored in a slot: it stays there until it is replaced. `direct`: as of `Keep`."""
+    """A graph was stored in a slot: it stays there until it is replaced."""
 
     slot: Slot
     sources: frozenset[Source]
     how: How
     repeated: bool  # in a loop, or in a function that is called again
-    direct: bool
+    stored: Stored
 
 
 @dataclass(slots=True, eq=False)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from torchmemlint.flow.domain.effects import (
     Arguments,
     Effect,
+    Evidence,
     Fork,
     Invoke,
     InvokeMethod,
@@ -16,11 +17,13 @@ from torchmemlint.flow.domain.effects import (
     Read,
     Reading,
     Repeat,
+    Stored,
+    Use,
 )
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State
 from torchmemlint.flow.domain.provenance import Provenance
 from torchmemlint.flow.domain.refs import Behind, Code, Context, External, Graph, Key, Loop, Place, Ref, Source
-from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, UNKNOWN, Value
+from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, SOLE, UNKNOWN, Value
 from torchmemlint.flow.ir.ops import Function, Op, Parameter, Unit
 from torchmemlint.flow.names.index import Index
 
@@ -34,7 +37,7 @@ class Written:
 
     point: Point
     sources: frozenset[Source]  # of all that is stored, reachable from it
-    own: frozenset[Source]  # of the value itself
+    stored: Stored
     strong: bool
     before: frozenset[Source] = NO_SOURCES  # of what the place held until then
     hook: bool = False  # by a hook
@@ -70,6 +73,7 @@ class Frame:
     effects: list[Effect] = field(default_factory=list)
     reads: dict[Reading, set[Source]] = field(default_factory=dict)
     read_in: dict[Loop, set[Source]] = field(default_factory=dict)
+    tensors: set[Ref] = field(default_factory=set)  # symbols that were used as only tensors can be
     loops: list[Loop] = field(default_factory=list)
     writes: dict[Loop, dict[Place, list[Written]]] = field(default_factory=dict)
     erased: dict[Loop, set[Ref]] = field(default_factory=dict)
@@ -108,12 +112,24 @@ class Frame:
         """Record an effect."""
         if type(effect) in _CALLS:
             self.calls += 1
+        if type(effect) is Use and effect.evidence in (Evidence.TENSOR, Evidence.LOSS):
+            self.tensors.add(effect.reference)
         if type(effect) is Read:  # their order does not matter: one of each kind is enough
             self.read(effect.sources, effect.reading)
         elif len(self.effects) < EFFECT_LIMIT:
             self.effects.append(effect)
         else:
             self.cut = True
+
+    def is_tensor(self, value: Value) -> bool:
+        """Is a value one tensor, on all paths, as far as it was used until now?"""
+        return value.constant is SOLE and not value.open and value.refs <= self.tensors
+
+    def kind(self, value: Value) -> Stored:
+        """Return what a place keeps that a value is put into."""
+        if not value.graph:
+            return Stored.HOLDER
+        return Stored.TENSOR if self.is_tensor(value) else Stored.GRAPH
 
     def read(self, sources: frozenset[Source], reading: Reading) -> None:
         """Record that sources were read."""

@@ -12,6 +12,7 @@ from torchmemlint.flow.domain.effects import (
     Reading,
     Renew,
     Slotted,
+    Stored,
     Write,
 )
 from torchmemlint.flow.domain.frame import Frame, Written
@@ -33,7 +34,6 @@ from torchmemlint.flow.domain.refs import (
     Source,
     Special,
     is_outside,
-    root,
 )
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, Value, join, of, with_graph
 
@@ -80,11 +80,11 @@ def write(
             frame.keys.add(key)
         if frame.loops:
             before = NO_SOURCES.union(*(held.graph for held in held_under(state, holder, key)))
-            frame.wrote((holder, key), Written(point, sources, value.graph, strong, before, adds=weak))
+            frame.wrote((holder, key), Written(point, sources, frame.kind(value), strong, before, adds=weak))
         kept = with_graph(value, sources) if key is ELEMENT and sources is not value.graph else value
         graphs = frozenset(s for s in sources if type(s) is not Leaf)  # a leaf is only itself
         if graphs and not weak and _is_slot(frame, holder):
-            stored = _through_slot(frame, holder, key, kept, graphs, point, bool(value.graph))
+            stored = _through_slot(frame, holder, key, kept, graphs, point, frame.kind(value))
             kept = with_graph(stored, sources - graphs)
         if key is ELEMENT and state.heap.get(holder, Special.BOUNDED) is not None:
             frame.gave_up(holder)
@@ -132,13 +132,13 @@ def _is_slot(frame: Frame, holder: Ref) -> bool:
 
 
 def _through_slot(
-    frame: Frame, holder: Ref, key: Key, value: Value, sources: frozenset[Source], point: Point, direct: bool
+    frame: Frame, holder: Ref, key: Key, value: Value, sources: frozenset[Source], point: Point, stored: Stored
 ) -> Value:
     slot = Slot.of(holder, key)
     frame.provenance.derive(slot, sources)
     how = How.HOOK if frame.hooks else How.SLOT
     if frame.entry or not is_outside(holder):  # else the caller's own write says so
-        frame.log(Slotted(point, slot, sources, how, bool(frame.loops) or frame.hooks > 0, direct))
+        frame.log(Slotted(point, slot, sources, how, bool(frame.loops) or frame.hooks > 0, stored))
     return Value(value.refs, frozenset((slot,)), value.constant, value.open)
 
 
@@ -175,7 +175,7 @@ def write_variable(frame: Frame, state: State, name: str, value: Value, point: P
         if value.refs:
             _replaced(frame, state.variables.get(name), value)
         sources = reached(state, value)
-        frame.wrote((None, name), Written(point, sources, value.graph, True))
+        frame.wrote((None, name), Written(point, sources, frame.kind(value), True))
     state.variables[name] = value
 
 
@@ -249,7 +249,14 @@ def computed(frame: Frame, state: State, sources: frozenset[Source], point: Poin
     return sources
 
 
-def changed_in_place(frame: Frame, state: State, base: Value, sources: frozenset[Source], point: Point) -> None:
+def changed_in_place(
+    frame: Frame,
+    state: State,
+    base: Value,
+    sources: frozenset[Source],
+    point: Point,
+    stored: Stored = Stored.GRAPH,
+) -> None:
     """Add sources to the tensors that base may be, for all who hold them."""
     for holder in base.each():
         if holder.symbolic or (type(holder) is Object and holder.kind is Kind.TENSOR):
@@ -260,7 +267,7 @@ def changed_in_place(frame: Frame, state: State, base: Value, sources: frozenset
                     frame.log(Write(point, holder, Special.GRAPH, added, True))
                 if frame.loops:
                     held = state.heap.get(holder, Special.GRAPH) or NOTHING
-                    written = Written(point, new | base.graph, new | base.graph, False, held.graph)
+                    written = Written(point, new | base.graph, stored, False, held.graph)
                     frame.wrote((holder, Special.GRAPH), written)
                 state.heap.add(holder, Special.GRAPH, added)
 
@@ -275,12 +282,6 @@ def differentiate(
     frame.log(Differentiate(point, frozenset(sources), retains, creates))
     if not retains:
         state.spent = state.spent | through
-
-
-def is_spent(frame: Frame, state: State, sources: frozenset[Source]) -> bool:
-    """Has backward run through every graph among these sources?"""
-    graphs = {s for s in sources if type(s) is Graph or type(root(s)) is Result}
-    return bool(graphs) and graphs <= state.spent
 
 
 def sources_of(state: State, values: list[Value]) -> frozenset[Source]:

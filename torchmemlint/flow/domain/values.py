@@ -12,7 +12,7 @@ LIMIT = 4  # references of one value; more become `open`
 
 
 class Missing:
-    """The type of NO_CONSTANT and SOME."""
+    """The type of what stands for a constant that is not known."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -23,6 +23,7 @@ class Missing:
 
 NO_CONSTANT = Missing("no constant")
 SOME = Missing("not None")  # a constant only in that it is not None
+SOLE = Missing("sole")  # of a value that is nothing but what its references stand for, or one tensor, on all paths
 _SERIAL = attrgetter("serial")
 NO_SOURCES: frozenset[Source] = frozenset()
 
@@ -68,12 +69,17 @@ def of(reference: Ref) -> Value:
 def symbol(reference: Ref) -> Value:
     """Return what a symbolic reference stands for: the object, and the graph that it may have."""
     one = frozenset((reference,))
-    return Value(one, one)
+    return Value(one, one, SOLE)
 
 
 def tensor(graph: Iterable[Source]) -> Value:
     """Return a tensor with a graph from these sources."""
     return Value(graph=frozenset(graph))
+
+
+def one_tensor(graph: Iterable[Source]) -> Value:
+    """Return what is surely a tensor, with a graph from these sources."""
+    return Value(graph=frozenset(graph), constant=SOLE)
 
 
 def _same_constant(a: Value, b: Value) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from torchmemlint.flow.domain.effects import How, Keep, Repeat, Reset
 from torchmemlint.flow.domain.frame import Frame, Written
 from torchmemlint.flow.domain.heap import ELEMENT, State, behind_code, load, reachable, reached
-from torchmemlint.flow.domain.memory import held_under, is_spent, lies_behind
+from torchmemlint.flow.domain.memory import held_under, lies_behind
 from torchmemlint.flow.domain.refs import (
     Behind,
     Derived,
@@ -216,12 +216,10 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
                 continue  # added to what this iteration has made; what is kept on another path is another object
             if fresh and how is not None:
                 kept = frozenset(fresh)
-                spent = is_spent(frame, back, kept)
+                spent = kept & back.spent
                 is_read = is_among(phi, kept, read)
-                direct = bool(note.own)
-                frame.log(
-                    Keep(note.point, place, phi, note.sources, held, kept, how, loop, spent, reset, is_read, direct)
-                )
+                flags = reset, is_read, note.stored
+                frame.log(Keep(note.point, place, phi, note.sources, held, kept, spent, how, loop, *flags))
 
 
 def is_among(phi: Phi, events: frozenset[Source], read: set[Source]) -> bool:

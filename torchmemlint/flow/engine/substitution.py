@@ -16,7 +16,6 @@ from torchmemlint.flow.domain.memory import (
     differentiate,
     each_key,
     erase,
-    is_spent,
     key_of,
 )
 from torchmemlint.flow.domain.refs import (
@@ -39,7 +38,18 @@ from torchmemlint.flow.domain.refs import (
     is_outside,
     root,
 )
-from torchmemlint.flow.domain.values import LIMIT, NO_SOURCES, NOTHING, Value, constant, limited, of, tensor
+from torchmemlint.flow.domain.values import (
+    LIMIT,
+    NO_CONSTANT,
+    NO_SOURCES,
+    NOTHING,
+    SOLE,
+    Value,
+    constant,
+    limited,
+    of,
+    tensor,
+)
 from torchmemlint.flow.engine import access, instances
 from torchmemlint.flow.engine.loops import is_among
 from torchmemlint.flow.engine.references import MAKERS, resting_on
@@ -115,6 +125,8 @@ class Substitution:
             mine = self.of(r)
             refs |= mine.refs
             opened = opened or mine.open
+            if constant is SOLE and mine.constant is not SOLE:
+                constant = NO_CONSTANT
             if len(value.refs) == 1 and r.symbolic:
                 constant = mine.constant
         kept, more = limited(frozenset(refs))
@@ -411,10 +423,10 @@ class Substitution:
             seen = provenance.ancestors(self.frame.read_in.get(loop, ()), around)
             read = effect.read or is_among(phi, events, seen)
             point, how = self.at(effect), effect.how
-            spent = effect.spent or is_spent(self.frame, self.state, events)
+            spent = events & (self.sources(effect.spent) | self.state.spent)
             reset = fx.Reset.OFTEN if place[0] in self.frame.erased.get(loop, ()) else effect.reset
-            flags = spent, reset, read, effect.direct
-            self.frame.log(fx.Keep(point, place, phi, sources, held, events, how, loop, *flags))
+            flags = reset, read, effect.stored
+            self.frame.log(fx.Keep(point, place, phi, sources, held, events, spent, how, loop, *flags))
 
     def slotted(self, effect: fx.Slotted) -> None:
         """Store in a slot of an object that the callee made; others' slots are stored to by its writes."""
@@ -427,7 +439,7 @@ class Substitution:
             repeated = effect.repeated or bool(self.frame.loops)
             how = fx.How.HOOK if self.frame.hooks else effect.how
             if sources:
-                self.frame.log(fx.Slotted(self.at(effect), slot, sources, how, repeated, effect.direct))
+                self.frame.log(fx.Slotted(self.at(effect), slot, sources, how, repeated, effect.stored))
 
     def freeze(self, effect: fx.Freeze) -> None:
         """Set `requires_grad`."""

@@ -27,6 +27,7 @@ from torchmemlint.flow.domain.values import (
     join,
     join_all,
     of,
+    one_tensor,
     symbol,
 )
 from torchmemlint.flow.engine import access, calls, conditions, instances
@@ -93,8 +94,9 @@ def _operated(frame: Frame, state: State, op: ops.Operate, values: list[Value], 
         return Value(open=any(v.open or v.refs for v in values))
     result = computed(frame, state, sources, point)
     if op.place is not None and values[0].refs and result:
-        changed_in_place(frame, state, values[0], result - values[0].graph, point)
-    return Value(graph=result)
+        changed_in_place(frame, state, values[0], result - values[0].graph, point, frame.kind(values[1]))
+    are_tensors = [frame.is_tensor(value) for value in values]
+    return one_tensor(result) if any(are_tensors[-1:] if op.place is not None else are_tensors) else Value(graph=result)
 
 
 def _overloaded(frame: Frame, state: State, op: ops.Operate, values: list[Value], point: Point) -> Value | None:

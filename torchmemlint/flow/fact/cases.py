@@ -89,7 +89,7 @@ class Cases:
         elif self._engine is not None:
             self._engine.index.remove(path)
         self._imports.put(path, text)
-        stale = {path}
+        stale = {path, *self._imports.used(path)}  # what it calls of them by now
         for group, known in self._outcomes.items():
             if path in group:
                 stale |= known.files  # which of their functions are called, it says
@@ -110,7 +110,8 @@ class Cases:
                     unused = [n for n, call in enumerate(waste.calls) if not self._is_used(call, pulse)]
                     own = [n for n in unused if waste.own[n]]
                     if unused:
-                        yield waste.at((own or unused)[0])
+                        used = (call for one in self._outcomes_on(path, pulse) for call in one.used | one.open)
+                        yield waste.at((own or unused)[0], used)
 
     def _where_kept(self, case: Case, path: Path, pulse: Callable[[], None] | None) -> Iterator[Case]:
         """Yield a case at the first place that keeps nothing which is wanted where it is called otherwise."""

@@ -71,6 +71,7 @@ class Evidence:
         self.differentiated: set[Source] = set()
         self.recorded: set[Source] = set()  # nothing else can have the graph that backward needs
         self.differentiated_in: dict[Source, set[Loop]] = {}
+        self.evaluated_at: dict[Ref, Point] = {}
         self.for_more: set[Source] = set()  # differentiated, but only by what creates a graph for another one
         self.readings: dict[Reading, set[Source]] = {}
         self.owned = owned(engine, run)
@@ -96,6 +97,7 @@ class Evidence:
                 self.detached.add(root(effect.reference))
             if effect.evidence is Shown.EVALUATING:
                 self.evaluating.add(effect.reference)
+                self.evaluated_at[effect.reference] = effect.point
             elif effect.evidence is Shown.TRAINING:
                 self.training.add(effect.reference)
         movable.update(r.base for r in self.networks if type(r) is Behind)

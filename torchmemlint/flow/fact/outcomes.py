@@ -8,7 +8,8 @@ from itertools import dropwhile
 from pathlib import Path
 
 from torchmemlint.doubts import Confidence, Doubt, confidence
-from torchmemlint.flow.domain.effects import How, Point
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import How, Point, Stored
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Graph, Kind, Object, Result, Source, root
 from torchmemlint.flow.engine.following import leave
@@ -19,7 +20,7 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
 from torchmemlint.flow.fact.retention import Fate, Retention, retentions
-from torchmemlint.flow.ir.ops import Op, Span, Unit
+from torchmemlint.flow.ir.ops import Function, Op, Span, Unit
 from torchmemlint.flow.names.sources import Sources
 
 _LEAST_WORK = 7_000
@@ -32,6 +33,11 @@ class Place:
 
     path: Path
     span: Span
+
+    def contains(self, other: Place) -> bool:
+        """Does it contain another place?"""
+        (first, start, last, end), (row, column, end_row, end_column) = self.span, other.span
+        return self.path == other.path and (first, start) <= (row, column) and (end_row, end_column) <= (last, end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +52,19 @@ class Case:
     reason: Reason | None = None  # or one is recorded for nothing
     loop: Place | None = None  # in which it grows
     graphs: tuple[Place, ...] = ()  # where the graphs begin that are kept
-    stored: Place | None = None  # in another file, by what this place calls
+    within: Place | None = None  # in another file, by what this place calls
     calls: tuple[Place, ...] = ()  # that led there, innermost first
     runs: tuple[Place, ...] = ()  # the forwards of networks that a wasted pass runs
+    switched: Place | None = None  # where eval() was called on its network
+    kept: Place | None = None  # by what its graph lives on from iteration to iteration
+    function: Place | None = None  # around a wasted pass
+    beside: tuple[Place, ...] = ()  # what leads to passes there which nothing shows to be waste
     spent: bool = False  # has backward run through the graphs?
-    direct: bool = False  # has what is kept them itself, and does not only hold tensors that have?
+    backward: Place | None = None  # where that is
+    stored: Stored = Stored.HOLDER
     unmade: bool = False  # by a method of a class that nobody makes, and that trains nothing there?
     repeated: bool = True  # or does it happen once and end with the program?
+    making: bool = False  # when an object is made: once for each
 
     @property
     def file(self) -> str:
@@ -79,11 +91,14 @@ class Waste:
 
     calls: tuple[Place, ...]
     own: tuple[bool, ...]  # of each: does it stand outside of the forward of a network?
+    functions: tuple[Place | None, ...]  # and in which function?
     case: Case
 
-    def at(self, number: int) -> Case:
-        """The case at one of the calls."""
-        return replace(self.case, place=self.calls[number], calls=self.calls[number + 1 :])
+    def at(self, number: int, used: Iterable[Place]) -> Case:
+        """The case at one of the calls. `used` are calls that lead to passes which nothing shows to be waste."""
+        place, function = self.calls[number], self.functions[number]
+        beside = tuple(u for u in used if u.path == place.path and (function is None or function.contains(u)))
+        return replace(self.case, place=place, calls=self.calls[number + 1 :], function=function, beside=beside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +111,7 @@ class Outcome:
     )  # what keeps graphs that (may) be differentiated later, and calls that led there
     wasted: tuple[Waste, ...] = ()
     used: frozenset[Place] = frozenset()  # calls that led to passes that are differentiated
+    open: frozenset[Place] = frozenset()  # calls that led to passes which nothing shows to be waste
     called: frozenset[Place] = frozenset()  # functions
     left: Mapping[Place, Mode] = field(default_factory=dict)  # functions, by runs that were cut, and in which mode
     mentioned: frozenset[str] = frozenset()  # by their functions: names
@@ -140,6 +156,7 @@ def outcome(
         frozenset(places.wanted(held)),
         tuple(places.wasted(engine, passes)),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
+        frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),
         frozenset(places.of_span(f.unit, f.span) for f in engine.called),
         {places.of_span(f.unit, f.span): mode for f, mode in engine.left.items()},
         frozenset(mentions(units)),
@@ -177,9 +194,9 @@ class _Places:
         sites = kept.point.chain()
         place, *calls = map(self.of, sites)
         met = self.of(_meeting(sites, begun[0].chain())) if begun else place
-        stored = None
+        within = None
         if met.path != place.path:  # kept by what a file hands to another: told where it is handed over
-            place, stored, calls = met, place, calls[calls.index(met) + 1 :]
+            place, within, calls = met, place, calls[calls.index(met) + 1 :]
         loop = kept.loop.site if kept.loop is not None else None
         return Case(
             place,
@@ -189,14 +206,15 @@ class _Places:
             kept.how,
             loop=self.of(loop) if isinstance(loop, Op) else None,
             graphs=tuple(dict.fromkeys(self.of(point.chain()[0]) for point in begun)),
-            stored=stored,
+            within=within,
             calls=tuple(calls),
             spent=kept.spent,
-            direct=kept.direct,
+            backward=self._first(_backward(run, kept)) if kept.spent else None,
+            stored=kept.stored,
         )
 
     def wasted(self, engine: Engine, passes: Iterable[Passes]) -> Iterator[Waste]:
-        for seen, one in ((run, p) for run in passes for p in run.all() if p.reason is not None):
+        for seen, one in ((run, p) for run in passes for p in run.all if p.reason is not None):
             sites = one.point.chain()
             if one.reason is Reason.ROLE:  # told in what infers, not in what training may run, too
                 sites = list(dropwhile(lambda site: not roles.is_for_users(engine, site.owner), sites))
@@ -204,6 +222,8 @@ class _Places:
                 continue  # an entry that is itself a network's
             own = tuple(not roles.is_of_forward(engine, site.owner) for site in sites)
             calls = tuple(map(self.of, sites))
+            owners = [_definition(site.owner) for site in sites]
+            functions = tuple(self.of_span(f.unit, f.span) if f.parent is not None else None for f in owners)
             case = Case(
                 calls[0],
                 _code(one),
@@ -212,8 +232,15 @@ class _Places:
                 runs=tuple(self._forwards(engine, one)),
                 unmade=seen.is_unmade(one),
                 repeated=bool(one.loops) or roles.is_given(seen.run.entry),
+                making=not one.loops and any(f.cls is not None and f.name == "__init__" for f in owners),
+                switched=self._first(one.switched),
+                kept=self._first(one.kept),
             )
-            yield Waste(calls, own, case)
+            yield Waste(calls, own, functions, case)
+
+    def _first(self, point: Point | None) -> Place | None:
+        chain = point.chain() if point is not None else []
+        return self.of(chain[0]) if chain else None
 
     def _forwards(self, engine: Engine, one: Pass) -> Iterator[Place]:
         for module in sorted(one.module, key=lambda module: module.serial):
@@ -224,17 +251,32 @@ class _Places:
 
     @staticmethod
     def _begun(run: Run, evidence: Evidence, sources: frozenset[Source]) -> list[Point]:
-        """Where the graphs begin that sources have."""
+        """Where the graphs begin that sources have: at passes, or else at calls that may have run one."""
+        graphs = [s for s in run.provenance.ancestors(sources) if evidence.graph(s) is not None]
+        passes = list(filter(evidence.is_pass, graphs))
         found = []
-        for source in sorted(run.provenance.ancestors(sources), key=lambda s: s.serial):
+        for source in sorted(passes or graphs, key=lambda s: s.serial):
             begins = root(source) if type(source) is Behind else source
-            if (
-                isinstance(begins, Graph | Result)
-                and isinstance(begins.site, Op)
-                and evidence.graph(source) is not None
-            ):
+            if isinstance(begins, Graph | Result) and isinstance(begins.site, Op):
                 found.append(Point(begins.site, begins.context))
         return found
+
+
+def _definition(function: Function) -> Function:
+    """Return the function around a generator expression."""
+    while function.name == "<genexpr>" and function.parent is not None:
+        function = function.parent
+    return function
+
+
+def _backward(run: Run, kept: Retention) -> Point | None:
+    """Return the first backward pass that runs through what is kept."""
+    for event in run.of(fx.Differentiate):
+        effect = event.effect
+        assert isinstance(effect, fx.Differentiate)
+        if not kept.sources.isdisjoint(run.provenance.ancestors(effect.sources)):
+            return effect.point
+    return None
 
 
 def _meeting(stored: list[Op], begun: list[Op]) -> Op:

@@ -41,6 +41,8 @@ class Pass:
     differentiated: bool
     reason: Reason | None  # None: nothing shows that it is waste
     doubts: frozenset[Doubt]
+    kept: Point | None  # what lets its graph live on from iteration to iteration
+    switched: Point | None  # where eval() was called on its network
 
 
 def _is_unseen(module: Ref) -> bool:
@@ -60,6 +62,17 @@ class Passes:
         kept = [e.effect for e in (*run.of(fx.Keep), *run.of(fx.Slotted))]
         self.teaching = Teaching(engine, run, evidence)
         self.hooked = any(getattr(effect, "how", None) is fx.How.HOOK for effect in kept)
+
+    @cached_property
+    def growing(self) -> dict[Source, Point]:
+        """The graphs that live on from iteration to iteration, with what keeps them."""
+        found: dict[Source, Point] = {}
+        for event in self.run.of(fx.Keep):
+            effect = event.effect
+            assert isinstance(effect, fx.Keep)
+            for source in effect.events - effect.spent:
+                found.setdefault(source, effect.point)
+        return found
 
     @cached_property
     def stored(self) -> set[Source]:
@@ -86,8 +99,12 @@ class Passes:
                 found |= provenance.ancestors((source,)) - {source}
         return found
 
-    def all(self) -> Iterator[Pass]:
-        """Yield the forward passes that record a graph."""
+    @cached_property
+    def all(self) -> list[Pass]:
+        """The forward passes that record a graph."""
+        return list(self._passes())
+
+    def _passes(self) -> Iterator[Pass]:
         evidence = self.evidence
         if self.run.life is not None:
             return  # seen where it is run once
@@ -175,7 +192,18 @@ class Passes:
             if reason is not None:
                 doubts |= {Doubt.MENTIONED} if not self.trains and self.run.mentioned() else set()
                 doubts |= self._of_framework() | self._of_kind(point, source, module)
-        return Pass(point, source, module, loops, differentiated, reason, doubts)
+        kept, switched = self.growing.get(source), self._switched(module) if reason is Reason.EVALUATING else None
+        return Pass(point, source, module, loops, differentiated, reason, doubts, kept, switched)
+
+    def _switched(self, module: frozenset[Ref]) -> Point | None:
+        """Return where eval() was called on a network, or on what it is a part of."""
+        for reference in sorted(module, key=lambda r: r.serial):
+            part: Ref | None = reference
+            while part is not None:
+                if part in self.evidence.evaluated_at:
+                    return self.evidence.evaluated_at[part]
+                part = part.base if type(part) is Behind else None
+        return None
 
     def _reason(
         self, point: Point, source: Source, module: frozenset[Ref], loops: frozenset[Loop], evaluating: bool
@@ -189,7 +217,7 @@ class Passes:
             doubts = {Doubt.EVALUATED if is_task else Doubt.EVALUATED_ONCE} if leaves else set()
             if self.trains and (returned or stored):
                 doubts.add(Doubt.READER)
-            if returned and (module & self.evidence.training or self._is_open()):
+            if returned and ((module & self.evidence.training and not is_task) or self._is_open()):
                 doubts.add(Doubt.CALLER)
             if not leaves and self.hooked and not numbers:
                 return None, frozenset()  # it is run for what its hooks keep

@@ -38,10 +38,8 @@ class Retention:
     read: bool
     doubts: frozenset[Doubt]
     sources: frozenset[Source]
-    direct: bool  # has what is stored the graphs itself?
-    useless: bool = (
-        False  # was it differentiated before, or are only numbers read of it where others are differentiated?
-    )
+    stored: fx.Stored
+    useless: bool = False  # was it differentiated before, or are only numbers read of it where others are?
     loop: Loop | None = None
 
 
@@ -58,7 +56,8 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             continue
         if effect.place[0] not in run.lasting() and not any(evidence.is_pass(e) for e in effect.events):
             continue  # operations on a graph that there is anyway, for as long as the call lasts
-        if not effect.spent and evidence.is_of_network(effect.loop):
+        spent = _is_spent(evidence, effect)
+        if not spent and evidence.is_of_network(effect.loop):
             if _is_chain(run, effect):
                 continue  # layer after layer: one pass
             doubts |= {Doubt.LAYERS}
@@ -73,15 +72,15 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             fate = Fate.EACH if inside else Fate.LATER
             if fate is Fate.EACH and _is_in_item(effect.place[0]):
                 doubts |= {Doubt.ITEM}
-        elif not effect.spent and _is_returned(run, effect, returned):
+        elif not spent and _is_returned(run, effect, returned):
             fate = Fate.UNKNOWN
             is_task = isinstance(effect.loop.site, Op) and evidence.is_evaluating(effect.events)
             doubts |= {Doubt.EVALUATED if is_task else Doubt.CALLER}
-        elif effect.phi in evidence.handed and not effect.spent:
+        elif effect.phi in evidence.handed and not spent:
             doubts |= {Doubt.READER if evidence.differentiated else Doubt.GIVEN}
         if fate in (Fate.NEVER, Fate.UNKNOWN) and _is_one_pass(run, effect):
             continue
-        if effect.spent and _within_a_step(run, event, effect.loop):
+        if spent and _within_a_step(run, event, effect.loop):
             continue
         if _is_emptied(effect, fate):
             doubts |= {Doubt.RESET}
@@ -93,12 +92,12 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             key,
             effect.how,
             True,
-            effect.spent,
+            spent,
             fate,
             read,
             doubts,
             effect.events,
-            effect.direct,
+            effect.stored,
             loop=effect.loop,
         )
     for event in run.of(fx.Slotted):
@@ -129,7 +128,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             read,
             doubts,
             effect.sources,
-            effect.direct,
+            effect.stored,
             spent or (read and bool(evidence.differentiated)),
         )
 
@@ -139,6 +138,13 @@ def _is_emptied(effect: fx.Keep, fate: Fate) -> bool:
     if effect.reset is Reset.SELDOM:
         return fate is not Fate.NEVER or effect.how is not How.SUM
     return effect.reset is Reset.OFTEN
+
+
+def _is_spent(evidence: Evidence, effect: fx.Keep) -> bool:
+    """Has backward run through all passes among the graphs that an iteration adds; without any, through all graphs?"""
+    graphs = {e for e in effect.events if evidence.graph(e) is not None}
+    passes = set(filter(evidence.is_pass, graphs))
+    return bool(graphs) and (passes or graphs) <= effect.spent
 
 
 def _is_given_up(run: Run, slot: Slot) -> bool:
@@ -182,9 +188,14 @@ def _is_one_pass(run: Run, effect: fx.Keep) -> bool:
 
 def _within_a_step(run: Run, event: Event, loop: Loop) -> bool:
     """Is a loop repeated within one step of training: does an optimizer step around it, but not in it?"""
-    steps = [e for e in (*run.of(fx.Step), *run.of(fx.InvokeMethod)) if getattr(e.effect, "name", "") == "step"]
-    around = event.loops - {loop}
-    return any(around & e.loops for e in steps) and not any(loop in e.loops for e in steps)
+    training = _training_loops(run)
+    return not training.isdisjoint(event.loops - {loop}) and loop not in training
+
+
+def _training_loops(run: Run) -> set[Loop]:
+    """Return the loops in which an optimizer steps."""
+    steps = (e for e in (*run.of(fx.Step), *run.of(fx.InvokeMethod)) if getattr(e.effect, "name", "") == "step")
+    return set[Loop]().union(*(e.loops for e in steps))
 
 
 def lasts(holder: Ref | None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Reading
 from torchmemlint.flow.domain.frame import CallSite
+from torchmemlint.flow.domain.heap import ELEMENT
 from torchmemlint.flow.domain.memory import differentiate, sources_of
 from torchmemlint.flow.domain.refs import Kind, Object, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value
@@ -37,6 +38,10 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
     if known.names("reads").has_method(name, of):
         site.frame.read(sources_of(site.state, site.arguments.all()), Reading.NUMBER)
         return PLAIN
+    if known.names("keeps").has_method(name, of):
+        for value in site.arguments.all():
+            site.write(value_of(target), ELEMENT, value, True)
+        return Value(open=True)
     if known.names("wrappers").has_method(name, of):
         return wrapped(site)
     if known.names("parts").has_method(name, of):

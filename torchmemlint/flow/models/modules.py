@@ -24,7 +24,18 @@ from torchmemlint.flow.domain.refs import (
     Special,
     extended,
 )
-from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, Value, constant, join, limited, of, tensor
+from torchmemlint.flow.domain.values import (
+    NO_SOURCES,
+    NOTHING,
+    PLAIN,
+    Value,
+    constant,
+    join,
+    limited,
+    of,
+    one_tensor,
+    tensor,
+)
 from torchmemlint.flow.models import containers, contracted, gradients, tensors, torch_functions
 from torchmemlint.knowledge import modules as known
 from torchmemlint.knowledge import torch_api
@@ -127,9 +138,10 @@ def forward(site: CallSite, target: Object) -> Value:
     if is_transparent(state, target):
         if str(target.about).endswith("Loss"):
             torch_functions.note_loss(site)
-        result = Value(graph=computed(site.frame, state, inputs, site.point))
+        graph = computed(site.frame, state, inputs, site.point)
     else:
-        result = Value(graph=_begin(site, of(target), inputs))
+        graph = _begin(site, of(target), inputs)
+    result = one_tensor(graph) if known.gives_one_tensor(str(target.about)) else Value(graph=graph)
     if any(type(r) is Object and r.about == torch_functions.PACKED for r in site.value(0).refs):
         result = _of_packed(site, result)
     run_hooks(site, target, result)

@@ -7,9 +7,9 @@ from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import State, graph_of, reached
 from torchmemlint.flow.domain.memory import changed_in_place, computed, differentiate, sources_of
 from torchmemlint.flow.domain.refs import Derived, External, Kind, Leaf, Object, Parameters, Part, Slot, Source
-from torchmemlint.flow.domain.values import PLAIN, Value, with_graph
+from torchmemlint.flow.domain.values import PLAIN, Value, one_tensor, with_graph
 from torchmemlint.flow.models import containers, gradients
-from torchmemlint.knowledge import torch_api
+from torchmemlint.knowledge import operations, torch_api
 
 # Only tensors have these, among what training code handles.
 METHODS = frozenset(
@@ -94,6 +94,8 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     result = Value(graph=computed(frame, state, sources | given, site.point), open=base.open)
     if ranks(site, name, 0):
         return with_indices(site, result)
+    if _gives_one_tensor(name, site.arguments) and (frame.is_tensor(base) or not (base.refs or base.open)):
+        return one_tensor(result.graph) if base.graph else result
     if name in ("cpu", "cuda", "to", "float", "half", "double", "bfloat16", "type") and base.refs:
         return Value(base.refs, result.graph, open=base.open)  # a module, too, is what it was
     return result
@@ -109,6 +111,12 @@ def _shown(frame: Frame, sources: frozenset[Source], evidence: Evidence, point: 
     for source in sources:
         if source.symbolic or type(source) in (Derived, Part):
             frame.log(Use(point, source, evidence))
+
+
+def _gives_one_tensor(name: str, arguments: Arguments) -> bool:
+    known = operations.method(name)
+    alone = name in _RANKING_ALONG and not arguments.all()
+    return alone or (known is not None and known.result == "tensor")
 
 
 def _is_discrete(arguments: Arguments) -> bool:

@@ -9,9 +9,9 @@ from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.memory import computed, differentiate, sources_of
 from torchmemlint.flow.domain.refs import Kind, Leaf, Source
-from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, join, with_graph
+from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, join, one_tensor, with_graph
 from torchmemlint.flow.models import containers, gradients, tensors
-from torchmemlint.knowledge import torch_api
+from torchmemlint.knowledge import operations, torch_api
 
 Model = Callable[[CallSite], Value]
 
@@ -41,7 +41,10 @@ def call(site: CallSite, qualified: str) -> Value | None:
     result = Value(graph=computed(site.frame, site.state, given, site.point))
     if name.endswith("_") and site.arguments.positional:
         return join(site.arguments.positional[0], result)
-    return tensors.with_indices(site, result) if tensors.ranks(site, name, 1) else result
+    if tensors.ranks(site, name, 1):
+        return tensors.with_indices(site, result)
+    known = operations.function(qualified)
+    return one_tensor(result.graph) if known is not None and known.result == "tensor" else result
 
 
 _LOSSES = frozenset({"cross_entropy", "kl_div", "binary_cross_entropy", "binary_cross_entropy_with_logits"})

@@ -91,6 +91,10 @@ class Imports:
             self._large.update(dict.fromkeys(circle, is_large))
         return self._large[path]
 
+    def used(self, path: Path) -> set[Path]:
+        """The files that a file imports, directly or not."""
+        return self._reached(path, self._of)
+
     def users(self, path: Path) -> frozenset[Path]:
         """The files that import a file, directly or not, other than its circle."""
         if path not in self._users:

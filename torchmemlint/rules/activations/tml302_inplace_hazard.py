@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
-from torchmemlint.flow.facts import FileFacts, Hazard, SequentialBuilt
+from torchmemlint.flow.facts import FileFacts, Hazard, Scope, SequentialBuilt
 from torchmemlint.flow.overwriting import module_flag
 from torchmemlint.flow.values import ModuleValue
 from torchmemlint.knowledge import activations, saved_tensors
@@ -16,7 +16,6 @@ from torchmemlint.rules.arguments import replacing
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.gradient_mode.evaluation import evaluates
-from torchmemlint.rules.graphs.lifetime import in_forward
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 from torchmemlint.syntax.walking import inside
@@ -168,7 +167,7 @@ def _severity(facts: FileFacts, hazard: Hazard) -> Severity:
     function = hazard.scope.function
     trains = "backward" in facts.effects.get(function, ())
     refused = hazard.kind in ("leaf", "expanded")
-    return Severity.ERROR if refused or trains or in_forward(hazard.scope) else Severity.WARNING
+    return Severity.ERROR if refused or trains or _in_forward(hazard.scope) else Severity.WARNING
 
 
 def _updates_state(facts: FileFacts, hazard: Hazard) -> bool:
@@ -278,3 +277,10 @@ def _has_twin(method: str) -> bool:
 def _is_statement(site: Site) -> bool:
     """Does the expression make up the whole of its statement?"""
     return site.piece.statement_span(site.span) == site.span
+
+
+def _in_forward(scope: Scope) -> bool:
+    """The forward of an `nn.Module`: what it computes with is wanted with its graph by whoever runs it."""
+    function = scope.function
+    is_method = function is not None and function.cls is not None and function.cls.is_module
+    return is_method and function is not None and function.name == "forward"

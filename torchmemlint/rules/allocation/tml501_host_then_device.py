@@ -9,16 +9,18 @@ import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
 from torchmemlint.flow.facts import FileFacts, HostCreation
+from torchmemlint.flow.values import LoopMark
 from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
-from torchmemlint.rules.graphs.lifetime import counts
 from torchmemlint.rules.steps import in_a_script, now_and_then
 from torchmemlint.syntax.text import shortened
+from torchmemlint.syntax.walking import inside
 
 SMALL = 1024  # numbers; less costs next to nothing
 LARGE = 65_536  # numbers: 256 KiB of float32, which take longer to copy than a copy takes to begin
 _RANDOM = frozenset({"rand", "randn", "randint", "randperm"})
+_COUNTING = frozenset({"range", "trange", "count"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _ALIKE = frozenset({"zeros", "ones", "empty", "full", "eye"})  # the same to the bit wherever they are made
 
@@ -126,7 +128,7 @@ def _is_repeated(facts: FileFacts, creation: HostCreation) -> bool:
     if function is not None and function.name == "__init__":
         return False
     loops = [mark for mark in creation.scope.loops if mark.node is not None]
-    if function is None and creation.factory in _RANDOM and all(map(counts, loops)):
+    if function is None and creation.factory in _RANDOM and all(map(_counts, loops)):
         return False  # a script that makes its data up, step for step, tries something out
     if now_and_then(facts.tests.get(creation.site, ()), creation.scope.loops):
         return False
@@ -144,3 +146,12 @@ def _fix(facts: FileFacts, creation: HostCreation) -> Fix:
         edits = (*adding(facts, creation.created, f"device={creation.device}"), Edit(after, ""))
     applicability = Applicability.SAFE if exact else Applicability.UNSAFE
     return Fix("Create it on the device", applicability if edits else Applicability.HINT, edits)
+
+
+def _counts(loop: LoopMark) -> bool:
+    """`for i in range(n)`, or over what is written down in place."""
+    if not isinstance(loop.node, cst.For):
+        return False
+    iterated = loop.node.iter
+    names = (node.value for node in inside(iterated) if isinstance(node, cst.Name))
+    return isinstance(iterated, cst.List | cst.Tuple) or any(name in _COUNTING for name in names)

@@ -9,7 +9,7 @@ from torchmemlint.flow import lightning
 from torchmemlint.flow.facts import Collection, FileFacts, StepOutput, Use
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import detach_fix, history, is_test, report
-from torchmemlint.rules.graphs.lifetime import (
+from torchmemlint.rules.frameworks.lifetime import (
     detached_where_spent,
     has_no_graph,
     is_bounded,

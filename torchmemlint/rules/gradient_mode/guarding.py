@@ -10,16 +10,19 @@ import ast
 import io
 import re
 import tokenize
-
-import libcst as cst
+from collections.abc import Sequence
 
 from torchmemlint.findings import Applicability, Edit, Fix, Position, Span
-from torchmemlint.flow.facts import FileFacts, Scope
+from torchmemlint.flow import inner_gradients
+from torchmemlint.flow.facts import FileFacts, ModuleCall, WeakCall
 from torchmemlint.flow.program import Function
 from torchmemlint.flow.values import Origin
+from torchmemlint.knowledge import torch_api
 from torchmemlint.rules.gradient_mode import side_effects
 from torchmemlint.rules.gradient_mode.side_effects import Stored
+from torchmemlint.syntax.outline import dotted
 from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.text import shortened
 
 _HINT = Applicability.HINT
 _IMPORTS_PART = re.compile(r"import torch\.|from torch(?:\.[\w.]+)? import\b")
@@ -50,6 +53,75 @@ def _spelled(facts: FileFacts, row: int) -> tuple[str, tuple[Edit, ...]] | None:
         if piece.first_row < row and _IMPORTS_PART.match(_line(facts, piece.first_row)):
             return "torch.no_grad", (Edit(_at(piece.first_row, 1), "import torch\n"),)
     return None
+
+
+def without_gradients(
+    facts: FileFacts, span: Span, row: int | None, beside: Sequence[Span], *, wholly: bool, certain: bool
+) -> Fix | None:
+    """Run a forward pass at `span`, of which it is `certain` or not that it needs no gradients, with gradients off.
+
+    `row` is where the function around it begins, if there is one, and `beside` is what in that needs gradients.
+    `wholly`: the function may run without gradients.
+    """
+    applicability = Applicability.SAFE if certain else Applicability.UNSAFE
+    function = facts.program.function_at(row) if row is not None else None
+    passes: list[ModuleCall | WeakCall] = [*facts.module_calls, *facts.weak_calls]
+    wasted = next((one.origin for one in passes if one.site.span == span and not one.site.piece.context), None)
+    if wholly and function is not None and not _may_differentiate(facts, function, span):
+        fix = decorate(facts, function, applicability, wasted=wasted)
+        if fix is not None:
+            return fix
+    statement = facts.source.statement_span(span)
+    trained = next((other for other in beside if statement.contains(other)), None)
+    if trained is not None:
+        return _hint(f"`{shortened(trained.text(facts.source.rows), 40)}` needs gradients")
+    parsed = side_effects.parsed(facts, statement)
+    if parsed is None or len(parsed) != 1 or not _only_runs(parsed[0], facts, span):
+        applicability = Applicability.UNSAFE
+    return wrap(facts, function, statement, applicability, wasted=wasted)
+
+
+def _may_differentiate(facts: FileFacts, function: Function, span: Span) -> bool:
+    """May a function that runs a pass at `span` take gradients, or hand the network to what does?"""
+    call = _expression(facts, span)
+    network = dotted(call.func) if isinstance(call, ast.Call) else ""
+    program = facts.program
+    return inner_gradients.may_take(function, program) or inner_gradients.hands_out(function, program, network)
+
+
+def _expression(facts: FileFacts, span: Span) -> ast.expr:
+    return ast.parse(f"({span.text(facts.source.rows)})", mode="eval").body
+
+
+def _only_runs(statement: ast.stmt, facts: FileFacts, span: Span) -> bool:
+    """Does all that a statement gives come from a pass at `span`, so that it needs no gradients either?
+
+    What is computed of a pass without anything that cuts its graph would be differentiated if the pass was.
+    """
+    if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr) or statement.value is None:
+        return False
+    wanted = ast.unparse(_expression(facts, span))
+    node: ast.expr = statement.value
+    mixed = False  # with something else
+    while ast.unparse(node) != wanted:
+        match node:
+            case ast.Attribute(value=inner, attr=name) if not (mixed and name in _CUTTING):
+                node = inner
+            case ast.Subscript(value=inner) | ast.Call(func=inner):
+                node = inner
+            case ast.UnaryOp(operand=inner):
+                node, mixed = inner, True
+            case ast.BinOp(left=left, right=right):
+                inside = [side for side in (left, right) if wanted in ast.unparse(side)]
+                if len(inside) != 1:
+                    return False
+                node, mixed = inside[0], True
+            case _:
+                return False
+    return True
+
+
+_CUTTING = torch_api.CUTS | torch_api.READERS | torch_api.DISCRETE | torch_api.DISCRETE_TYPES | {"data"}
 
 
 def decorate(
@@ -98,7 +170,7 @@ def wrap(
         return None
     reason = _keeps_out(facts, statement)
     if reason is not None:
-        return Fix(f"Run the forward pass under `torch.no_grad()`, in a statement of its own: {reason}", _HINT)
+        return _hint(reason)
     stored = None
     if applicability is Applicability.SAFE:
         stored = side_effects.of_statements(facts, function, statement)
@@ -109,6 +181,10 @@ def wrap(
     edits += [Edit(_at(row, 1), step) for row, line in enumerate(lines[1:], first + 1) if line.strip()]
     message, applicability = _with_doubt("Run it with gradients off", applicability, stored)
     return Fix(message, applicability, (*importing, *edits))
+
+
+def _hint(reason: str) -> Fix:
+    return Fix(f"Run the forward pass under `torch.no_grad()`, in a statement of its own: {reason}", _HINT)
 
 
 def _with_doubt(message: str, applicability: Applicability, stored: Stored | None) -> tuple[str, Applicability]:
@@ -172,11 +248,3 @@ def _indentable(lines: list[str]) -> bool:
         return False
     multiline = {getattr(tokenize, "FSTRING_MIDDLE", -1), tokenize.STRING}
     return not any(t.type in multiline and t.start[0] != t.end[0] for t in tokens)
-
-
-def innermost_loop(scope: Scope) -> Site | None:
-    """The innermost loop statement of a scope."""
-    for mark in reversed(scope.loops):
-        if mark.site is not None and isinstance(mark.node, cst.For | cst.While):
-            return mark.site
-    return None

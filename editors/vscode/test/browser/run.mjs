@@ -246,7 +246,7 @@ async function scenario(page, python) {
   await window.text("running_loss").first().waitFor();
   await window.command("Show or Focus Hover");
   const hover = page.locator(".monaco-hover:visible");
-  await hover.filter({ hasText: "accumulates" }).first().waitFor();
+  await hover.filter({ hasText: "keeps every" }).first().waitFor();
   await hover.filter({ hasText: "graph-accumulation (TML101)" }).first().waitFor();
   await page.waitForTimeout(800);
   await window.shoot("vscode-hover");
