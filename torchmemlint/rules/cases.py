@@ -1,6 +1,7 @@
 """What runs show, as findings: of the rules about graphs that are kept, and about passes that record one for nothing.
 
-The rules' own analysis comes first. What both find is told once, and one cause is one finding.
+One cause is one finding: a graph that is kept is no finding beside the pass that should record none, and what other
+rules have found of it is not told again.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _CALLS = 3  # of a chain of calls
 
 
 def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield what runs show beyond what was found before."""
+    """Yield what runs show, beyond what other rules have found before."""
     codes &= CODES
     if not codes:
         return
