@@ -269,9 +269,10 @@ class Substitution:
         return effect.point.below(self.calls)
 
     def renew(self, effect: fx.Renew) -> None:
-        """Begin another object."""
+        """Begin another object, or go on to another item: if that is an object of the caller, it stays what it is."""
+        made = type(effect.made) is Object
         for mine in self.of(effect.made).each():
-            if type(mine) is Object:
+            if made and type(mine) is Object:
                 begin(self.frame, self.state, mine, self.at(effect))
             elif type(mine) is Behind:
                 access.take(self.frame, self.state, of(mine), self.at(effect))

@@ -39,6 +39,29 @@ SPENT = {
                 torch.stack(self.losses(loader)).sum().backward()
                 self.optimizer.step()
         """,
+    "pairs of an episode that a method differentiates before it begins another one": """
+        class Learner:
+            def __init__(self, net):
+                self.net, self.data = net, []
+                self.optimizer = torch.optim.Adam(net.parameters())
+
+            def put(self, item):
+                self.data.append(item)
+
+            def update(self):
+                for reward, chosen in self.data:
+                    (-torch.log(chosen) * reward).backward()
+                self.optimizer.step()
+                self.data = []
+
+        learner = Learner(nn.Linear(4, 2))
+        for episode in range(1000):
+            for state in torch.rand(9, 4):
+                scores = learner.net(state)
+                print(scores.argmax().item())
+                learner.put((1.0, scores[0]))
+            learner.update()
+        """,
     "an entropy": """
         class Learner:
             def __init__(self, net):
