@@ -808,3 +808,13 @@ def test_type_parameters() -> None:
     unit = lower("type X[T] = list[T]\ndef f[T](a: T) -> T: return a\nclass C[T](B): pass", "m")
     assert not problems(unit)
     assert unit.module.bound == {"X", "f", "C"}
+
+
+STARRED = ["*x\n", "*\"text\"\n", "*x = y\n", "for *x in y: pass\n", "for x in *y: pass\n", "a = *x\n"]
+
+
+@pytest.mark.parametrize("text", STARRED)
+    "text", ["*x\n", '*"text"\n', "*x = y\n", "for *x in y: pass\n", "for x in *y: pass\n", "a = *x\n"]
+)
+def test_what_the_parser_lets_pass_and_the_compiler_does_not(text: str) -> None:
+    assert lower(text, "main").functions

@@ -214,6 +214,12 @@ def formatted(b: Builder, node: ast.FormattedValue) -> Temp:
     return dst
 
 
+@expression("Starred")
+def alone(b: Builder, node: ast.Starred) -> Temp:
+    """`*x` by itself, which the parser lets pass and the compiler does not."""
+    return b.expression(node.value)
+
+
 @expression("Await")
 def wait(b: Builder, node: ast.Await) -> Temp:
     """`await x`."""

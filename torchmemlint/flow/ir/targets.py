@@ -56,12 +56,18 @@ def _several(b: Builder, target: ast.Tuple | ast.List, src: Temp) -> None:
         _ASSIGNMENTS[element.__class__](b, element, first + index)
 
 
+def _alone(b: Builder, target: ast.Starred, src: Temp) -> None:
+    """`*x = y`, which the parser lets pass and the compiler does not."""
+    assign(b, target.value, src)
+
+
 _ASSIGNMENTS: dict[type[ast.AST], Callable[[Builder, Any, Temp], None]] = {
     ast.Name: _name,
     ast.Attribute: _attribute,
     ast.Subscript: _item,
     ast.Tuple: _several,
     ast.List: _several,
+    ast.Starred: _alone,
 }
 
 
