@@ -810,10 +810,7 @@ def test_type_parameters() -> None:
     assert unit.module.bound == {"X", "f", "C"}
 
 
-STARRED = ["*x\n", "*\"text\"\n", "*x = y\n", "for *x in y: pass\n", "for x in *y: pass\n", "a = *x\n"]
-
-
-@pytest.mark.parametrize("text", STARRED)
+@pytest.mark.parametrize(
     "text", ["*x\n", '*"text"\n', "*x = y\n", "for *x in y: pass\n", "for x in *y: pass\n", "a = *x\n"]
 )
 def test_what_the_parser_lets_pass_and_the_compiler_does_not(text: str) -> None:
