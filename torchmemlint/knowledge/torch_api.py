@@ -32,6 +32,7 @@ DISCRETE_TYPES = frozenset(
     "ShortTensor IntTensor LongTensor".split()
 )
 CUTS = frozenset({"detach", "detach_"})
+BACKWARD_OPTIONS = frozenset({"gradient", "retain_graph", "create_graph", "inputs"})  # keywords of `Tensor.backward`
 TURNING_GRADIENTS_OFF = frozenset({"no_grad", "inference_mode"})  # contexts and decorators
 # How a program says which tensors get gradients: as an attribute or keyword, and as a method.
 ASKING_FOR_GRADIENTS = frozenset({"requires_grad", "requires_grad_"})

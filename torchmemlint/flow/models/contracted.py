@@ -9,6 +9,7 @@ from torchmemlint.flow.domain.memory import differentiate, sources_of
 from torchmemlint.flow.domain.refs import Kind, Object, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value
 from torchmemlint.flow.domain.values import of as value_of
+from torchmemlint.knowledge import torch_api
 
 
 def owners(target: Ref) -> tuple[str, ...]:
@@ -29,8 +30,9 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
     if known.names("runs-without-gradients").has_method(name, of):
         return Value(open=True)
     if known.names("differentiates").has_method(name, of):
-        first = site.arguments.positional[:1] or list(site.arguments.named.values())[:1]
-        sources = sources_of(site.state, first)
+        named = site.arguments.named.items()  # without those of a tensor's own `backward`
+        given = [*site.arguments.positional, *(v for name, v in named if name not in torch_api.BACKWARD_OPTIONS)]
+        sources = sources_of(site.state, given[:1])
         if sources:
             differentiate(site.frame, site.state, sources, site.point, False)
             return PLAIN

@@ -62,6 +62,46 @@ SPENT = {
                 learner.put((1.0, scores[0]))
             learner.update()
         """,
+    "a backward whose option a caller gives": """
+        class Learner:
+            def __init__(self):
+                self.net = nn.Linear(4, 2)
+                self.optimizer = torch.optim.Adam(self.net.parameters())
+
+            def step(self, loss, retain_graph=False):
+                self.optimizer.zero_grad()
+                loss.backward(retain_graph=retain_graph)
+                print(loss.item())
+                self.optimizer.step()
+
+            def fit(self, loader):
+                for x, y in loader:
+                    self.step(F.mse_loss(self.net(x), y))
+
+        Learner().fit(torch.rand(100, 2, 8, 4))
+        """,
+    "a loss of which only a number is printed": """
+        class Learner:
+            def __init__(self):
+                self.net = nn.Linear(4, 2)
+
+            def step(self, loss, retain_graph=False):
+                print(loss.item(), retain_graph)
+
+            def fit(self, loader):
+                for x, y in loader:
+                    self.step(F.mse_loss(self.net(x), y))  # expect: TML201
+
+        Learner().fit(torch.rand(100, 2, 8, 4))
+        """,
+    "a backward of an engine whose loss has a name": """
+        def fit(net, fabric, optimizer, loader):
+            for x, y in loader:
+                loss = F.mse_loss(net(x), y)
+                fabric.backward(tensor=loss)
+                print(loss.item())
+                optimizer.step()
+        """,
     "an entropy": """
         class Learner:
             def __init__(self, net):
