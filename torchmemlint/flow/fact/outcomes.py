@@ -97,8 +97,9 @@ class Waste:
     def at(self, number: int, used: Iterable[Place]) -> Case:
         """The case at one of the calls. `used` are calls that lead to passes which nothing shows to be waste."""
         place, function = self.calls[number], self.functions[number]
-        beside = tuple(u for u in used if u.path == place.path and (function is None or function.contains(u)))
-        return replace(self.case, place=place, calls=self.calls[number + 1 :], function=function, beside=beside)
+        beside = {u for u in used if u.path == place.path and (function is None or function.contains(u))}
+        further = self.calls[number + 1 :]
+        return replace(self.case, place=place, calls=further, function=function, beside=tuple(sorted(beside)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,15 +252,18 @@ class _Places:
 
     @staticmethod
     def _begun(run: Run, evidence: Evidence, sources: frozenset[Source]) -> list[Point]:
-        """Where the graphs begin that sources have: at passes, or else at calls that may have run one."""
+        """Where the graphs begin that sources have: at passes, or else at calls that may have run one.
+
+        In order of place: the order in which an engine met them depends on the process.
+        """
         graphs = [s for s in run.provenance.ancestors(sources) if evidence.graph(s) is not None]
         passes = list(filter(evidence.is_pass, graphs))
-        found = []
-        for source in sorted(passes or graphs, key=lambda s: s.serial):
+        found = set()
+        for source in passes or graphs:
             begins = root(source) if type(source) is Behind else source
             if isinstance(begins, Graph | Result) and isinstance(begins.site, Op):
-                found.append(Point(begins.site, begins.context))
-        return found
+                found.add(Point(begins.site, begins.context))
+        return sorted(found, key=lambda point: [(op.owner.unit.name, op.span) for op in point.chain()])
 
 
 def _definition(function: Function) -> Function:
