@@ -171,7 +171,8 @@ MISSED = {"bad_ignite", "bad_timm"}  # a library's function that keeps is not mo
 
 def _as_known(path: Path) -> object:
     missed = path.stem in ONLY_POSSIBLE | MISSED
-    return pytest.param(path, marks=pytest.mark.xfail(strict=True) if missed else (), id=path.stem)
+    why = "only possible: nobody makes its class" if path.stem in ONLY_POSSIBLE else "what the library keeps is unknown"
+    return pytest.param(path, marks=pytest.mark.xfail(reason=why, strict=True) if missed else (), id=path.stem)
 
 
 @pytest.mark.parametrize("path", map(_as_known, PROGRAMS))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import libcst as cst
 
+from torchmemlint.findings import Span
 from torchmemlint.flow.fact.cases import in_memory
 from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.values import (
@@ -632,6 +633,11 @@ class FileFacts:
         ):
             return True
         return self.callers.mode(function) is not Mode.ON
+
+    def passes_at(self, span: Span) -> list[ModuleCall | WeakCall]:
+        """The calls of the analysed file that stand there and run a network, or may do so."""
+        calls: list[ModuleCall | WeakCall] = [*self.module_calls, *self.weak_calls]
+        return [call for call in calls if call.site.span == span and not call.site.piece.context]
 
     def use(self, origins: frozenset[Origin]) -> Use:
         """All that happens to values from these origins."""

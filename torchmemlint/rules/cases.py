@@ -193,14 +193,16 @@ class _Report:
             beside = [self._span_of(place) for place in case.beside]
             wholly = case.code == "TML201" and not beside
             return without_gradients(self._facts, self._span, row, beside, wholly=wholly, certain=certain)
+        piece = self._facts.source.piece_at(self._span)
+        if piece is None:
+            return None
         if case.code == "TML104":
-            return detach_given(self._facts.source, self._span) if case.spent else None
+            return detach_given(piece, self._span) if case.spent else None
         if case.stored is Stored.HOLDER:
             return None
         if case.within is not None:
-            return detach_argument(self._facts.source, self._span)
-        safe = certain and case.stored is Stored.TENSOR
-        return detach_stored(self._facts.source, self._span, safe=safe)
+            return detach_argument(piece, self._span)
+        return detach_stored(piece, self._span, safe=certain and case.stored is Stored.TENSOR)
 
     # Texts.
 

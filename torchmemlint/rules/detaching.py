@@ -3,43 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import libcst as cst
 
 from torchmemlint.findings import Fix, Span
 from torchmemlint.flow.models.containers import ADDING
 from torchmemlint.rules.findings import detach_fix
-from torchmemlint.syntax.source_module import Piece, Site, SourceModule
+from torchmemlint.syntax.source_module import Piece, Site
 from torchmemlint.syntax.text import text_of
 from torchmemlint.syntax.walking import inside
 
 
-def detach_stored(source: SourceModule, span: Span, *, safe: bool) -> Fix | None:
+def detach_stored(piece: Piece, span: Span, *, safe: bool) -> Fix | None:
     """Detach what is stored: by the call or operation that stands there, or in the target that does."""
-    piece = source.piece_at(span)
-    if piece is None:
-        return None
-    for node in inside(piece.module):
-        if isinstance(node, cst.Call) and piece.span(node) == span:
-            added = _added(node)
-            return detach_fix(Site(piece, added), safe=safe) if added is not None else None
-        if isinstance(node, cst.AugAssign) and piece.span(node) == span:
-            added = _only_element(node.value)
-            return detach_fix(Site(piece, added), safe=safe) if added is not None else None
-    for target, value in _assignments(piece, span):
-        if piece.span(target) == span:
-            return detach_fix(Site(piece, value), safe=safe)
+    for node in _at(piece, span, cst.Call | cst.AugAssign):
+        stored = _added(node) if isinstance(node, cst.Call) else _only_element(node.value)
+        return detach_fix(Site(piece, stored), safe=safe) if stored is not None else None
+    for _, value in _assignments(piece, span):
+        return detach_fix(Site(piece, value), safe=safe)
     return None
 
 
-def detach_argument(source: SourceModule, span: Span) -> Fix | None:
+def detach_argument(piece: Piece, span: Span) -> Fix | None:
     """Detach the one argument of the call that stands there."""
-    piece = source.piece_at(span)
-    for node in inside(piece.module) if piece is not None else ():
-        if piece is not None and isinstance(node, cst.Call) and piece.span(node) == span:
-            only = node.args[0] if len(node.args) == 1 else None
-            return detach_fix(Site(piece, only.value), safe=False) if only is not None and not only.star else None
+    for call in _at(piece, span, cst.Call):
+        if len(call.args) == 1 and not call.args[0].star:
+            return detach_fix(Site(piece, call.args[0].value), safe=False)
     return None
+
+
+def detach_given(piece: Piece, span: Span) -> Fix | None:
+    """Detach the argument that the call whose result is bound there is given: `out, h = rnn(x, h.detach())`."""
+    for target, value in _assignments(piece, span):
+        for argument in value.args if isinstance(value, cst.Call) else ():
+            if text_of(argument.value) == text_of(target):
+                return detach_fix(Site(piece, argument.value), safe=False)
+    return None
+
+
+def _at(piece: Piece, span: Span, kind: Any) -> Iterator[Any]:
+    """Yield the nodes of a kind that stand there."""
+    return (node for node in inside(piece.module) if isinstance(node, kind) and piece.span(node) == span)
 
 
 def _only_element(value: cst.BaseExpression) -> cst.BaseExpression | None:
@@ -48,18 +53,6 @@ def _only_element(value: cst.BaseExpression) -> cst.BaseExpression | None:
         return value
     only = value.elements[0] if len(value.elements) == 1 else None
     return only.value if isinstance(only, cst.Element) else None
-
-
-def detach_given(source: SourceModule, span: Span) -> Fix | None:
-    """Detach the argument that the call whose result is bound there is given: `out, h = rnn(x, h.detach())`."""
-    piece = source.piece_at(span)
-    if piece is None:
-        return None
-    for target, value in _assignments(piece, span):
-        for argument in value.args if isinstance(value, cst.Call) else ():
-            if text_of(argument.value) == text_of(target):
-                return detach_fix(Site(piece, argument.value), safe=False)
-    return None
 
 
 def _added(call: cst.Call) -> cst.BaseExpression | None:

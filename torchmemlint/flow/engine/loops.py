@@ -206,9 +206,9 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
             continue
         erased = holder is not None and holder in frame.erased[loop]
         stores = [(note, ancestors(note.sources)) for note in _last(notes)]
-        anew = [n for n, stored in stores if n.strong and phi not in stored and not events & stored]
-        often = holder not in (None, frame.own) or any(n.often for n in anew)
-        reset = Reset.NEVER if not (erased or anew) else Reset.OFTEN if often else Reset.SELDOM
+        replacing = [n for n, stored in stores if n.strong and phi not in stored and not events & stored]
+        often = holder not in (None, frame.own) or any(n.often for n in replacing)
+        reset = Reset.NEVER if not (erased or replacing) else Reset.OFTEN if often else Reset.SELDOM
         for note, stored in stores:
             fresh = events & stored
             how = _how(place, note, phi, stored)

@@ -9,15 +9,7 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Arguments, Effect, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame, Summary
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State, reached, renew
-from torchmemlint.flow.domain.memory import (
-    begin,
-    changed_in_place,
-    computed,
-    differentiate,
-    each_key,
-    erase,
-    key_of,
-)
+from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, differentiate, each_key, erase, key_of
 from torchmemlint.flow.domain.refs import (
     Behind,
     Derived,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from pathlib import Path
@@ -102,7 +103,8 @@ class Cases:
         }
 
     def _all(self, path: Path, pulse: Callable[[], None] | None) -> Iterator[Case]:
-        for one in self._outcomes_on(path, pulse):
+        outcomes = self._outcomes_on(path, pulse)
+        for one in outcomes:
             for case in one.kept:
                 yield from self._where_kept(case, path, pulse)
             for waste in one.wasted:
@@ -110,7 +112,7 @@ class Cases:
                     unused = [n for n, call in enumerate(waste.calls) if not self._is_used(call, pulse)]
                     own = [n for n in unused if waste.own[n]]
                     if unused:
-                        used = (call for one in self._outcomes_on(path, pulse) for call in one.used | one.open)
+                        used = (call for other in outcomes for call in itertools.chain(other.used, other.open))
                         yield waste.at((own or unused)[0], used)
 
     def _where_kept(self, case: Case, path: Path, pulse: Callable[[], None] | None) -> Iterator[Case]:

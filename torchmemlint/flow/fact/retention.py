@@ -46,6 +46,7 @@ class Retention:
 def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
     """Yield what keeps graphs in one run."""
     returned = run.provenance.ancestors(run.returned)
+    training = _training_loops(run)
     for event in run.of(fx.Keep):
         effect = event.effect
         assert isinstance(effect, fx.Keep)
@@ -80,7 +81,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             doubts |= {Doubt.READER if evidence.differentiated else Doubt.GIVEN}
         if fate in (Fate.NEVER, Fate.UNKNOWN) and _is_one_pass(run, effect):
             continue
-        if spent and _within_a_step(run, event, effect.loop):
+        if spent and _within_a_step(training, event, effect.loop):
             continue
         if _is_emptied(effect, fate):
             doubts |= {Doubt.RESET}
@@ -186,9 +187,8 @@ def _is_one_pass(run: Run, effect: fx.Keep) -> bool:
     return not effect.read and effect.place[0] is None and _is_chain(run, effect)
 
 
-def _within_a_step(run: Run, event: Event, loop: Loop) -> bool:
+def _within_a_step(training: set[Loop], event: Event, loop: Loop) -> bool:
     """Is a loop repeated within one step of training: does an optimizer step around it, but not in it?"""
-    training = _training_loops(run)
     return not training.isdisjoint(event.loops - {loop}) and loop not in training
 
 

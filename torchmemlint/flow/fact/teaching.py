@@ -32,7 +32,7 @@ class Teaching:
         self.idle = self._idle() if taught else set[Source]()
 
     def _held_beside(self) -> set[object]:
-        """Return the origins of what an object holds of which a framework trains only what its constructor is given."""
+        """Return the origins of what an object holds beside what its constructor is given and a framework trains."""
         run = self._run
         if run.method_of is None or run.receiver is None or not roles.is_step(self._engine, run.entry):
             return set()

@@ -282,5 +282,6 @@ def _is_statement(site: Site) -> bool:
 def _in_forward(scope: Scope) -> bool:
     """The forward of an `nn.Module`: what it computes with is wanted with its graph by whoever runs it."""
     function = scope.function
-    is_method = function is not None and function.cls is not None and function.cls.is_module
-    return is_method and function is not None and function.name == "forward"
+    if function is None or function.cls is None:
+        return False
+    return function.name == "forward" and function.cls.is_module

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from torchmemlint.findings import Applicability, Edit, Fix, Position, Span
 from torchmemlint.flow import inner_gradients
-from torchmemlint.flow.facts import FileFacts, ModuleCall, WeakCall
+from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.program import Function
 from torchmemlint.flow.values import Origin
 from torchmemlint.knowledge import torch_api
@@ -65,8 +65,7 @@ def without_gradients(
     """
     applicability = Applicability.SAFE if certain else Applicability.UNSAFE
     function = facts.program.function_at(row) if row is not None else None
-    passes: list[ModuleCall | WeakCall] = [*facts.module_calls, *facts.weak_calls]
-    wasted = next((one.origin for one in passes if one.site.span == span and not one.site.piece.context), None)
+    wasted = next((one.origin for one in facts.passes_at(span)), None)
     if wholly and function is not None and not _may_differentiate(facts, function, span):
         fix = decorate(facts, function, applicability, wasted=wasted)
         if fix is not None:

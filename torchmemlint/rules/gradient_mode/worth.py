@@ -5,15 +5,14 @@ from __future__ import annotations
 import libcst as cst
 
 from torchmemlint.findings import Span
-from torchmemlint.flow.facts import Detach, FileFacts, ModuleCall, WeakCall
+from torchmemlint.flow.facts import Detach, FileFacts, ModuleCall
 from torchmemlint.flow.small_graphs import is_small
 from torchmemlint.syntax.text import text_of
 
 
 def is_little(facts: FileFacts, span: Span) -> bool:
     """Is the graph of the pass that stands there small, or in the host's memory, for certain?"""
-    passes: list[ModuleCall | WeakCall] = [*facts.module_calls, *facts.weak_calls]
-    for one in (p for p in passes if p.site.span == span and not p.site.piece.context):
+    for one in facts.passes_at(span):
         detaches = [d for d in facts.detaches if one.origin in d.value.origins]
         if detaches and all(_is_on_the_host(facts, detach) for detach in detaches):
             return True

@@ -41,7 +41,7 @@ class GraphAccumulation(CaseRule):
 
     ## When it stays silent
     - The sum, or something computed from it, is differentiated.
-    - The sum starts anew in every iteration, or the loop runs over a few things that are written out.
+    - The sum is reset in every iteration, or the loop runs over a short list in the code, such as `for x in (a, b)`.
     - Gradients are disabled, or the value has no graph: a number, a detached tensor, integers.
     - Backward has run through the graphs, and an optimizer step follows the loop: the rounds belong to one step.
     - If a forward pass needs no gradients at all, TML201 or TML203 reports the pass, with severity `error` where its

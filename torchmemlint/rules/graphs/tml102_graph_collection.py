@@ -37,7 +37,7 @@ class GraphCollection(CaseRule):
     is detached inside a dict or tuple.
 
     ## When it stays silent
-    - The container is bounded (`deque(maxlen=...)`), emptied, or made anew in every iteration.
+    - The container is bounded (`deque(maxlen=...)`), emptied, or created in every iteration.
     - Its elements are differentiated later, or a backward after the loop runs through the same graphs.
     - Gradients are disabled, or what is added has no graph.
     - Backward has run through the graphs, and an optimizer step follows the loop: the rounds belong to one step.
