@@ -78,3 +78,24 @@ def test_a_large_library() -> None:
     assert not known.is_library(ROOT / "d.py")
     assert known.group(ROOT / "a.py") == (ROOT / "a.py",)
     assert known.circle(ROOT / "a.py") == (ROOT / "a.py", ROOT / "b.py")
+
+
+def test_what_a_large_library_imports() -> None:
+    """It belongs to the library."""
+    long = "# a comment\n" * 50_000
+    known = imports(a=f"import b\n{long}", b=f"import a, leaf\n{long}", leaf="import re", c="import leaf")
+    library = tuple(ROOT / f"{name}.py" for name in ("a", "b", "leaf"))
+    assert known.is_library(ROOT / "leaf.py")
+    assert known.group(ROOT / "leaf.py") == (ROOT / "leaf.py",)
+    assert [known.library(path) for path in library] == [library] * 3
+    assert not known.is_library(ROOT / "c.py")
+    assert known.library(ROOT / "c.py") == ()
+
+
+def test_a_file_that_is_alone() -> None:
+    """A library's files do not count: nothing but itself has to be run for it."""
+    long = "# a comment\n" * 50_000
+    known = imports(
+        a=f"import b\n{long}", b=f"import a\n{long}", c="import a", d="import e", e="import re", f="import re"
+    )
+    assert [known.is_alone(ROOT / f"{name}.py") for name in "acdef"] == [False, True, False, False, True]

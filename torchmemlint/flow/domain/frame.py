@@ -275,7 +275,7 @@ class CallSite:
 
     def postpone(self, qualified: str) -> Value:
         """Leave the call of a library's function to the caller, who knows more of the arguments."""
-        callee = Value(frozenset((External.of(qualified),)))
+        callee = Value(External.of(qualified).alone)
         return self.machine.postpone(self.frame, self.state, callee, self.arguments, self.point)
 
     @property

@@ -116,7 +116,7 @@ class Heap:
             self._own(holder)[key] = value
         for r in value.refs:
             if type(r) is Object:
-                r.holders.add(holder)
+                r.held_by(holder)
 
     def add(self, holder: Ref, key: Key, value: Value) -> None:
         """Add to an edge."""
@@ -139,6 +139,12 @@ class Heap:
         self._owned.discard(holder)
         self._history.changes.append(holder)
         self.table[holder] = edges
+
+    def take(self, other: Heap) -> None:
+        """Take over all that another heap holds, to be copied before either writes."""
+        other._owned = set()
+        for holder, edges in other.table.items():
+            self.share(holder, edges)
 
     def _own(self, holder: Ref) -> dict[Key, Value]:
         if holder in self._owned:
@@ -224,7 +230,7 @@ def unwritten(holder: Ref, key: Key) -> Value:
     if type(key) is Special and key is not ELEMENT and key is not Special.OUTER:
         return NOTHING
     if holder.depth >= PATH_LIMIT:
-        return Value(graph=frozenset((holder,)), open=True)
+        return Value(graph=holder.alone, open=True)
     return symbol(Behind.of(holder, key))
 
 

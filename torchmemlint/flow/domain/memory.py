@@ -139,7 +139,7 @@ def _through_slot(
     how = How.HOOK if frame.hooks else How.SLOT
     if frame.entry or not is_outside(holder):  # else the caller's own write says so
         frame.log(Slotted(point, slot, sources, how, bool(frame.loops) or frame.hooks > 0, stored))
-    return Value(value.refs, frozenset((slot,)), value.constant, value.open)
+    return Value(value.refs, slot.alone, value.constant, value.open)
 
 
 def lies_behind(reference: Ref, base: Ref) -> bool:
@@ -231,13 +231,13 @@ def computed(frame: Frame, state: State, sources: frozenset[Source], point: Poin
         if outer is None:
             return sources - leaves
         frame.provenance.derive(outer, sources - leaves)
-        return frozenset((outer,))
+        return outer.alone
     if leaves:
         graph = Graph.of(point.site, point.context)
         frame.provenance.derive(graph, sources)
         frame.arise(graph)
         frame.log(Forward(point, NOTHING, sources, state.mode, graph))
-        return frozenset((graph,))
+        return graph.alone
     if by_caller(state.mode):
         raw = frozenset(s for s in sources if is_raw(s))
         if raw:

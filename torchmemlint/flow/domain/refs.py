@@ -11,6 +11,7 @@ table between projects.
 from __future__ import annotations
 
 import enum
+from collections.abc import Set
 from typing import Any, ClassVar, TypeVar, cast
 
 from torchmemlint.flow.ir.ops import Class, Function, Op
@@ -23,6 +24,7 @@ Site = Op | Function | Class  # where something was made or happens; compared by
 Context = tuple[Site, ...]  # the calls that led there, innermost first
 
 R = TypeVar("R", bound="Ref")
+_NONE: frozenset[Any] = frozenset()
 _table: dict[tuple[Any, ...], Any] = {}
 _objects: dict[tuple[Any, ...], Any] = {}
 
@@ -89,7 +91,7 @@ class Special(enum.Enum):
 class Ref:
     """A reference, made by `of`, which gives the same object for the same fields."""
 
-    __slots__: tuple[str, ...] = ("serial",)
+    __slots__: tuple[str, ...] = ("_alone", "serial")
     serial: int  # how many were made before: the order does not depend on addresses
     symbolic: ClassVar[bool] = False
     depth: int = NO_PATH  # attribute and key steps from where its path begins
@@ -103,6 +105,15 @@ class Ref:
             found = _table[key] = cls(*fields)
             found.serial = len(_table)
         return cast(R, found)
+
+    @property
+    def alone(self) -> frozenset[Any]:
+        """The set of nothing but this reference: made once, for most sets are such."""
+        try:
+            return self._alone
+        except AttributeError:
+            self._alone: frozenset[Any] = frozenset((self,))
+            return self._alone
 
     def __repr__(self) -> str:
         fields = ", ".join(repr(getattr(self, name)) for name in self.__slots__ if name != "holders")
@@ -210,7 +221,14 @@ class Object(Ref):
 
     def __init__(self, kind: Kind, site: Site, context: Context, about: Any, older: bool) -> None:
         self.kind, self.site, self.context, self.about, self.older = kind, site, context, about, older
-        self.holders: set[Ref] = set()  # all that has ever held it, in any state
+        self.holders: Set[Ref] = _NONE  # all that has ever held it, in any state
+
+    def held_by(self, holder: Ref) -> None:
+        """Note that something holds it."""
+        if self.holders is _NONE:
+            self.holders = {holder}
+        else:
+            cast("set[Ref]", self.holders).add(holder)
 
 
 # Code.

@@ -63,13 +63,12 @@ def constant(value: object) -> Value:
 
 def of(reference: Ref) -> Value:
     """Return the value that is just this reference."""
-    return Value(frozenset((reference,)))
+    return Value(reference.alone)
 
 
 def symbol(reference: Ref) -> Value:
     """Return what a symbolic reference stands for: the object, and the graph that it may have."""
-    one = frozenset((reference,))
-    return Value(one, one, SOLE)
+    return Value(reference.alone, reference.alone, SOLE)
 
 
 def tensor(graph: Iterable[Source]) -> Value:

@@ -104,7 +104,7 @@ def _special(state: State, base: Value, name: Special) -> Value:
 def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: str, point: Point) -> Value:
     if type(holder) is Globals and state.heap.get(holder, name) is None:
         known = frame.machine.index.attribute(holder.module, name)
-        if known is not None and known.refs != frozenset((Behind.of(holder, name),)):
+        if known is not None and known.refs != Behind.of(holder, name).alone:
             return loaded(state, known)
     if holder.symbolic:
         return _behind(frame, state, holder, base, name, point, item=False)
@@ -241,7 +241,7 @@ def _item_of(frame: Frame, state: State, holder: Ref, base: Value, key: Key, poi
         if holder.kind is Kind.MODULE:
             return modules.part(frame, state, holder, key)
         if holder.kind is Kind.TENSOR:
-            return tensor(reached(state, Value(frozenset((holder,)), base.graph)))
+            return tensor(reached(state, Value(holder.alone, base.graph)))
         if holder.kind is Kind.PARTIAL:
             kept = containers.kept_arguments(state, holder)
             return kept.value(key) if type(key) is int and key >= 0 else join_all(kept.all())
@@ -326,7 +326,7 @@ def _next_of(frame: Frame, state: State, holder: Ref, source: Value, point: Poin
     if holder.kind is Kind.MODULE:
         return modules.part(frame, state, holder, ELEMENT)
     if holder.kind is Kind.TENSOR:
-        return tensor(reached(state, Value(frozenset((holder,)), source.graph)))
+        return tensor(reached(state, Value(holder.alone, source.graph)))
     if holder.kind is Kind.OPAQUE:
         found = instances.elsewhere(holder, ELEMENT, source.graph)
         take(frame, state, found, point)
@@ -351,7 +351,7 @@ def _instance_next(frame: Frame, state: State, holder: Object, point: Point) -> 
     method = instances.member(frame, state, holder, "__iter__")
     if method is not None:
         got = frame.machine.call(frame, state, method, Arguments(), point)
-        if got.refs == frozenset((holder,)):
+        if got.refs == holder.alone:
             following = instances.member(frame, state, holder, "__next__")
             return UNKNOWN if following is None else frame.machine.call(frame, state, following, Arguments(), point)
         return iterate(frame, state, got, point)

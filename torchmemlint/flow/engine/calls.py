@@ -88,7 +88,7 @@ def _call(frame: Frame, state: State, target: Ref, callee: Value, arguments: Arg
             return call_method(frame, state, of(target.receiver), target.name, arguments, point)
         case Object():
             return _call_object(frame, state, target, arguments, point)
-    only = Value(frozenset((target,)), callee.graph, open=callee.open)
+    only = Value(target.alone, callee.graph, open=callee.open)
     return unknown(frame, state, only, arguments, point)
 
 
@@ -190,7 +190,7 @@ def _new_result(frame: Frame, state: State, point: Point) -> Result:
 
 def _symbolic_result(frame: Frame, state: State, result: Result, given: frozenset[Source]) -> Value:
     if state.mode is Mode.OFF or (frame.inside and frame.inside[-1] is None):
-        return Value(frozenset((result,)))
+        return Value(result.alone)
     inside = [graph for graph in frame.inside[-1:] if graph is not None]
     frame.provenance.derive(result, [*inside, *(s for s in given if type(s) is not Leaf)])
     return symbol(result)
@@ -210,7 +210,7 @@ def call_method(frame: Frame, state: State, receiver: Value, name: str, argument
         return tensors.method(site, receiver, name)
     result = NOTHING
     for target in receiver.each():
-        only = receiver if len(receiver.refs) == 1 else Value(frozenset((target,)), receiver.graph, open=receiver.open)
+        only = receiver if len(receiver.refs) == 1 else Value(target.alone, receiver.graph, open=receiver.open)
         result = join(result, _method(site, target, only, name))
     return result
 
@@ -239,7 +239,7 @@ def _method(site: CallSite, target: Ref, receiver: Value, name: str) -> Value:
         case ClassRef() if name == "apply" and frame.machine.index.is_operation(target.cls):
             return torch_functions.applied(site)
     found = attribute(frame, state, of(target), name, point)
-    if found.refs == frozenset((Method.of(target, name),)):
+    if found.refs == Method.of(target, name).alone:
         return _unknown_method(site, receiver, name)
     return call(frame, state, found, arguments, point)
 
@@ -263,7 +263,7 @@ def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -
         found = own if own is not None else found
         if name == "forward" and own is None and instances.is_module(frame, target) and not frame.inside:
             return _call_object(frame, state, target, arguments, point)
-        if found.refs and found.refs != frozenset((Method.of(target, name),)):
+        if found.refs and found.refs != Method.of(target, name).alone:
             return call(frame, state, found, arguments, point)
         if instances.is_module(frame, target):
             return _module_method(site, target, receiver, name)

@@ -139,7 +139,7 @@ def _of_subclasses(frame: Frame, cls: Class, name: str, receiver: Object) -> Val
 
 def elsewhere(holder: Object, name: Key, graph: frozenset[Source] | None = None) -> Value:
     """Return an attribute or item that code which is not seen has set: one thing, whatever it is."""
-    one = frozenset((Behind.of(holder, name),))
+    one = Behind.of(holder, name).alone
     return Value(one, one if graph is None else graph, open=True)
 
 

@@ -70,7 +70,7 @@ def key_of(frame: Frame, state: State, holder: Ref) -> Value:
         return PLAIN
     key = each_key(holder)
     renew_keys(frame, state, key)
-    return Value(frozenset((key,)))
+    return Value(key.alone)
 
 
 def _row(state: State, holder: Object, values: list[Value]) -> Value:

@@ -151,11 +151,11 @@ def _mark(frame: Frame, state: State, loop: Loop, place: Place) -> bool:
         if old is None:
             return False  # bound anew in every iteration
         frame.provenance.derive(phi, old.graph)
-        state.variables[str(key)] = Value(old.refs, frozenset((phi,)), NO_CONSTANT, old.open)
+        state.variables[str(key)] = Value(old.refs, phi.alone, NO_CONSTANT, old.open)
     else:
         old = load(state, holder, key) or NOTHING
         frame.provenance.derive(phi, old.graph)
-        graph = frozenset((phi,))
+        graph = phi.alone
         state.heap.put(holder, key, Value(old.refs, graph, old.constant, old.open))
     return True
 

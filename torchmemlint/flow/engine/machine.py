@@ -347,8 +347,7 @@ class Engine:
         if function.parent is None:
             for other in self._imports(function.unit):
                 if other in self._modules:
-                    for holder, edges in self._modules[other][1].heap.table.items():
-                        state.heap.share(holder, dict(edges))
+                    state.heap.take(self._modules[other][1].heap)
         else:
             outer = Input.of(function, Special.OUTER)
             own = Object.of(Kind.FRAME, function, ())

@@ -91,14 +91,14 @@ def _code(s: Caller, code: Code) -> Value:
     if type(code.frame) is Globals:
         return of(code)
     frames = s.of(code.frame).refs
-    return Value(frozenset(Code.of(code.function, frame) for frame in frames) or frozenset((code,)))
+    return Value(frozenset(Code.of(code.function, frame) for frame in frames) or code.alone)
 
 
 def _class(s: Caller, reference: ClassRef) -> Value:
     if type(reference.frame) is Globals:
         return of(reference)
     frames = s.of(reference.frame).refs
-    return Value(frozenset(ClassRef.of(reference.cls, frame) for frame in frames) or frozenset((reference,)))
+    return Value(frozenset(ClassRef.of(reference.cls, frame) for frame in frames) or reference.alone)
 
 
 def _bound(s: Caller, bound: Bound) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
@@ -21,8 +22,8 @@ from torchmemlint.knowledge.contracts import Contracts, contracts
 
 _SAME = {"TML102": "TML106", "TML103": "TML101"}  # at one place the other says it better
 
-_MOST_REFERENCES = 1_000_000  # that an engine makes: some 200 bytes each
-_MOST_TEXT = 5_000_000  # characters of lowered files: some 15 bytes each, and as much for what their functions do
+_MOST_REFERENCES = 600_000  # that an engine makes: some 200 bytes each
+_MOST_TEXT = 3_000_000  # characters of lowered files: some 100 bytes each, with what their functions do
 
 Group = tuple[Path, ...]  # files that import each other
 
@@ -60,15 +61,13 @@ class Cases:
         return sorted(kept, key=lambda case: (case.place, case.code))
 
     def prepare(self, paths: Iterable[Path]) -> None:
-        """Run what the cases of some files rest on, and keep no more of that than what it shows."""
+        """Run what the cases of several files rest on, and keep no more of that than what it shows."""
         for path in paths:
-            if self._imports.is_library(path):
+            if self._imports.is_alone(path) or self._imports.is_library(path):
                 continue  # run by itself, wherever it is asked for
             with contextlib.suppress(Exception):  # raised again for who asks about the file
                 self.of(path)
-        self._engine = None
-        refs.forget()
-        self._sources.forget()
+        self._forget()
 
     def basis(self, path: Path) -> Iterator[Outcome]:
         """What the cases of a file rest on, as far as it was asked for."""
@@ -77,7 +76,7 @@ class Cases:
 
     def library(self, path: Path) -> tuple[Path, ...]:
         """The files of the library that a file belongs to: what it calls of any is looked up when it is run."""
-        return self._imports.circle(path) if self._imports.is_library(path) else ()
+        return self._imports.library(path)
 
     def users(self, path: Path) -> set[Path]:
         """The files that import a file, directly or not."""
@@ -94,8 +93,7 @@ class Cases:
         for group, known in self._outcomes.items():
             if path in group:
                 stale |= known.files  # which of their functions are called, it says
-        if self._imports.is_library(path):
-            stale |= {*self._imports.circle(path)}
+        stale |= {*self._imports.library(path)}
         self._outcomes = {
             group: known
             for group, known in self._outcomes.items()
@@ -193,11 +191,18 @@ class Cases:
     def _running(self, pulse: Callable[[], None]) -> Engine:
         """Return the engine; a new one if it has grown too large, or if the references that it knows are gone."""
         if self._engine is None or self._age != refs.forgotten() or self._is_large():
-            self._age = refs.forget()
-            self._sources.forget()
+            self._forget()
             self._engine = Engine(Index(self._sources, self._known))
         self._engine.pulse = pulse
         return self._engine
+
+    def _forget(self) -> None:
+        """Let go of what has been run, but for what it shows. It is one knot of references."""
+        had_run, self._engine = self._engine is not None, None
+        self._age = refs.forget()
+        self._sources.forget()
+        if had_run:
+            gc.collect()
 
 
 def check(files: Mapping[str, str]) -> list[tuple[str, int, str, str]]:

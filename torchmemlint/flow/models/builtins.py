@@ -234,7 +234,7 @@ def _deepcopy(site: CallSite) -> Value:
             set_to = [site.state.heap.get(r, flag) for r in value.refs]
             if set_to[0] is not None and len(set_to) == 1:
                 site.state.heap.put(made, flag, set_to[0])
-        return Value(frozenset((made,)), value.graph, open=True)
+        return Value(made.alone, value.graph, open=True)
     if any(type(r) is Object and r.kind in _COPIED for r in value.refs):
         return _copied_modules(site, value)
     return Value(value.refs, value.graph, open=value.open)

@@ -136,7 +136,7 @@ def part_of(frame: Frame, state: State, base: Value, point: Point, key: SliceKey
         state.heap.put(new, ELEMENT, Value(held.refs, held.graph - own, open=held.open))
         return of(new)
     state.heap.put(new, ELEMENT, held)
-    return Value(frozenset((new,)), through(base))
+    return Value(new.alone, through(base))
 
 
 def _key(site: CallSite, index: int, name: str) -> Key:
@@ -146,7 +146,7 @@ def _key(site: CallSite, index: int, name: str) -> Key:
 def method(site: CallSite, target: Ref, name: str, graph: frozenset[Source]) -> Value:
     """Return the value of a container's method."""
     state, arguments, marks = site.state, site.arguments, through(graph)
-    box = Value(frozenset((target,)), marks | {target} if target in graph else marks)
+    box = Value(target.alone, marks | {target} if target in graph else marks)
     if name in ADDING:
         return _added(site, target, box)
     if name in _TAKING:
@@ -296,7 +296,7 @@ def concatenated(frame: Frame, state: State, values: list[Value], in_place: bool
     for value in values:
         held = join(held, all_values(state, value))
     state.heap.put(new, ELEMENT, Value(held.refs, held.graph | marks, open=held.open))
-    return Value(frozenset((new,)), marks)
+    return Value(new.alone, marks)
 
 
 def kept_arguments(state: State, partial: Object) -> Arguments:

@@ -64,4 +64,4 @@ def wrapped(site: CallSite) -> Value:
     site.state.heap.drop(row)
     for number, value in enumerate(positional):
         site.state.heap.put(row, number, value)
-    return Value(frozenset((row,)))
+    return Value(row.alone)

@@ -38,7 +38,7 @@ def _parts(frame: Frame, state: State, holder: Object, seen: set[Ref]) -> Iterat
 
 def _is_no_leaf(state: State, made: Object) -> None:
     """Let all that hold a tensor hold one without gradients."""
-    leaf = frozenset((Leaf.of(made.site, made.context),))
+    leaf = Leaf.of(made.site, made.context).alone
     for name, value in state.variables.items():
         if made in value.refs:
             state.variables[name] = Value(value.refs, value.graph - leaf, value.constant, value.open)

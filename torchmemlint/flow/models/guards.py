@@ -106,7 +106,7 @@ def enter(site: CallSite, context: Value) -> Value:
             known = any(not r.symbolic and not isinstance(r, Method) for r in entered.refs)
             result = join(result, site.call(entered) if known else of(target))
         else:
-            result = join(result, Value(frozenset((target,)), context.graph))
+            result = join(result, Value(target.alone, context.graph))
     state.mode = mode_within(frame.machine.index.contracts, state.mode, context)
     return result if context.refs else context
 

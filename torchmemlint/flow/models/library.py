@@ -85,7 +85,7 @@ def _other(site: CallSite, qualified: str) -> Value:
     made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, qualified)
     if is_plain(qualified):
         frame.read(given, Reading.NUMBER)
-        return Value(frozenset((made,)), open=True)
+        return Value(made.alone, open=True)
     gradients.use_of_all(frame, state, site.arguments.all(), site.point, name[:1].isupper())
     if name[:1].isupper():  # a class: its object holds what it is given, and computes nothing yet
         given = frozenset(s for s in given if type(s) is not Leaf)
@@ -94,7 +94,7 @@ def _other(site: CallSite, qualified: str) -> Value:
         for number, value in enumerate(site.arguments.positional):
             state.heap.put(made, number, value)
         return of(made)
-    return Value(frozenset((made,)), graph, open=True)
+    return Value(made.alone, graph, open=True)
 
 
 def is_plain(qualified: str) -> bool:

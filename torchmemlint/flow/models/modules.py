@@ -118,14 +118,14 @@ def _begin(site: CallSite, module: Value, inputs: frozenset[Source]) -> frozense
         if outer is None:
             return NO_SOURCES
         frame.provenance.derive(outer, inputs)
-        return frozenset((outer,))
+        return outer.alone
     graph = Graph.of(site.point.site, site.point.context)
     frame.provenance.derive(graph, inputs)
     frame.arise(graph)
     site.state.spent = site.state.spent - {graph}
     evaluating = gradients.is_evaluating(site.state, module)
     frame.log(Forward(site.point, module, inputs, site.state.mode, graph, evaluating))
-    return frozenset((graph,))
+    return graph.alone
 
 
 def forward(site: CallSite, target: Object) -> Value:
@@ -273,7 +273,7 @@ def attribute(frame: Frame, state: State, holder: Object, name: str, point: Poin
         return of(holder)
     if holder.kind is Kind.MODULE and name not in torch_api.METADATA_ATTRIBUTES:
         return of(Object.of(Kind.MODULE, holder.site, holder.context, f"{holder.about}.{name}"))
-    one = frozenset((Behind.of(holder, name),))  # set by code that is not seen
+    one = Behind.of(holder, name).alone  # set by code that is not seen
     return Value(one, one, open=True)
 
 
@@ -310,7 +310,7 @@ def parameter(frame: Frame, state: State, parameters: Parameters, point: Point) 
     """Return one parameter of a module: a leaf, unless the module is frozen."""
     if gradients.is_frozen(state, parameters.module):
         return of(parameters)
-    return Value(frozenset((parameters,)), frozenset((Leaf.of(point.site, point.context),)))
+    return Value(parameters.alone, Leaf.of(point.site, point.context).alone)
 
 
 def parameter_method(site: CallSite, target: Parameters, name: str) -> Value:

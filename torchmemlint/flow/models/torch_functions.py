@@ -125,7 +125,7 @@ def _parameter(site: CallSite) -> Value:
     if site.constant(1, "requires_grad", True) is False:
         return PLAIN
     made = containers.made(site, Kind.TENSOR, "parameter")
-    return Value(made.refs, frozenset((Leaf.of(site.point.site, site.point.context),)))
+    return Value(made.refs, Leaf.of(site.point.site, site.point.context).alone)
 
 
 def packed(site: CallSite, values: Value) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -36,6 +37,7 @@ class Imports:
 
     def __init__(self, files: Iterable[tuple[Path, str]], locate: Locate, matters: Callable[[str], bool]) -> None:
         """`matters` says of a text whether a file that imports it is worth running."""
+        self._same: dict[Path, Path] = {}  # one object for each path: two are compared slowly
         self._of: dict[Path, set[Path]] = {}
         self._by: dict[Path, set[Path]] = {}
         self._locate = locate
@@ -45,12 +47,13 @@ class Imports:
         self._circles: dict[Path, tuple[Path, ...]] = {}
         self._users: dict[Path, frozenset[Path]] = {}
         self._large: dict[Path, bool] = {}
+        self._libraries: dict[tuple[Path, ...], tuple[Path, ...]] = {}
         for path, text in files:
             self.put(path, text)
 
     def put(self, path: Path, text: str) -> None:
         """Take a file's text for what it imports."""
-        for known in (self._circles, self._users, self._large):
+        for known in (self._circles, self._users, self._large, self._libraries):
             known.clear()
         for other in self._of.get(path, ()):
             self._by[other].discard(path)
@@ -60,11 +63,13 @@ class Imports:
             self._mattering.add(path)
         else:
             self._mattering.discard(path)
+        path = self._same.setdefault(path, path)
         for dotted in imported(text):
             place, _ = self._locate(dotted, path)
             if place is not None and place[0] != path:
-                found.add(place[0])
-                self._by.setdefault(place[0], set()).add(path)
+                other = self._same.setdefault(place[0], place[0])
+                found.add(other)
+                self._by.setdefault(other, set()).add(path)
 
     def group(self, path: Path) -> tuple[Path, ...]:
         """The files that are run together: a file with its circle, but in a library each by itself."""
@@ -84,16 +89,32 @@ class Imports:
         return not self._mattering.isdisjoint({*group, *imported})
 
     def is_library(self, path: Path) -> bool:
-        """Does a file belong to so many that import each other that they are taken for a library?"""
+        """Does a file belong to a library: so many files that import each other, and all that those import?"""
         if path not in self._large:
-            circle = self.circle(path)
-            is_large = sum(self._sizes.get(member, 0) for member in circle) > _LARGE
-            self._large.update(dict.fromkeys(circle, is_large))
+            self._large.update(dict.fromkeys(self.circle(path), self._large_circle(path) is not None))
         return self._large[path]
+
+    def library(self, path: Path) -> tuple[Path, ...]:
+        """The files of the library that a file belongs to; none for others."""
+        circle = self._large_circle(path)
+        if circle is None:
+            return ()
+        if circle not in self._libraries:
+            self._libraries[circle] = tuple(sorted({*circle, *self.used(circle[0])}))
+        return self._libraries[circle]
+
+    def _large_circle(self, path: Path) -> tuple[Path, ...] | None:
+        """The files that import each other and are too many, with this file among them or imported by them."""
+        circles = itertools.chain([self.circle(path)], map(self.circle, sorted(self.users(path))))
+        return next((c for c in circles if sum(self._sizes.get(member, 0) for member in c) > _LARGE), None)
 
     def used(self, path: Path) -> set[Path]:
         """The files that a file imports, directly or not."""
         return self._reached(path, self._of)
+
+    def is_alone(self, path: Path) -> bool:
+        """Does a file import none of the others but a library's, and none of them it?"""
+        return not self._by.get(path) and all(map(self.is_library, self._of.get(path, ())))
 
     def users(self, path: Path) -> frozenset[Path]:
         """The files that import a file, directly or not, other than its circle."""
