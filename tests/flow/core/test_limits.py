@@ -64,6 +64,32 @@ def test_that_others_are_too_long() -> None:
     assert found({"b.py": short, "c.py": long}) == expected
 
 
+TRAINER = """
+from torch import nn
+from transformers import PreTrainedModel, Trainer
+
+class Distilled(Trainer):
+    def __init__(self, model, teacher: PreTrainedModel, **kwargs):
+        super().__init__(model, **kwargs)
+        self.teacher = teacher
+
+    def compute_loss(self, model, inputs, return_outputs=False):
+        goal = self.teacher(inputs["ids"])
+        return nn.functional.mse_loss(model(inputs["ids"]), goal)
+
+    def report(self, model, inputs):
+        print(self.compute_loss(model, inputs).item())
+"""
+
+
+def test_that_what_a_framework_calls_comes_first() -> None:
+    """Others that mention it are no reason to come to it last, when nothing is left."""
+    long = "".join(f"def run{n}(y):\n    y.backward()\n    Calls().m21(y)\n\n" for n in range(24))
+    text = f"{HEAD}{_doubling(22).rpartition('Calls()')[0]}{long}{TRAINER}"
+    line = text[: text.index("self.teacher(inputs")].count("\n") + 1
+    assert ("main.py", line, "TML203") in found({"main.py": text})
+
+
 LIBRARY = (
     "import torch\n\nclass Tracker:\n    def __init__(self):\n        self.net = torch.nn.Linear(3, 3)\n"
     "        self.total = 0.0\n\n    def follow(self, data):\n        for x in data:\n"

@@ -65,7 +65,10 @@ def runs(engine: Engine, files: Iterable[Unit], named: Callable[[Set[str]], bool
 def _grouped(
     engine: Engine, units: list[Unit], mentioned: set[str], wanted: bool, places: dict[str, int]
 ) -> list[tuple[Class | None, list[Function]]]:
-    """Return the functions that are (not) mentioned, each by itself, and the methods of each class, callers first."""
+    """Return what is (not) to be begun with: functions, each by itself, and the methods of each class.
+
+    What a framework calls comes first, then callers.
+    """
     found: list[tuple[Class | None, list[Function]]] = []
     for unit in units:
         for function in unit.functions[1:]:
@@ -73,9 +76,14 @@ def _grouped(
             if plain and function.body and not roles.is_test(engine, function):
                 found.append((None, [function]))
         found += [(c, list(c.methods.values())) for c in unit.classes if not roles.is_test_case(engine, c)]
-    chosen = [(cls, [f for f in group if (f.name not in mentioned) is wanted]) for cls, group in found]
+    chosen = [(cls, [f for f in group if _is_begun_with(engine, f, mentioned) is wanted]) for cls, group in found]
     ordered = [(cls, sorted(group, key=lambda f: places[f.name])) for cls, group in chosen if group]
-    return sorted(ordered, key=lambda one: places[one[1][0].name])
+    return sorted(ordered, key=lambda one: (not any(lives.is_hook(engine, f) for f in one[1]), places[one[1][0].name]))
+
+
+def _is_begun_with(engine: Engine, function: Function, mentioned: set[str]) -> bool:
+    """Does no function mention it, or does a framework call it, whoever else does?"""
+    return function.name not in mentioned or lives.is_hook(engine, function)
 
 
 def mentions(units: Iterable[Unit]) -> set[str]:

@@ -13,6 +13,7 @@ from torchmemlint.flow.domain.values import Value, join_all, of
 from torchmemlint.flow.engine import instances
 from torchmemlint.flow.engine.instances import code_of, has_decorator
 from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.inputs import enter, given
 from torchmemlint.flow.fact.logs import Run, logged
 from torchmemlint.flow.ir.ops import Class, Function
@@ -85,14 +86,18 @@ def _alone(engine: Engine, cls: Class, method: Function, receiver: Ref, before: 
 
 
 def _life(engine: Engine, cls: Class, methods: list[Function], receiver: Ref, before: State) -> Run:
-    """Run all methods again and again: what one keeps, another may differentiate or drop."""
+    """Run all methods again and again: what one keeps, another may differentiate or drop.
+
+    The entry of the run is the method whose result a framework differentiates, if there is one: it says what trains.
+    """
     start = before.copy()
+    entry = next((method for method in methods if roles.is_step(engine, method)), methods[0])
     start.variables["<object>"] = of(receiver)  # alive from one call to the next
 
     def call(method: Function) -> Call:
         return lambda frame, state: _perform(engine, frame, state, cls, method, receiver)
 
-    run = again(engine, methods[0], cls, start, [call(method) for method in methods])
+    run = again(engine, entry, cls, start, [call(method) for method in methods])
     run.method_of, run.receiver = cls, receiver
     return run
 

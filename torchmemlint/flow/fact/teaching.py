@@ -41,7 +41,8 @@ class Teaching:
         held = [value.refs for _, value in visible(run.state.heap.edges(run.receiver))]
         flags = [(refs, [run.state.heap.get(r, Special.FROZEN) for r in refs]) for refs in held]
         frozen = (refs for refs, found in flags if any(flag is not None and flag.constant is True for flag in found))
-        return {_origin(r) for r in reachable(run.state, set().union(*held)) - set().union(*frozen)}
+        beside = {_origin(r) for r in reachable(run.state, set().union(*held)) - set().union(*frozen)}
+        return beside - {run.receiver}  # what a base class holds that is not seen, such as the model itself
 
     def _steps(self) -> bool:
         """Does an optimizer step, itself or by way of a gradient scaler?"""

@@ -314,6 +314,20 @@ UNTRAINED = {
                 # instead: wanted = torch.no_grad()(decoder)(inputs["ids"])[0]
                 return F.mse_loss(model.get_decoder()(inputs["ids"])[0], wanted)
         """,
+    "what a trainer holds beside its model, without what it was wrapped in": """
+        from transformers import PreTrainedModel, Trainer
+
+        class Hidden(Trainer):
+            def __init__(self, model, reference: PreTrainedModel, **kwargs):
+                super().__init__(model, **kwargs)
+                self.reference = self.accelerator.prepare_model(reference, evaluation_mode=True)
+
+            def compute_loss(self, model, inputs, return_outputs=False):
+                reference = self.accelerator.unwrap_model(self.reference)
+                wanted = reference(inputs["ids"])[0]  # expect: TML203
+                # instead: wanted = torch.no_grad()(reference)(inputs["ids"])[0]
+                return F.mse_loss(self.accelerator.unwrap_model(model)(inputs["ids"])[0], wanted)
+        """,
     "what runs a part of a network, by a name that it says itself": """
         from transformers import PreTrainedModel, Trainer
 
