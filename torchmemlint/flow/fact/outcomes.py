@@ -23,7 +23,7 @@ from torchmemlint.flow.fact.retention import Fate, Retention, retentions
 from torchmemlint.flow.ir.ops import Function, Op, Span, Unit
 from torchmemlint.flow.names.sources import Sources
 
-_LEAST_WORK = 7_000
+_LEAST_WORK = 9_000
 _BYTES_OF_WORK = 40  # of source, for one more
 
 
