@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 
 from torchmemlint.flow.domain.effects import Arguments, Point
@@ -9,7 +10,7 @@ from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State, elements, load, renew, visible
 from torchmemlint.flow.domain.memory import begin, erase, key_of
 from torchmemlint.flow.domain.refs import Key, Kind, Object, Phi, Ref, Slot, Source, Special
-from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, join, of, with_graph
+from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, join, join_all, of, with_graph
 from torchmemlint.flow.ir.ops import FIRST, SliceKey
 
 METHODS = frozenset(
@@ -287,15 +288,13 @@ def concatenated(frame: Frame, state: State, values: list[Value], in_place: bool
     new = Object.of(Kind.LIST, point.site, point.context, "sum")
     renew(state, new)
     marks: frozenset[Source] = through(values[0]) | through(values[1])
-    whole = [items for items in known if items is not None]
-    if len(whole) == len(known) and not marks and not frame.loops:
-        for number, value in enumerate(value for items in whole for value in items):
-            state.heap.put(new, number, value)
-        return of(new)
-    held = NOTHING
-    for value in values:
-        held = join(held, all_values(state, value))
-    state.heap.put(new, ELEMENT, Value(held.refs, held.graph | marks, open=held.open))
+    begun = list(itertools.takewhile(lambda items: items is not None, known)) if not marks and not frame.loops else []
+    for number, value in enumerate(value for items in begun for value in items or ()):
+        state.heap.put(new, number, value)
+    rest = [all_values(state, value) for value in values[len(begun) :]]
+    if rest:  # what follows a part of unknown length stands anywhere behind the beginning
+        held = join_all(rest)
+        state.heap.put(new, ELEMENT, Value(held.refs, held.graph | marks, open=held.open))
     return Value(new.alone, marks)
 
 

@@ -170,4 +170,38 @@ STATES = {
                     loss = state["x"].pow(2).mean()
                     loss.backward(retain_graph=True)
         """,
+    "states behind a loss in a list that is put together": """
+        class Remembering(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 4)
+
+            def forward(self, x, *memory):
+                h = self.layer(x)
+                if memory:
+                    h = h + memory[0]
+                kept = []
+                for part in (h, h):
+                    kept.append(part)  # instead: kept.append(part.detach())
+                return [h.pow(2).mean()] + kept
+
+        def train(loader):
+            remembering = Remembering()
+            memory = ()
+            for x in loader:
+                returned = remembering(x, *memory)
+                loss, memory = returned[0], returned[1:]  # expect: TML104
+                optimizer.zero_grad()
+                loss.backward(retain_graph=True)
+                optimizer.step()
+        """,
+    "losses in front of others": """
+        def train(loader):
+            losses = []
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                losses = [loss] + losses  # expect: TML102  # instead: losses = [loss.item()] + losses
+            print(losses)
+        """,
 }
