@@ -150,14 +150,14 @@ class Globals(Ref):
 
 
 class Result(Ref):
-    """What a call gives whose callee is not known (yet)."""
+    """What a call gives whose callee is not known (yet), or what is read there, and of what."""
 
-    __slots__ = ("context", "site")
+    __slots__ = ("context", "read", "site")
     symbolic = True
     depth = 0
 
-    def __init__(self, site: Site, context: Context) -> None:
-        self.site, self.context = site, context
+    def __init__(self, site: Site, context: Context, read: Ref | None = None) -> None:
+        self.site, self.context, self.read = site, context, read
 
 
 class Behind(Ref):

@@ -169,7 +169,7 @@ def _behind(frame: Frame, state: State, holder: Ref, base: Value, name: Key, poi
     if name == "grad_fn" and base.graph:
         differentiate(frame, state, base.graph, point, True)  # who walks through the graph needs it
     if own is None and _is_read_by_caller(frame, holder, name, item):
-        own = _asked(frame, symbol(holder), name, item, point)
+        own = _asked(frame, symbol(holder), name, item, point, holder)
         if not item and name in tensors.NO_GRAPH_ATTRIBUTES:
             return own  # without the graph of what it is read from
     if own is None and not item and name in tensors.NO_GRAPH_ATTRIBUTES and type(holder) is not Globals:
@@ -181,8 +181,8 @@ def _behind(frame: Frame, state: State, holder: Ref, base: Value, name: Key, poi
     return with_graph(found, rest) if rest else found
 
 
-def _asked(frame: Frame, base: Value, key: Key, item: bool, point: Point) -> Value:
-    result = Result.of(point.site, point.context)
+def _asked(frame: Frame, base: Value, key: Key, item: bool, point: Point, holder: Ref | None = None) -> Value:
+    result = Result.of(point.site, point.context, holder)
     frame.arise(result)
     frame.log(Load(point, base, key, item, result))
     return symbol(result)

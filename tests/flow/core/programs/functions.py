@@ -604,4 +604,41 @@ FUNCTIONS = {
                 loss.backward()
                 logged("loss", value=loss)  # instead: logged("loss", value=loss.item())
         """,
+    "two arguments that are read at once": """
+        def distance(outputs, targets):
+            return sum((output - target).pow(2).mean() for output, target in zip(outputs, targets))
+
+        def train(loader):
+            model.eval()
+            for x, y in loader:
+                h = model(x)
+                distance([h, h.relu()], [y, y]).backward()
+                optimizer.step()
+        """,
+    "two arguments that are read at once and kept": """
+        kept = []
+
+        def note(names, losses):
+            for name, loss in zip(names, losses):
+                kept.append(loss)  # expect: TML102  # instead: kept.append(name)
+
+        def train(loader):
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                note(["sum"], [loss])
+        """,
+    "two arguments of which the first is kept": """
+        kept = []
+
+        def note(losses, names):
+            for loss, name in zip(losses, names):
+                kept.append(loss)  # expect: TML102  # instead: kept.append(name)
+
+        def train(loader):
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                note([loss], ["sum"])
+        """,
 }
