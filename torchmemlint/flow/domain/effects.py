@@ -223,11 +223,12 @@ class Forward(Effect):
 
 @dataclass(slots=True, eq=False)
 class Derive(Effect):
-    """An operation on what the caller knows; without gradients its result has no graph."""
+    """An operation on what the caller knows; without gradients its result has no graph. `copies`: it saves nothing."""
 
     inputs: frozenset[Source]
     mode: Mode | ModeOf
     node: Derived
+    copies: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -218,14 +218,19 @@ def is_raw(source: Source) -> bool:
     return type(source) in (Input, Result, Behind)
 
 
-def computed(frame: Frame, state: State, sources: frozenset[Source], point: Point) -> frozenset[Source]:
-    """Return the sources of an operation's result: none without gradients; a leaf begins a graph here."""
+def computed(
+    frame: Frame, state: State, sources: frozenset[Source], point: Point, copies: bool = False
+) -> frozenset[Source]:
+    """Return the sources of an operation's result: none without gradients; a leaf begins a graph here.
+
+    `copies`: the result is a copy or view, for which nothing is saved: that of a leaf is as good as the leaf.
+    """
     if not sources:
         return NO_SOURCES
     if state.mode is Mode.OFF:
         frame.read(sources, Reading.DETACHED)
         return NO_SOURCES
-    leaves = frozenset(s for s in sources if type(s) is Leaf)
+    leaves = frozenset(s for s in sources if type(s) is Leaf) if not copies else NO_SOURCES
     if leaves and frame.inside:  # part of a forward pass, which has begun a graph
         outer = frame.inside[-1]
         if outer is None:
@@ -244,7 +249,7 @@ def computed(frame: Frame, state: State, sources: frozenset[Source], point: Poin
             node = Derived.of(point.site, point.context)
             frame.provenance.derive(node, raw)
             frame.arise(node)
-            frame.log(Derive(point, raw, state.mode, node))
+            frame.log(Derive(point, raw, state.mode, node, copies))
             return (sources - raw) | {node}
     return sources
 

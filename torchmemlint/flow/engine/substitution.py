@@ -356,7 +356,7 @@ class Substitution:
         """Compute with what the caller gives: a leaf begins a graph, and without gradients there is none."""
         state = self.state
         saved = self._enter(effect.mode)
-        sources = computed(self.frame, state, self.sources(effect.inputs), self.at(effect))
+        sources = computed(self.frame, state, self.sources(effect.inputs), self.at(effect), effect.copies)
         self._leave(saved, effect.mode)
         self.map[effect.node] = tensor(sources)
 

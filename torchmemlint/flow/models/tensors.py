@@ -91,7 +91,8 @@ def method(site: CallSite, base: Value, name: str) -> Value:
         _shown(frame, sources, Evidence.TENSOR, site.point)
     if name == "copy_":
         return Value(graph=computed(frame, state, given, site.point))
-    result = Value(graph=computed(frame, state, sources | given, site.point), open=base.open)
+    copies = name in torch_api.COPIES
+    result = Value(graph=computed(frame, state, sources | given, site.point, copies), open=base.open)
     if ranks(site, name, 0):
         return with_indices(site, result)
     if _gives_one_tensor(name, site.arguments) and (frame.is_tensor(base) or not (base.refs or base.open)):

@@ -96,13 +96,17 @@ def _gradient(site: CallSite) -> Value:
     return Value(box.refs, open=True)
 
 
-def _derivative(site: CallSite) -> Value:
+def _derivative(position: int) -> Model:
     """`torch.autograd.functional.jacobian(f, inputs, create_graph)` and its like: numbers, unless a graph is wanted."""
-    inputs = sources_of(site.state, site.arguments.positional[1:])
-    if site.constant(2, "create_graph", False) is False:
-        site.frame.read(inputs, Reading.DETACHED)
-        return Value(open=True)
-    return Value(graph=computed(site.frame, site.state, inputs, site.point), open=True)
+
+    def model(site: CallSite) -> Value:
+        inputs = sources_of(site.state, site.arguments.positional[1:])
+        if site.constant(position, "create_graph", False) is False:
+            site.frame.read(inputs, Reading.DETACHED)
+            return Value(open=True)
+        return Value(graph=computed(site.frame, site.state, inputs, site.point), open=True)
+
+    return model
 
 
 def _backward(site: CallSite) -> Value:
@@ -172,7 +176,8 @@ def _is_enabled(site: CallSite) -> Value:
 FUNCTIONS: dict[str, Model] = {
     "torch.autograd.grad": _gradient,
     "torch.autograd.backward": _backward,
-    **{f"torch.autograd.functional.{name}": _derivative for name in ("jacobian", "hessian")},
+    **{f"torch.autograd.functional.{name}": _derivative(2) for name in ("jacobian", "hessian")},
+    **{f"torch.autograd.functional.{name}": _derivative(3) for name in ("vjp", "jvp", "vhp", "hvp")},
     "torch.distributed.autograd.backward": _distributed_backward,
     "torch.nn.Parameter": _parameter,
     "torch.nn.parameter.Parameter": _parameter,

@@ -303,4 +303,55 @@ KEEPING_MORE = {
                     out = out  # instead: out = out.detach()
                     outs[i % 3].append(out)  # expect: TML102
         """,
+    "copies of parameters, and what is computed of them": """
+        class Average:
+            def __init__(self):
+                self.kept = []
+
+            def store(self, parameters):
+                self.kept = [p.clone() for p in parameters]
+                # instead: self.kept = [p.detach().clone() for p in parameters]
+
+            def restore(self, parameters):
+                for old, p in zip(self.kept, parameters):
+                    p.data.copy_(old.data)
+
+        def train(loader):
+            average, norms = Average(), []
+            for x, y in loader:
+                F.mse_loss(model(x), y).backward()
+                optimizer.step()
+                average.store(model.parameters())
+                average.restore(model.parameters())
+                for p in model.parameters():
+                    norms.append(p.view(-1).pow(2).sum())  # expect: TML102
+                    # instead: norms.append(p.detach().view(-1).pow(2).sum())
+        """,
+    "products with a matrix of second derivatives": """
+        from torch.autograd.functional import hvp
+
+        def products(loss, weights, v, n):
+            found = [v]
+            for k in range(n):
+                found.append(hvp(loss, weights, found[-1])[1])
+            return found
+
+        def main():
+            weights = torch.randn(4, requires_grad=True)
+            found = products(lambda w: w.pow(3).sum(), weights, torch.ones(4), 100)
+            print([float(v.norm()) for v in found])
+        """,
+    "products that others are differentiated through": """
+        from torch.autograd.functional import hvp
+
+        def products(loss, weights, v, n):
+            found = [v]
+            for k in range(n):
+                found.append(hvp(loss, weights, found[-1], create_graph=True)[1])  # expect: TML102
+                # instead: found.append(hvp(loss, weights, found[-1])[1])
+            print([float(v.norm()) for v in found])
+
+        def main():
+            products(lambda w: w.pow(3).sum(), torch.randn(4, requires_grad=True), torch.ones(4), 100)
+        """,
 }

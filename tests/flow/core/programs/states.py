@@ -191,9 +191,7 @@ STATES = {
             for x in loader:
                 returned = remembering(x, *memory)
                 loss, memory = returned[0], returned[1:]  # expect: TML104
-                optimizer.zero_grad()
                 loss.backward(retain_graph=True)
-                optimizer.step()
         """,
     "losses in front of others": """
         def train(loader):
@@ -201,7 +199,7 @@ STATES = {
             for x, y in loader:
                 loss = F.mse_loss(model(x), y)
                 loss.backward()
-                losses = [loss] + losses  # expect: TML102  # instead: losses = [loss.item()] + losses
+                losses = [loss] + losses  # expect: TML101  # instead: losses = [loss.item()] + losses
             print(losses)
         """,
 }
