@@ -9,7 +9,22 @@ from dataclasses import dataclass
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import How, Point, Reset
-from torchmemlint.flow.domain.refs import Behind, Key, Kind, Loop, Object, Phi, Ref, Slot, Source, Special
+from torchmemlint.flow.domain.refs import (
+    Behind,
+    Graph,
+    Key,
+    Kind,
+    Loop,
+    Object,
+    Part,
+    Phi,
+    Ref,
+    Result,
+    Slot,
+    Source,
+    Special,
+    root,
+)
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.ir.ops import Op
@@ -105,7 +120,8 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         effect = event.effect
         assert isinstance(effect, fx.Slotted)
         doubts = evidence.best(effect.sources)
-        if doubts is None or _is_given_up(run, effect.slot):
+        graphs = {s for s in run.provenance.ancestors(effect.sources, parts=False) if evidence.graph(s) is not None}
+        if doubts is None or not any(map(_is_begun, graphs)) or _is_given_up(run, effect.slot):
             continue
         fate = Fate.NEVER
         if effect.slot in evidence.differentiated:
@@ -113,8 +129,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         elif effect.slot in returned:
             fate = Fate.UNKNOWN
             doubts |= {Doubt.CALLER}
-        graphs = {s for s in run.provenance.ancestors(effect.sources, parts=False) if evidence.graph(s) is not None}
-        spent = bool(graphs) and graphs <= evidence.differentiated
+        spent = graphs <= evidence.differentiated
         read = evidence.is_read(effect.slot)
         if fate is Fate.NEVER and not read:
             doubts |= {Doubt.READER}
@@ -146,6 +161,11 @@ def _is_spent(evidence: Evidence, effect: fx.Keep) -> bool:
     graphs = {e for e in effect.events if evidence.graph(e) is not None}
     passes = set(filter(evidence.is_pass, graphs))
     return bool(graphs) and (passes or graphs) <= effect.spent
+
+
+def _is_begun(source: Source) -> bool:
+    """Does a graph begin here? What only the caller gives is kept by the caller, too."""
+    return isinstance(root(source), Graph | Part | Result)
 
 
 def _is_given_up(run: Run, slot: Slot) -> bool:

@@ -1,0 +1,65 @@
+"""What is not even possible, and what is just that."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+from torchmemlint.flow.fact.cases import cases
+
+HEAD = "import torch\nfrom torch import nn\n\n"
+
+
+def _told(text: str) -> list[tuple[int, str, str]]:
+    """The cases of a program as (line, code, confidence), those that are only possible among them."""
+    found = cases({"main.py": HEAD + dedent(text).lstrip("\n")})
+    return [(case.line - HEAD.count("\n"), case.code, case.confidence.value) for case in found]
+
+
+def test_a_slot_of_what_a_caller_gives() -> None:
+    """A setting goes into what is differentiated, but the object that holds it keeps no graph with it."""
+    text = """
+        class Learner(nn.Module):
+            def __init__(self, steps):
+                super().__init__()
+                self.steps = steps
+                self.weight = nn.Parameter(torch.ones(4, 4))
+
+            def forward(self, x):
+                for name, factor in self.steps:
+                    x = nn.functional.linear(x, self.weight) * factor
+                return x
+
+        class Trainer(nn.Module):
+            def __init__(self, steps):
+                super().__init__()
+                self.learner = Learner(steps)
+
+            def forward(self, x):
+                loss = self.learner(x).sum()
+                loss.backward()
+                return loss.item()
+        """
+    assert _told(text) == []
+
+
+def test_a_slot_of_what_a_pass_gives() -> None:
+    text = """
+        class Learner(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.layer = nn.Linear(width, 1)
+
+            def forward(self, x):
+                out = self.layer(x)
+                self.last = out.relu()
+                return out.mean()
+
+            def show(self):
+                print(self.last.mean().item())
+
+        learner = Learner(3)
+        for n in range(9):
+            learner(torch.ones(3)).backward()
+            learner.show()
+        """
+    assert [(line, code) for line, code, _ in _told(text)] == [(8, "TML103")]
