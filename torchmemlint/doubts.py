@@ -36,6 +36,8 @@ class Doubt(enum.Enum):
     INSIDE = "networks of this project differentiate when they are run, and this may be one of those"
     TURN = "the framework switches gradients off for networks that it does not train at the time"
     READER = "it may be read, and differentiated, in code that was not seen"
+    TRAINER = "code that was not seen is given the graph later, and may differentiate it again"
+    GRADIENTS = "the gradients have a graph, and code that was not followed may differentiate that"
     LAYERS = "the loop stands in the code of a network, and may run over its layers in one pass"
     ITEM = "an item of something that was not seen holds it, and the next time there may be other items"
     RESET = "it is emptied or replaced under a condition"

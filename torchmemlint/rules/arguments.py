@@ -1,6 +1,9 @@
-"""Arguments of calls as rules see them: their known values, and the edits that add or change one."""
+"""Arguments of calls as rules see them: their known values, and the edits that add, change or remove one."""
 
 from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -56,6 +59,42 @@ def replacing(site: Site, node: cst.CSTNode, text: str) -> tuple[Edit, ...]:
     return (Edit(site.piece.span(node), text),)
 
 
+def without(site: Site, *names: str) -> tuple[Edit, ...]:
+    """Edits that take keyword arguments of these names out of a call; () where it has none."""
+    call = site.node
+    if not isinstance(call, cst.Call):
+        return ()
+    return removing(site, [a for a in call.args if a.keyword is not None and a.keyword.value in names])
+
+
 def shown(node: cst.BaseExpression | None) -> str:
     """The argument's source text, "" where there is none."""
     return text_of(node) if node is not None else ""
+
+
+def removing(site: Site, arguments: Sequence[cst.Arg]) -> tuple[Edit, ...]:
+    """Edits that take arguments out of a call, with their commas."""
+    call = site.node
+    if not isinstance(call, cst.Call):
+        return ()
+    gone = [any(argument is one for one in arguments) for argument in call.args]
+    edits: list[Edit] = []
+    for first, last in _runs(gone):
+        begin = site.piece.span(call.args[first]).start if first == 0 else _value_end(site, call.args[first - 1])
+        end = _value_end(site, call.args[last])
+        if first == 0 and last + 1 < len(gone):
+            end = site.piece.span(call.args[last + 1]).start
+        edits.append(Edit(Span(begin, end), ""))
+    return tuple(edits)
+
+
+def _runs(marks: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """The first and last place of each run of marks."""
+    for value, places in itertools.groupby(range(len(marks)), key=marks.__getitem__):
+        run = list(places)
+        if value:
+            yield run[0], run[-1]
+
+
+def _value_end(site: Site, argument: cst.Arg) -> Position:
+    return site.piece.span(argument).end

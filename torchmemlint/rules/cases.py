@@ -10,22 +10,25 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import libcst as cst
+
 from torchmemlint.doubts import Confidence, Doubt, confidence, ordered
-from torchmemlint.findings import Evidence, Finding, Fix, Position, Severity, Span
+from torchmemlint.findings import Applicability, Evidence, Finding, Fix, Position, Severity, Span
 from torchmemlint.flow.domain.effects import Stored
 from torchmemlint.flow.fact.outcomes import Case, Place
 from torchmemlint.flow.fact.passes import Reason
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.rules import registry
-from torchmemlint.rules.detaching import detach_argument, detach_given, detach_stored
+from torchmemlint.rules import arguments, registry
+from torchmemlint.rules.detaching import at, detach_argument, detach_given, detach_stored
 from torchmemlint.rules.gradient_mode.guarding import without_gradients
 from torchmemlint.rules.gradient_mode.worth import is_little
-from torchmemlint.syntax.source_module import SourceModule
+from torchmemlint.syntax.source_module import Piece, Site, SourceModule
 from torchmemlint.syntax.text import characters, shortened
 
 _KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106"})
 _WASTED = frozenset({"TML201", "TML203"})
-CODES = _KEPT | _WASTED
+_RETAINED = frozenset({"TML105"})
+CODES = _KEPT | _WASTED | _RETAINED
 _TELL_OF_KEPT = _KEPT | {"TML701"}
 _TELL_OF_WASTED = _WASTED | {"TML202", "TML206"}
 _SHOWN = 40  # characters of code in a message
@@ -116,7 +119,7 @@ class _Report:
             case.code,
             rule.name,
             self._severity(rule.severity),
-            self._kept(text) if case.code in _KEPT else self._wasted(text),
+            self._message(text),
             self._facts.path,
             self._span,
             statement,
@@ -130,12 +133,23 @@ class _Report:
         case = self._case
         if case.code == "TML104":
             return highest  # with its graph spent, the next backward raises
+        if case.code in _RETAINED:
+            return highest
         if case.advice or case.making or not case.repeated:
             return Severity.ADVICE
         if case.code in _WASTED:
             little = Severity.ADVICE if is_little(self._facts, self._span) else Severity.WARNING
             return Severity.ERROR if case.kept is not None else little
         return Severity.WARNING if case.spent else highest
+
+    def _message(self, text: str) -> str:
+        if self._case.code in _RETAINED:
+            return f"`{self._option}=True` keeps a graph that is not differentiated again"
+        return self._kept(text) if self._case.code in _KEPT else self._wasted(text)
+
+    @property
+    def _option(self) -> str:
+        return "create_graph" if self._case.creates else "retain_graph"  # the first retains, too
 
     def _kept(self, text: str) -> str:
         case = self._case
@@ -172,6 +186,8 @@ class _Report:
         for place in case.graphs:
             if place != case.place:
                 yield self._link(place, f"`{self._text(place)}` builds the graph")
+        if case.code in _RETAINED:
+            yield self._link(case.place, "no other backward runs through it afterwards")
         if case.backward is not None:
             yield self._link(case.backward, "backward frees the activations, the graph's nodes stay")
         if case.loop is not None:
@@ -196,6 +212,8 @@ class _Report:
         piece = self._facts.source.piece_at(self._span)
         if piece is None:
             return None
+        if case.code in _RETAINED:
+            return self._without_option(piece)
         if case.code == "TML104":
             return detach_given(piece, self._span) if case.spent else None
         if case.stored is Stored.HOLDER:
@@ -203,6 +221,12 @@ class _Report:
         if case.within is not None:
             return detach_argument(piece, self._span)
         return detach_stored(piece, self._span, safe=certain and case.stored is Stored.TENSOR)
+
+    def _without_option(self, piece: Piece) -> Fix | None:
+        for call in at(piece, self._span, cst.Call):
+            edits = arguments.without(Site(piece, call), "retain_graph", "create_graph")
+            return Fix(f"Remove `{self._option}=True`", Applicability.UNSAFE, edits) if edits else None
+        return None
 
     # Texts.
 

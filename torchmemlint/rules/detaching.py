@@ -17,7 +17,7 @@ from torchmemlint.syntax.walking import inside
 
 def detach_stored(piece: Piece, span: Span, *, safe: bool) -> Fix | None:
     """Detach what is stored: by the call or operation that stands there, or in the target that does."""
-    for node in _at(piece, span, cst.Call | cst.AugAssign):
+    for node in at(piece, span, cst.Call | cst.AugAssign):
         stored = _added(node) if isinstance(node, cst.Call) else _only_element(node.value)
         return detach_fix(Site(piece, stored), safe=safe) if stored is not None else None
     for _, value in _assignments(piece, span):
@@ -27,7 +27,7 @@ def detach_stored(piece: Piece, span: Span, *, safe: bool) -> Fix | None:
 
 def detach_argument(piece: Piece, span: Span) -> Fix | None:
     """Detach the one argument of the call that stands there."""
-    for call in _at(piece, span, cst.Call):
+    for call in at(piece, span, cst.Call):
         if len(call.args) == 1 and not call.args[0].star:
             return detach_fix(Site(piece, call.args[0].value), safe=False)
     return None
@@ -42,7 +42,7 @@ def detach_given(piece: Piece, span: Span) -> Fix | None:
     return None
 
 
-def _at(piece: Piece, span: Span, kind: Any) -> Iterator[Any]:
+def at(piece: Piece, span: Span, kind: Any) -> Iterator[Any]:
     """Yield the nodes of a kind that stand there."""
     return (node for node in inside(piece.module) if isinstance(node, kind) and piece.span(node) == span)
 

@@ -129,6 +129,7 @@ class Evidence(enum.Enum):
     TAUGHT = "taught"  # its gradients are used, by an optimizer or otherwise: parameters, or what they are behind
     STATE = "state"  # has a state that is saved or loaded
     MOVED = "moved"  # .to(device), .cuda(): a tensor or a module
+    GRADIENT = "gradient"  # its gradient was read
 
 
 class Reading(enum.Enum):
@@ -233,11 +234,16 @@ class Derive(Effect):
 
 @dataclass(slots=True, eq=False)
 class Differentiate(Effect):
-    """A backward pass through these sources. `creates`: the gradients have a graph."""
+    """A backward pass through these sources. `creates`: the gradients have a graph.
+
+    `asked`: the call says itself that the graph is to be kept. `named`: are the gradients not returned, but in `.grad`?
+    """
 
     sources: frozenset[Source]
     retains: bool
     creates: bool
+    asked: bool = False
+    named: bool = True
 
 
 @dataclass(slots=True, eq=False)

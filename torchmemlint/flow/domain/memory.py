@@ -278,13 +278,20 @@ def changed_in_place(
 
 
 def differentiate(
-    frame: Frame, state: State, sources: frozenset[Source], point: Point, retains: bool, creates: bool = False
+    frame: Frame,
+    state: State,
+    sources: frozenset[Source],
+    point: Point,
+    retains: bool,
+    creates: bool = False,
+    asked: bool = False,
+    named: bool = True,
 ) -> None:
     """A backward pass through sources: all that they come from is spent unless it is retained."""
     if not sources:
         return
     through = frame.provenance.ancestors(sources)
-    frame.log(Differentiate(point, frozenset(sources), retains, creates))
+    frame.log(Differentiate(point, frozenset(sources), retains, creates, asked, named))
     if not retains:
         state.spent = state.spent | through
 

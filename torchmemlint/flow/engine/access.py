@@ -140,7 +140,7 @@ def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: st
         return of(Method.of(holder, name))
     if type(holder) is Parameters:
         if name == "grad":
-            gradients.use(frame, state, holder, point)
+            gradients.read(frame, state, holder, point)
             return UNKNOWN
         return PLAIN if name in tensors.NO_GRAPH_ATTRIBUTES else of(Method.of(holder, name))
     if type(holder) in (ClassRef, Code, Bound, SuperRef):
@@ -164,8 +164,8 @@ def _behind(frame: Frame, state: State, holder: Ref, base: Value, name: Key, poi
         known = gradients.training(state, holder)
         if known.known:
             return known
-    if name == "grad" and not item and not frame.entry:
-        gradients.use(frame, state, holder, point)
+    if name == "grad" and not item:
+        gradients.read(frame, state, holder, point)
     if name == "grad_fn" and base.graph:
         differentiate(frame, state, base.graph, point, True)  # who walks through the graph needs it
     if own is None and _is_read_by_caller(frame, holder, name, item):

@@ -363,7 +363,8 @@ class Substitution:
     def differentiate(self, effect: fx.Differentiate) -> None:
         """Run backward."""
         sources = self.sources(effect.sources)
-        differentiate(self.frame, self.state, sources, self.at(effect), effect.retains, effect.creates)
+        options = effect.retains, effect.creates, effect.asked, effect.named
+        differentiate(self.frame, self.state, sources, self.at(effect), *options)
 
     def read(self, effect: fx.Read) -> None:
         """Read values."""
@@ -378,6 +379,9 @@ class Substitution:
                 modules.switch(CallSite(self.frame, self.state, self.at(effect), Arguments()), target, name)
             return
         computed_here = (type(effect.reference) is Derived or not base.refs) and len(base.graph) == 1
+        if effect.evidence is fx.Evidence.GRADIENT:
+            self.frame.log(fx.Use(self.at(effect), effect.reference, effect.evidence))
+            return
         by_graph = computed_here or effect.evidence is fx.Evidence.DETACHED
         for target in base.graph if by_graph else base.each():
             if effect.evidence is fx.Evidence.TAUGHT:

@@ -105,6 +105,7 @@ class Cases:
         for one in outcomes:
             for case in one.kept:
                 yield from self._where_kept(case, path, pulse)
+            yield from (case for case in one.retained if not self._is_needed(case.place, pulse))
             for waste in one.wasted:
                 if any(call.path == path for call in waste.calls):
                     unused = [n for n, call in enumerate(waste.calls) if not self._is_used(call, pulse)]
@@ -123,6 +124,9 @@ class Cases:
                 if not any(call in one.wanted for one in self._outcomes_on(call.path, pulse)):
                     yield replace(case, place=call, calls=chain[number + 1 :])
                     return
+
+    def _is_needed(self, backward: Place, pulse: Callable[[], None] | None) -> bool:
+        return any(backward in one.needed for one in self._outcomes_on(backward.path, pulse))
 
     def _is_used(self, call: Place, pulse: Callable[[], None] | None) -> bool:
         return any(call in one.used for one in self._outcomes_on(call.path, pulse))

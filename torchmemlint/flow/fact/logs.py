@@ -17,10 +17,11 @@ from torchmemlint.flow.ir.ops import Class, Function
 
 @dataclass(slots=True, eq=False)
 class Event:
-    """An effect with the loops around it."""
+    """An effect with the loops around it, and the tests that it stands under, each with the branch."""
 
     effect: Effect
     loops: frozenset[Loop]
+    branches: dict[Effect, bool]
 
 
 @dataclass(slots=True, eq=False)
@@ -64,15 +65,17 @@ class Run:
         return self._index.get(kind, [])
 
 
-def _flattened(effects: list[Effect], loops: frozenset[Loop], into: list[Event]) -> list[Event]:
+def _flattened(
+    effects: list[Effect], loops: frozenset[Loop], branches: dict[Effect, bool], into: list[Event]
+) -> list[Event]:
     for effect in effects:
         if isinstance(effect, fx.Repeat):
-            _flattened(effect.effects, loops | {effect.loop}, into)
+            _flattened(effect.effects, loops | {effect.loop}, branches, into)
         elif isinstance(effect, fx.Fork):
-            _flattened(effect.then, loops, into)
-            _flattened(effect.orelse, loops, into)
+            _flattened(effect.then, loops, {**branches, effect: True}, into)
+            _flattened(effect.orelse, loops, {**branches, effect: False}, into)
         else:
-            into.append(Event(effect, loops))
+            into.append(Event(effect, loops, branches))
     return into
 
 
@@ -81,7 +84,7 @@ def logged(frame: Frame, state: State, returned: Value) -> Run:
     sources = reached(state, returned, HOLDERS)
     return Run(
         frame.function,
-        _flattened(frame.all_effects(), frozenset(), []),
+        _flattened(frame.all_effects(), frozenset(), {}, []),
         frame.provenance,
         returned,
         sources,

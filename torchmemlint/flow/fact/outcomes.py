@@ -19,6 +19,7 @@ from torchmemlint.flow.fact.entries import mentions, runs
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
+from torchmemlint.flow.fact.retaining import Retained, differentiating, retained
 from torchmemlint.flow.fact.retention import Fate, Retention, retentions
 from torchmemlint.flow.ir.ops import Function, Op, Span, Unit
 from torchmemlint.flow.names.sources import Sources
@@ -65,6 +66,7 @@ class Case:
     unmade: bool = False  # by a method of a class that nobody makes, and that trains nothing there?
     repeated: bool = True  # or does it happen once and end with the program?
     making: bool = False  # when an object is made: once for each
+    creates: bool = False  # does the backward pass which keeps its graph for nobody make one of the gradients, too?
 
     @property
     def file(self) -> str:
@@ -111,6 +113,8 @@ class Outcome:
         frozenset()
     )  # what keeps graphs that (may) be differentiated later, and calls that led there
     wasted: tuple[Waste, ...] = ()
+    retained: tuple[Case, ...] = ()  # backward passes that keep their graph
+    needed: frozenset[Place] = frozenset()  # those of them that another one follows
     used: frozenset[Place] = frozenset()  # calls that led to passes that are differentiated
     open: frozenset[Place] = frozenset()  # calls that led to passes which nothing shows to be waste
     called: frozenset[Place] = frozenset()  # functions
@@ -152,10 +156,14 @@ def outcome(
     done = [(run, Evidence(engine, run)) for run in runs(engine, units, named)]
     held = [(run, evidence, kept) for run, evidence in done for kept in retentions(run, evidence)]
     passes = [Passes(engine, run, evidence) for run, evidence in done]
+    training = differentiating(run for run, _ in done)
+    again = [(run, evidence, one) for run, evidence in done for one in retained(run, evidence, training)]
     return Outcome(
         tuple(places.kept(held)),
         frozenset(places.wanted(held)),
         tuple(places.wasted(engine, passes)),
+        tuple(places.retained(again)),
+        frozenset(places.of(one.point.chain()[0]) for _, _, one in again if one.needed),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),
         frozenset(places.of_span(f.unit, f.span) for f in engine.called),
@@ -238,6 +246,14 @@ class _Places:
                 kept=self._first(one.kept),
             )
             yield Waste(calls, own, functions, case)
+
+    def retained(self, found: Iterable[tuple[Run, Evidence, Retained]]) -> Iterator[Case]:
+        for run, evidence, one in found:
+            if not one.needed:
+                place, *calls = map(self.of, one.point.chain())
+                begun = self._begun(run, evidence, one.sources)
+                graphs = tuple(dict.fromkeys(self.of(point.chain()[0]) for point in begun))
+                yield Case(place, "TML105", one.doubts, graphs=graphs, calls=tuple(calls), creates=one.creates)
 
     def _first(self, point: Point | None) -> Place | None:
         chain = point.chain() if point is not None else []

@@ -124,6 +124,13 @@ def set_requires_grad(frame: Frame, state: State, base: Value, flag: Value, poin
 # Who uses gradients: optimizers, and programs that read them.
 
 
+def read(frame: Frame, state: State, of: Ref, point: Point) -> None:
+    """Note that a program reads the gradient of a parameter."""
+    frame.log(Use(point, of, Evidence.GRADIENT))
+    if type(of) is Parameters or not frame.entry:
+        use(frame, state, of, point)
+
+
 def use(frame: Frame, state: State, of: Ref, point: Point) -> None:
     """Note that the gradients of a module, of parameters or of what only a caller knows are used."""
     owner = of.module if type(of) is Parameters else of

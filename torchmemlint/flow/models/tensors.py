@@ -145,7 +145,8 @@ def backward(site: CallSite, sources: frozenset[Source]) -> None:
     retains = site.constant(1, "retain_graph", creates)
     if retains is None:
         retains = creates
-    differentiate(site.frame, site.state, sources, site.point, retains is not False, creates is not False)
+    options = retains is not False, creates is not False, retains is True or creates is True
+    differentiate(site.frame, site.state, sources, site.point, *options)
 
 
 def _requires(site: CallSite, base: Value) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmemlint.flow.domain.effects import Evidence, Reading, Use
+from torchmemlint.flow.domain.effects import Arguments, Evidence, Reading, Use
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.memory import computed, differentiate, sources_of
@@ -87,7 +87,8 @@ def _gradient(site: CallSite) -> Value:
     sources = sources_of(state, [site.value(0, "outputs"), site.value(1, "inputs")])
     creates = site.constant(4, "create_graph", False)
     retains = site.constant(3, "retain_graph", creates)
-    differentiate(site.frame, state, sources, site.point, retains is not False, creates is not False)
+    options = retains is not False, creates is not False, retains is True or creates is True, False
+    differentiate(site.frame, state, sources, site.point, *options)
     box = containers.made(site, Kind.LIST, "gradients")
     if creates is not False:
         graph = computed(site.frame, state, sources, site.point)
@@ -114,7 +115,8 @@ def _backward(site: CallSite) -> Value:
     sources = sources_of(site.state, [site.value(0, "tensors")])
     creates = site.constant(3, "create_graph", False)
     retains = site.constant(2, "retain_graph", creates)
-    differentiate(site.frame, site.state, sources, site.point, retains is not False, creates is not False)
+    options = retains is not False, creates is not False, retains is True or creates is True
+    differentiate(site.frame, site.state, sources, site.point, *options)
     return PLAIN
 
 
@@ -151,6 +153,16 @@ def _checkpoint(site: CallSite) -> Value:
     return site.machine.call(site.frame, site.state, function, arguments, site.point)
 
 
+def _functional(site: CallSite) -> Value:
+    """`functional_call(module, parameters, args)`: runs the module with these parameters in place of its own."""
+    given = sources_of(site.state, [site.value(1, "parameter_and_buffer_dicts")])
+    own = computed(site.frame, site.state, given, site.point)
+    arguments = Arguments(star=site.value(2, "args"))
+    return join(
+        site.machine.call(site.frame, site.state, site.value(0, "module"), arguments, site.point), Value(graph=own)
+    )
+
+
 def _load(site: CallSite) -> Value:
     made = containers.made(site, Kind.OPAQUE, "torch.load")
     return Value(made.refs, open=True)
@@ -182,6 +194,7 @@ FUNCTIONS: dict[str, Model] = {
     "torch.nn.Parameter": _parameter,
     "torch.nn.parameter.Parameter": _parameter,
     "torch.utils.checkpoint.checkpoint": _checkpoint,
+    **dict.fromkeys(("torch.func.functional_call", "torch.nn.utils.stateless.functional_call"), _functional),
     "torch.load": _load,
     "torch.save": _tensors_kept,
     "torch.nn.utils.clip_grad_norm_": _tensors_kept,

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.facts import FileFacts, LiveInput, ModuleCall, TrainingEvent
+from torchmemlint.flow.facts import Backward, FileFacts, LiveInput, ModuleCall, TrainingEvent, Use, WeakCall
+from torchmemlint.flow.interpreter import KEPT
+from torchmemlint.flow.values import Container, Origin, Tensor
+from torchmemlint.rules.arguments import removing
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, detach_fix, is_test, report
 from torchmemlint.rules.gradient_mode.guarding import wrap
-from torchmemlint.rules.graphs.tml105_needless_retain_graph import is_last, without_arguments
 from torchmemlint.syntax.text import shortened, text_of
 
 
@@ -288,6 +290,97 @@ def _detached(facts: FileFacts, step: _Step) -> Fix | None:
     if fix is None or backward is None or backward.retain is None:
         return fix
     rest = replace(backward, origins=backward.origins - step.fake.value.origins)
-    if backward.create is not None or not is_last(facts, rest):
+    if backward.create is not None or not _is_last(facts, rest):
         return fix
-    return replace(fix, edits=(*fix.edits, *without_arguments(backward.site, [backward.retain])))
+    return replace(fix, edits=(*fix.edits, *removing(backward.site, [backward.retain])))
+
+
+def _is_last(facts: FileFacts, backward: Backward) -> bool:
+    """Can nothing differentiate a part of this graph again?"""
+    value = backward.value
+    if isinstance(value, Container) or not backward.origins:
+        return False
+    if backward.create is not None and backward.scope.function is not None and backward.scope.function.parent:
+        return False  # the gradient that a nested function returns is differentiated by whoever calls it
+    loops = [mark for mark in backward.scope.loops if mark.node is not None]
+    given = {origin for origin in backward.origins if isinstance(origin.site.node, cst.Param)}
+    made = frozenset(
+        o
+        for o in backward.origins - given - facts.leaves
+        if o in facts.makers or (o in facts.weak_makers and _same_function(backward, o))
+    )
+    if not made or (given and not loops and _others_anywhere(facts, backward)):
+        return False  # what callers hand in may be differentiated by the other backward
+    function = backward.scope.function
+    if loops and function is not None and not facts.handed_in.get(function, set()).isdisjoint(made):
+        return False  # handed in once, differentiated in every iteration
+    if any(origin.index == KEPT for origin in backward.origins - facts.leaves):
+        return False
+    if isinstance(value, Tensor) and (value.carried or not value.carries_graph):
+        return False
+    if _others(facts, backward) or _feeds_itself(facts, made) or _handed_on(facts, backward, made):
+        return False
+    if facts.use(made) & (Use.RETURNED | Use.STORED):
+        return False
+    own = frozenset(o for o in made if o.site is backward.value_site)
+    if facts.use(own) & Use.PASSED:
+        return False
+    unknown = {o for o in backward.origins - facts.leaves - made if isinstance(o.site.node, cst.Call)}
+    return all(_inside_loop(backward, origin) for origin in made | unknown)
+
+
+def _others(facts: FileFacts, backward: Backward) -> bool:
+    """Another, later differentiation of a part of the same graph, or of what may be one."""
+    shared = backward.origins & (facts.makers | facts.weak_makers)
+    shared |= {origin for origin in backward.origins if _is_made_in_the_loop(backward, origin)}
+    return any(
+        other.site is not backward.site
+        and other.origins & shared
+        and (other.scope.function is not backward.scope.function or other.order > backward.order)
+        for other in facts.backwards
+        if other.scope.function is backward.scope.function or other.origins & shared
+    )
+
+
+def _is_made_in_the_loop(backward: Backward, origin: Origin) -> bool:
+    """Is it what a call gives in the same iteration: `self.model.base(x)`, of which nothing else is known?"""
+    loops = [mark.site for mark in backward.scope.loops if mark.node is not None and mark.site is not None]
+    if not isinstance(origin.site.node, cst.Call) or not _same_function(backward, origin):
+        return False
+    return not loops or loops[-1].span.contains(origin.site.span)
+
+
+def _handed_on(facts: FileFacts, backward: Backward, made: frozenset[Origin]) -> bool:
+    """Does code out of view get a part of the graph afterwards? `self.critic.step(loss)` may differentiate it."""
+    return any(
+        call.scope.function is backward.scope.function
+        and call.site.piece is backward.site.piece
+        and call.site.span.start > backward.site.span.end
+        and call.input_origins & made
+        for call in facts.weak_calls
+    )
+
+
+def _feeds_itself(facts: FileFacts, made: frozenset[Origin]) -> bool:
+    """Does a state come back into the call that made it, with its graph?"""
+    calls: list[ModuleCall | WeakCall] = [*facts.module_calls, *facts.weak_calls]
+    return any(call.origin in made and any(o.site is call.origin.site for o in call.input_origins) for call in calls)
+
+
+def _others_anywhere(facts: FileFacts, backward: Backward) -> bool:
+    return any(other.scope.function is not backward.scope.function for other in facts.backwards)
+
+
+def _same_function(backward: Backward, origin: Origin) -> bool:
+    function = backward.scope.function
+    if origin.site.piece.top is not backward.site.piece.top:
+        return False
+    return function is None or function.piece.span(function.node).contains(origin.site.span)
+
+
+def _inside_loop(backward: Backward, origin: Origin) -> bool:
+    """Is the graph built anew in each iteration of the innermost loop around the backward?"""
+    loops = [mark.site for mark in backward.scope.loops if mark.node is not None and mark.site is not None]
+    if not loops or not _same_function(backward, origin):
+        return True  # made in a function that is called from here
+    return loops[-1].span.contains(origin.site.span)

@@ -555,7 +555,7 @@ CONTAINERS = {
                 for key in sums.keys():
                     print(sums[key])  # instead: sums[key] = 0.0
                 sums[name] += F.mse_loss(model(x), y)  # expect: TML104
-                sums[name].backward(retain_graph=True)
+                sums[name].backward(retain_graph=True)  # instead: sums[name].backward()
         """,
     "sums of an object that one of its methods begins anew": """
         class Trainer:

@@ -180,7 +180,7 @@ LIVES = {
             for x, y in loader:
                 state = world.step(policy(x))
                 loss = model(state).pow(2).mean() + policy(x).mean()
-                loss.backward(retain_graph=True)
+                loss.backward(retain_graph=True)  # instead: loss.backward()
         """,
     "a generator of batches": """
         def augmented(loader):

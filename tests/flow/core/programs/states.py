@@ -10,7 +10,7 @@ STATES = {
                 out, hidden = rnn(x[None], hidden)  # expect: TML104
                 # instead: out, hidden = rnn(x[None], hidden.detach())
                 loss = F.mse_loss(out[0], y)
-                loss.backward(retain_graph=True)
+                loss.backward(retain_graph=True)  # instead: loss.backward()
         """,
     "a hidden state of two tensors": """
         rnn = nn.LSTM(4, 4)
@@ -20,7 +20,7 @@ STATES = {
             for x, y in loader:
                 out, state = rnn(x[None], state)  # expect: TML104
                 loss = F.mse_loss(out[0], y)
-                loss.backward(retain_graph=True)
+                loss.backward(retain_graph=True)  # instead: loss.backward()
                 state  # instead: state = tuple(s.detach() for s in state)
         """,
     "a hidden state within one sequence": """
@@ -62,7 +62,7 @@ STATES = {
         def train(loader):
             for x, y in loader:
                 loss = F.mse_loss(agent(x), y)
-                loss.backward(retain_graph=True)
+                loss.backward(retain_graph=True)  # instead: loss.backward()
         """,
     "a state that a recursion detaches": """
         rnn = nn.LSTM(4, 4)
@@ -92,7 +92,7 @@ STATES = {
             for x, y in loader:
                 state = moved(state)
                 out, state = rnn(x[None], state)  # expect: TML104
-                F.mse_loss(out[0], y).backward(retain_graph=True)
+                F.mse_loss(out[0], y).backward(retain_graph=True)  # instead: F.mse_loss(out[0], y).backward()
         """,
     "layers with the names of a writer's methods": """
         class Memory(nn.Module):
@@ -111,7 +111,7 @@ STATES = {
             for x, y in loader:
                 out, memory = memory_of(x, memory)  # expect: TML104
                 # instead: out, memory = memory_of(x, memory.detach())
-                F.mse_loss(out, y).backward(retain_graph=True)
+                F.mse_loss(out, y).backward(retain_graph=True)  # instead: F.mse_loss(out, y).backward()
         """,
     "a state that a network keeps as an attribute": """
         class Stateful(nn.Module):
@@ -191,7 +191,7 @@ STATES = {
             for x in loader:
                 returned = remembering(x, *memory)
                 loss, memory = returned[0], returned[1:]  # expect: TML104
-                loss.backward(retain_graph=True)
+                loss.backward(retain_graph=True)  # instead: loss.backward()
         """,
     "losses in front of others": """
         def train(loader):

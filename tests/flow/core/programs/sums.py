@@ -263,7 +263,7 @@ SUMS = {
                 total = total + F.mse_loss(model(x), y)  # expect: TML104
                 # instead: total = total.detach() + F.mse_loss(model(x), y)
                 optimizer.zero_grad()
-                total.backward(retain_graph=True)
+                total.backward(retain_graph=True)  # instead: total.backward()
                 optimizer.step()
         """,
     "an average of named parameters": """

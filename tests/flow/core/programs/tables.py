@@ -20,6 +20,7 @@ from .parts import PARTS
 from .passes import PASSES
 from .practice import PRACTICE
 from .projects import PROJECTS
+from .retained import RETAINED
 from .spent import SPENT
 from .states import STATES
 from .sums import SUMS
@@ -31,7 +32,7 @@ from .untrained import UNTRAINED
 LARGER = (
     *(SUMS, STATES, CACHES, CONTAINERS, KEEPING_MORE, CONTROL, FUNCTIONS, OBJECTS, LIVES),
     *(MODES, PASSES, HOOKS, LIBRARIES, PARTS, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS, UNCALLED, UNSEEN),
-    *(NEEDED, UNTRAINED, SPENT),
+    *(NEEDED, UNTRAINED, SPENT, RETAINED),
 )
 
 

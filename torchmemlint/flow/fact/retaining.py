@@ -1,0 +1,172 @@
+"""Retaining: backward passes that keep their graph for another one, and whether one may follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from torchmemlint.doubts import Doubt
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import Effect, Point
+from torchmemlint.flow.domain.heap import HOLDERS, reached
+from torchmemlint.flow.domain.refs import Behind, Graph, Input, Object, Phi, Ref, Result, Source, Special, root
+from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.relevance import HOOKED
+from torchmemlint.flow.fact.sequence import Sequence
+from torchmemlint.flow.ir.ops import Function
+
+
+@dataclass(frozen=True, slots=True)
+class Retained:
+    """A backward pass that keeps its graph because it is asked to."""
+
+    point: Point
+    creates: bool
+    needed: bool  # by a backward pass that follows
+    doubts: frozenset[Doubt]
+    sources: frozenset[Source]
+
+
+def differentiating(runs: Iterable[Run]) -> set[Function]:
+    """Return the functions in which runs have met a backward pass."""
+    points = (event.effect.point for run in runs for event in run.of(fx.Differentiate))
+    return {chain[0].owner for chain in (point.chain() for point in points) if chain}
+
+
+def retained(run: Run, evidence: Evidence, functions: set[Function]) -> Iterator[Retained]:
+    """Yield the backward passes of one run that keep their graph. `functions` are all that have backward passes."""
+    retaining = _Retaining(run, evidence, functions)
+    for event in run.of(fx.Differentiate):
+        effect = event.effect
+        assert isinstance(effect, fx.Differentiate)
+        if effect.asked and effect.point.chain():
+            found = retaining.of(event, effect)
+            if found is not None:
+                yield found
+
+
+class _Retaining:
+    """What follows the backward passes of a run."""
+
+    def __init__(self, run: Run, evidence: Evidence, functions: set[Function]) -> None:
+        self._run, self._evidence, self._functions = run, evidence, functions
+        self._sequence = Sequence(run)
+
+    def of(self, event: Event, effect: fx.Differentiate) -> Retained | None:
+        run, evidence = self._run, self._evidence
+        through = run.provenance.ancestors(effect.sources)
+        graphs = frozenset(filter(self._is_graph, through))
+        if any(self._shares(event, effect, other, _through(other)) for other in run.of(fx.Differentiate)):
+            return Retained(effect.point, effect.creates, True, frozenset(), graphs)
+        doubts = evidence.best(effect.sources, graphs)
+        if doubts is None or run.life is not None:
+            return None
+        doubts |= set(self._doubts(event, effect, through))
+        return Retained(effect.point, effect.creates, False, doubts, graphs)
+
+    def _shares(self, event: Event, effect: fx.Differentiate, other: Event, sources: Iterable[Source]) -> bool:
+        """Does something that follows a backward pass go through a part of its graph?"""
+        return any(map(self._has_graph, self._sequence.shared(event, effect.sources, other, sources)))
+
+    def _is_graph(self, source: Source) -> bool:
+        """Does a graph begin here, with a pass of this run?"""
+        if type(source) is Graph:
+            return True
+        return type(root(source)) is Result and self._evidence.is_pass(source)
+
+    def _has_graph(self, source: Source) -> bool:
+        if type(source) is Phi:
+            return any(map(self._is_graph, self._run.provenance.ancestors((source,))))
+        return self._is_graph(source)
+
+    def _doubts(self, event: Event, effect: fx.Differentiate, through: set[Source]) -> Iterator[Doubt]:
+        """Yield the doubts whether code that was not seen differentiates once more."""
+        run, graphs = self._run, set(filter(self._is_graph, through))
+        near = run.provenance.ancestors(effect.sources, parts=False)
+        if self._functions - {effect.point.chain()[0].owner} and any(map(self._is_given, near)):
+            yield Doubt.UNSEEN_INPUT
+        if not graphs.isdisjoint(run.provenance.ancestors(run.returned)):
+            yield Doubt.CALLER
+        if not graphs.isdisjoint(self._lasting):
+            yield Doubt.READER
+        if any(self._may_last(event, source) for source in near - graphs):
+            yield Doubt.UNSEEN_CALL
+        for call, given in self._following(event):
+            if self._shares(event, effect, call, given):
+                yield Doubt.GIVEN if not _trains(call.effect) else Doubt.TRAINER
+        if effect.creates:
+            if effect.named and any(map(self._uses_gradients, self._after(event, fx.Use, fx.Step, fx.InvokeMethod))):
+                yield Doubt.GRADIENTS
+            if not all(function.mentions.isdisjoint(HOOKED) for function in run.entry.unit.functions):
+                yield Doubt.READER
+
+    def _is_given(self, source: Source) -> bool:
+        """Is it an argument of a caller that was not seen, and not known to be a network or an item of data?"""
+        if type(root(source)) is not Input or source in self._evidence.networks | self._evidence.called:
+            return False
+        while type(source) is Behind:
+            if source.key is Special.ELEMENT:
+                return False
+            source = source.base
+        return source not in self._evidence.networks
+
+    @cached_property
+    def _lasting(self) -> set[Source]:
+        """The graphs that are left where code that was not seen may read them."""
+        run = self._run
+        held = (value for holder in run.lasting() for value in run.state.heap.edges(holder).values())
+        return run.provenance.ancestors({source for value in held for source in value.graph})
+
+    def _may_last(self, event: Event, source: Source) -> bool:
+        """Did code that was not seen make it before the loop, of a network or a graph: does that have a graph?"""
+        if event.loops and source in self._evidence.networks:
+            return True  # made of it: when, is not known
+        made = root(source)
+        if type(made) is not Result or made in self._evidence.made:
+            return False
+        made_in = self._run.provenance.made_in
+        if all(made in made_in(loop) for loop in event.loops):
+            return False
+        return any(map(self._may_bring_graph, self._run.provenance.ancestors((made,)) - {made}))
+
+    def _may_bring_graph(self, source: Source) -> bool:
+        """Is it a network, or what has a graph?"""
+        evidence = self._evidence
+        return source in evidence.networks or self._is_graph(source)
+
+    def _following(self, event: Event) -> Iterator[tuple[Event, set[Source]]]:
+        """Yield the calls of code that was not seen which may follow, with the sources of what they are given."""
+        for call in self._after(event, fx.Invoke, fx.InvokeMethod):
+            effect = call.effect
+            assert isinstance(effect, fx.Invoke | fx.InvokeMethod)
+            given = {s for value in effect.arguments.all() for s in reached(self._run.state, value, HOLDERS)}
+            if given:
+                yield call, given
+
+    def _after(self, event: Event, *kinds: type[Effect]) -> Iterator[Event]:
+        for kind in kinds:
+            yield from (other for other in self._run.of(kind) if self._sequence.may_follow(other, event))
+
+    def _uses_gradients(self, event: Event) -> bool:
+        """Is a gradient read there, or does an optimizer step that is none of torch's?"""
+        effect = event.effect
+        if isinstance(effect, fx.Use):
+            return effect.evidence is fx.Evidence.GRADIENT
+        if isinstance(effect, fx.InvokeMethod):
+            return effect.name == "step"
+        return isinstance(effect, fx.Step) and not all(map(_is_of_torch, effect.optimizer.refs))
+
+
+def _through(event: Event) -> frozenset[Source]:
+    return event.effect.sources if isinstance(event.effect, fx.Differentiate) else frozenset()
+
+
+def _is_of_torch(reference: Ref) -> bool:
+    return type(reference) is Object and str(reference.about).startswith("torch.optim.")
+
+
+def _trains(effect: Effect) -> bool:
+    """Does a method say by its name that it trains with what it is given?"""
+    return isinstance(effect, fx.InvokeMethod) and ("backward" in effect.name or effect.name == "step")
