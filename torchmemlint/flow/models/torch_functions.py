@@ -16,11 +16,14 @@ from torchmemlint.knowledge import operations, torch_api
 Model = Callable[[CallSite], Value]
 
 _FROM_ARRAYS = frozenset({"from_numpy"})  # of a tensor with a graph they would raise
+_INITIALISERS = "torch.nn.init."
 PACKED = "packed"  # sequences of different lengths in one tensor
 
 
 def call(site: CallSite, qualified: str) -> Value | None:
     """Return the value of a function of torch; None where it is not one that computes on tensors."""
+    if qualified.startswith(_INITIALISERS) and not qualified.endswith(".calculate_gain"):
+        return site.value(0, "tensor")  # filled without gradients
     if qualified.startswith(torch_api.NOT_COMPUTING):
         return None
     name = qualified.rpartition(".")[2]

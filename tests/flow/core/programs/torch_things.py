@@ -459,4 +459,24 @@ TORCH_THINGS = {
                 kept.append(rounded(loss))  # expect: TML102  # instead: kept.append(rounded(loss.item()))
             print(len(kept))
         """,
+    "initialisers in a loop": """
+        from torch.nn import init
+
+        kept = []
+
+        def reset(networks):
+            for network in networks:
+                network.weight.data = init.xavier_uniform(network.weight.data, init.calculate_gain("relu"))
+                kept.append(init.zeros_(network.bias))
+
+        def norms(n):
+            weight = torch.ones(4, 4, requires_grad=True)
+            for _ in range(n):
+                kept.append(init.xavier_uniform_(weight).pow(2).sum())  # expect: TML102
+                # instead: kept.append(init.xavier_uniform_(weight).detach().pow(2).sum())
+            print(len(kept))
+
+        reset([nn.Linear(4, 4) for _ in range(9)])
+        norms(100)
+        """,
 }
