@@ -203,9 +203,6 @@ def _walk_module(it: Interpreter, functions: Sequence[Function]) -> None:
         if it.state.dead:
             break
         it.globals.update({k: v for k, v in it.state.vars.items() if "." not in k})
-    for cls in list(it.program.classes.values()):
-        frame.piece = cls.piece
-        statements.class_decorators(it, cls)
     it.module_mode = it.state.mode
     it.remember(it.state.heap, everything=True)
 

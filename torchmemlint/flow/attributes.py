@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchmemlint.flow import checkpoints, configurations, containers, failures, overwriting, properties
-from torchmemlint.flow.facts import Detach, NoOpGradMode, Use
+from torchmemlint.flow.facts import Detach, Use
 from torchmemlint.flow.graphs import detached, tensor_from
 from torchmemlint.flow.interpreter import KEPT, Interpreter, class_of
 from torchmemlint.flow.program import ClassInfo
@@ -317,12 +317,6 @@ def _freeze_own(it: Interpreter, target: cst.Attribute, parameter: Tensor) -> No
         it.state.heap[slot] = replace(parameter, graph=Graph.NONE, origins=frozenset(), history=())
 
 
-def _is_checked(it: Interpreter, owner: cst.BaseExpression) -> bool:
-    """`if isinstance(part, nn.Parameter): part.requires_grad = False`: not a module here."""
-    name = text_of(owner)
-    return any(holds and text_of(test).startswith(f"isinstance({name},") for test, holds in it.frame.tests)
-
-
 def _set_requires_grad(it: Interpreter, target: cst.Attribute, owner: Value, value: Value) -> None:
     on = value.value if isinstance(value, Constant) and value.known else None
     if on is False:
@@ -338,18 +332,6 @@ def _set_requires_grad(it: Interpreter, target: cst.Attribute, owner: Value, val
             it.effect("input-gradient")
             it.state.vars[target.value.value] = replace(
                 owner, graph=Graph.LIVE, origins=owner.origins | {it.origin(target)}, producer="requires_grad"
-            )
-        return
-    if isinstance(owner, ModuleValue):
-        if it.recording and on is False and not _is_checked(it, target.value):
-            it.facts.no_op_modes.append(
-                NoOpGradMode(
-                    it.site(target),
-                    it.scope,
-                    "module-attribute",
-                    text_of(target.value),
-                    it.frame.statement or it.site(target),
-                )
             )
         return
     if isinstance(owner, Unknown):

@@ -210,17 +210,6 @@ class MicroBatches:
 
 
 @immutable(frozen=True)
-class NoOpGradMode:
-    """A gradient mode that does nothing where it stands."""
-
-    site: Site
-    scope: Scope
-    form: str  # "statement", "uncalled", "class", "volatile", "module-attribute"
-    text: str
-    statement: Site
-
-
-@immutable(frozen=True)
 class Hook:
     """A function registered as a forward or backward hook."""
 
@@ -500,7 +489,6 @@ class FileFacts:
     detaches: list[Detach] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
     training: dict[tuple[object, ...], TrainingEvent] = field(default_factory=dict)
-    no_op_modes: list[NoOpGradMode] = field(default_factory=list)
     hooks: list[Hook] = field(default_factory=list)
     loaders: list[Loader] = field(default_factory=list)
     loader_iterations: list[LoaderIteration] = field(default_factory=list)
@@ -661,7 +649,6 @@ _LISTS = (
     "weak_calls",
     "detaches",
     "backwards",
-    "no_op_modes",
     "hooks",
     "loaders",
     "loader_iterations",

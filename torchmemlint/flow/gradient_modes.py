@@ -7,7 +7,6 @@ import ast
 import libcst as cst
 
 from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import NoOpGradMode
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, Program, decorator_name
 from torchmemlint.flow.values import (
@@ -25,7 +24,6 @@ from torchmemlint.flow.values import (
 from torchmemlint.knowledge import torch_api
 from torchmemlint.knowledge.contracts import Contracts
 from torchmemlint.syntax.outline import defaults, dotted
-from torchmemlint.syntax.text import text_of
 
 
 def mode_of_external(contracts: Contracts, qualified: str) -> Mode | None:
@@ -85,7 +83,6 @@ def mode_in_context(it: Interpreter, value: Value, item: cst.BaseExpression) -> 
         case External(qualified=qualified):
             mode_or_none = mode_of_external(it.contracts, qualified)
             if mode_or_none is not None:
-                _uncalled(it, item, qualified)
                 return Mode.UNKNOWN  # raises when it runs
             return None if qualified in it.contracts.neutral else Mode.UNKNOWN
         case Instance(cls=cls):
@@ -110,12 +107,6 @@ def _neutral_syntax(it: Interpreter, item: cst.BaseExpression) -> bool:
     if isinstance(func, cst.Attribute):
         return it.contracts.neutral.has_method(func.attr.value)
     return isinstance(func, cst.Name) and func.value in ("open", "tqdm", "timer", "Timer", "autocast", "Progress")
-
-
-def _uncalled(it: Interpreter, item: cst.BaseExpression, qualified: str) -> None:
-    if it.recording:
-        statement = it.frame.statement or it.site(item)
-        it.facts.no_op_modes.append(NoOpGradMode(it.site(item), it.scope, "uncalled", text_of(item), statement))
 
 
 def mode_of_class(it: Interpreter, cls: ClassInfo) -> Mode | None:

@@ -26,7 +26,7 @@ from torchmemlint.flow import (
     training,
 )
 from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import NoOpGradMode, Use
+from torchmemlint.flow.facts import Use
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.replacing import replace
@@ -353,14 +353,7 @@ BUILTINS = (
 
 
 def variable(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
-    """`torch.autograd.Variable(x)`: x itself; `volatile` has done nothing since torch 0.4."""
-    volatile = arguments.find("volatile")
-    if volatile is not None and it.recording and isinstance(volatile.value, Constant):
-        asked = not volatile.value.known or bool(volatile.value.value)
-        if asked:
-            it.facts.no_op_modes.append(
-                NoOpGradMode(it.site(node), it.scope, "volatile", text_of(node), it.frame.statement or it.site(node))
-            )
+    """`torch.autograd.Variable(x)`: x itself."""
     requires = arguments.get("requires_grad", "1")
     if isinstance(requires, Constant) and requires.known and requires.value:
         it.effect("input-gradient")

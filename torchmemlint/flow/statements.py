@@ -22,10 +22,10 @@ from torchmemlint.flow import (
     type_tests,
 )
 from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import Fold, NoOpGradMode, Use
+from torchmemlint.flow.facts import Fold, Use
 from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.interpreter import FOLDED, KEPT, Interpreter
-from torchmemlint.flow.program import ClassInfo, Function, decorator_name, expression_name
+from torchmemlint.flow.program import ClassInfo, Function, expression_name
 from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.state import State, join_states
 from torchmemlint.flow.values import (
@@ -518,16 +518,7 @@ def _quietly(it: Interpreter, node: cst.BaseExpression) -> Value:
 
 def expression_statement(it: Interpreter, node: cst.Expr) -> None:
     """An expression as a statement."""
-    value = it.evaluate(node.value)
-    if not it.recording:
-        return
-    bare_class = (
-        isinstance(value, External) and gradient_modes.mode_of_external(it.contracts, value.qualified) is not None
-    )
-    if bare_class or (isinstance(value, GradMode) and value.site is not None and value.site.node is node.value):
-        it.facts.no_op_modes.append(
-            NoOpGradMode(it.site(node), it.scope, "statement", text_of(node.value), it.site(node))
-        )
+    it.evaluate(node.value)
 
 
 def return_statement(it: Interpreter, node: cst.Return) -> None:
@@ -940,17 +931,3 @@ def class_statement(it: Interpreter, node: cst.ClassDef) -> None:
         info = known if known is not None and known.local is node else it.program.add_local_class(node, it.frame.piece)
         it.local_classes[node] = info
     it.state.bind(name, ClassValue(info))
-    class_decorators(it, info)
-
-
-def class_decorators(it: Interpreter, cls: ClassInfo) -> None:
-    """A class under `torch.no_grad()`: only its construction is covered."""
-    names = map(it.program.qualify, cls.decorator_texts())
-    if all(gradient_modes.mode_of_external(it.contracts, name) is None for name in names):
-        return
-    for decorator in cls.decorators:
-        qualified = it.program.qualify(decorator_name(decorator))
-        if it.recording and gradient_modes.mode_of_external(it.contracts, qualified) is not None:
-            it.facts.no_op_modes.append(
-                NoOpGradMode(it.site(decorator), it.scope, "class", text_of(decorator.decorator), it.site(decorator))
-            )

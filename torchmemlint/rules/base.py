@@ -11,6 +11,7 @@ from torchmemlint.findings import Applicability, Finding, Severity
 
 if TYPE_CHECKING:
     from torchmemlint.flow.facts import FileFacts
+    from torchmemlint.rules.told import Told
 
 
 class Tag(enum.Enum):
@@ -47,3 +48,7 @@ class CaseRule(Rule):
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield nothing."""
         return iter(())
+
+    def tell(self, told: Told) -> Finding:
+        """Say what a case is. Of graphs that are kept, or recorded for nothing, `rules.cases` tells itself."""
+        raise NotImplementedError

@@ -8,30 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import libcst as cst
 
-from torchmemlint.doubts import Confidence, Doubt, confidence, ordered
-from torchmemlint.findings import Applicability, Evidence, Finding, Fix, Position, Severity, Span
+from torchmemlint.doubts import Confidence, ordered
+from torchmemlint.findings import Applicability, Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.domain.effects import Stored
 from torchmemlint.flow.fact.outcomes import Case, Place
 from torchmemlint.flow.fact.passes import Reason
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules import arguments, registry
+from torchmemlint.rules.base import CaseRule
 from torchmemlint.rules.detaching import at, detach_argument, detach_given, detach_stored
 from torchmemlint.rules.gradient_mode.guarding import without_gradients
 from torchmemlint.rules.gradient_mode.worth import is_little
-from torchmemlint.syntax.source_module import Piece, Site, SourceModule
-from torchmemlint.syntax.text import characters, shortened
+from torchmemlint.rules.listed import whole
+from torchmemlint.rules.told import Told
+from torchmemlint.syntax.source_module import Piece, Site
 
 _KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106"})
 _WASTED = frozenset({"TML201", "TML203"})
 _RETAINED = frozenset({"TML105"})
-CODES = _KEPT | _WASTED | _RETAINED
+_NOTED = frozenset({"TML202"})
+CODES = _KEPT | _WASTED | _RETAINED | _NOTED
 _TELL_OF_KEPT = _KEPT | {"TML701"}
 _TELL_OF_WASTED = _WASTED | {"TML202", "TML206"}
-_SHOWN = 40  # characters of code in a message
 _CALLS = 3  # of a chain of calls
 
 
@@ -40,21 +41,30 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     codes &= CODES
     if not codes:
         return
-    others = [finding for finding in before if finding.code in _TELL_OF_KEPT | _TELL_OF_WASTED]
+    wanted = [case for case in facts.cases() if case.code in codes]
+    noted = [_tell(Told(facts, case)) for case in wanted if case.code in _NOTED]
+    yield from noted
+    others = [finding for finding in (*before, *noted) if finding.code in _TELL_OF_KEPT | _TELL_OF_WASTED]
     found: list[Finding] = []
-    passes_first = sorted(facts.cases(), key=lambda case: case.code in _KEPT)
-    wanted = [case for case in passes_first if case.code in codes and not _shows(facts, case)]
+    passes_first = sorted(wanted, key=lambda case: case.code in _KEPT)
+    wanted = [case for case in passes_first if case.code not in _NOTED and not _shows(facts, case)]
     for report in (_Report(facts, case) for case in wanted):
         told = [*others, *found]
         if report.is_told_by(told):
             continue
         causes = report.causes(told)
         if not causes:
-            found.append(report.finding())
+            found.append(report.told())
         for number, one in enumerate(found):  # that a graph is kept and never used shows that its pass is wasted
             if one in causes and report.confidence.rank > one.confidence.rank:
                 found[number] = replace(one, doubts=ordered(report.doubts))
     yield from found
+
+
+def _tell(told: Told) -> Finding:
+    rule = whole(registry.by_code()[told.case.code])
+    assert isinstance(rule, CaseRule)
+    return rule.tell(told)
 
 
 def _shows(facts: FileFacts, case: Case) -> bool:
@@ -67,19 +77,12 @@ def _overlap(one: Span, other: Span) -> bool:
     return one.start < other.end and other.start < one.end
 
 
-class _Report:
-    """One case as a finding."""
-
-    def __init__(self, facts: FileFacts, case: Case) -> None:
-        self._facts, self._case = facts, case
-        self._rows: dict[Path, list[str]] = {facts.path: facts.source.rows}
-        self._span = self._span_of(case.place)
-        self.doubts = case.doubts | {Doubt.UNMADE} if case.unmade else case.doubts
-        self.confidence = confidence(self.doubts)
+class _Report(Told):
+    """One case as a finding, of a graph that is kept or a pass that records one for nothing."""
 
     def is_told_by(self, others: Iterable[Finding]) -> bool:
         """Do other findings, which are as sure, say the same?"""
-        case, kept = self._case, self._case.code in _KEPT
+        case, kept = self.case, self.case.code in _KEPT
         surer = [other for other in others if other.confidence.rank >= self.confidence.rank]
         alike = [other for other in surer if (other.code in _TELL_OF_KEPT) is kept]
         if any(self._stands_at(other, place) for other in alike for place in (case.place, *case.calls)):
@@ -90,47 +93,35 @@ class _Report:
 
     def causes(self, others: Iterable[Finding]) -> list[Finding]:
         """Return the findings, shown by default, of passes that should record none of the graphs that are kept here."""
-        if self._case.code not in _KEPT:
+        if self.case.code not in _KEPT:
             return []
         wasted = [o for o in others if o.code in _TELL_OF_WASTED and o.confidence is not Confidence.POSSIBLE]
-        found = [[o for o in wasted if self._stands_at(o, g) or self._names(o, g)] for g in self._case.graphs]
+        found = [[o for o in wasted if self._stands_at(o, g) or self._names(o, g)] for g in self.case.graphs]
         return [o for some in found for o in some] if all(found) else []
 
     def _stands_at(self, other: Finding, place: Place) -> bool:
-        return place.path == self._facts.path and _overlap(other.statement, self._span_of(place))
+        return place.path == self.facts.path and _overlap(other.statement, self.span_of(place))
 
     def _lies_in(self, other: Finding, place: Place) -> bool:
-        return place.path == self._facts.path and self._span_of(place).contains(other.statement)
+        return place.path == self.facts.path and self.span_of(place).contains(other.statement)
 
     def _names(self, other: Finding, place: Place) -> bool:
-        if place.path != self._facts.path:
+        if place.path != self.facts.path:
             return False
-        span = self._span_of(place)
-        statement = self._facts.source.statement_span(span)
+        span = self.span_of(place)
+        statement = self.facts.source.statement_span(span)
         links = [link.span for link in other.evidence if link.filename is None]
         return any(link.contains(span) and statement.contains(link) for link in links)
 
-    def finding(self) -> Finding:
+    def told(self) -> Finding:
         """The finding."""
-        case, rule = self._case, registry.by_code()[self._case.code]
-        text = self._text(case.place)
-        statement = self._facts.source.statement_span(self._span)
-        return Finding(
-            case.code,
-            rule.name,
-            self._severity(rule.severity),
-            self._message(text),
-            self._facts.path,
-            self._span,
-            statement,
-            tuple(self._evidence()),
-            self._fix(),
-            rule.why,
-            doubts=ordered(self.doubts),
-        )
+        case, rule = self.case, registry.by_code()[self.case.code]
+        text = self.text_of(case.place)
+        message = self._message(text)
+        return self.finding(rule, message, self._evidence(), severity=self._severity(rule.severity), fix=self._fix())
 
     def _severity(self, highest: Severity) -> Severity:
-        case = self._case
+        case = self.case
         if case.code == "TML104":
             return highest  # with its graph spent, the next backward raises
         if case.code in _RETAINED:
@@ -138,21 +129,21 @@ class _Report:
         if case.advice or case.making or not case.repeated:
             return Severity.ADVICE
         if case.code in _WASTED:
-            little = Severity.ADVICE if is_little(self._facts, self._span) else Severity.WARNING
+            little = Severity.ADVICE if is_little(self.facts, self.span) else Severity.WARNING
             return Severity.ERROR if case.kept is not None else little
         return Severity.WARNING if case.spent else highest
 
     def _message(self, text: str) -> str:
-        if self._case.code in _RETAINED:
+        if self.case.code in _RETAINED:
             return f"`{self._option}=True` keeps a graph that is not differentiated again"
-        return self._kept(text) if self._case.code in _KEPT else self._wasted(text)
+        return self._kept(text) if self.case.code in _KEPT else self._wasted(text)
 
     @property
     def _option(self) -> str:
-        return "create_graph" if self._case.creates else "retain_graph"  # the first retains, too
+        return "create_graph" if self.case.creates else "retain_graph"  # the first retains, too
 
     def _kept(self, text: str) -> str:
-        case = self._case
+        case = self.case
         if case.code == "TML104":
             return f"`{text}` carries its graph into the next iteration, whose backward runs through it again"
         what = "graph nodes (CPU memory)" if case.spent else "autograd graph, with all activations, in GPU memory"
@@ -164,7 +155,7 @@ class _Report:
         return f"`{text}` keeps every {each}'s {what}"
 
     def _wasted(self, text: str) -> str:
-        match self._case.reason:
+        match self.case.reason:
             case Reason.DETACHED:
                 return f"all outputs of `{text}` are detached, so its graph is wasted"
             case Reason.UNTRAINED:
@@ -176,73 +167,51 @@ class _Report:
         return f"`{text}` evaluates or predicts with gradients enabled: activations are stored for no backward"
 
     def _evidence(self) -> Iterator[Evidence]:
-        case = self._case
+        case = self.case
         if case.code in _WASTED:
-            yield self._link(case.place, f"`{self._text(case.place)}` runs with gradients on")
+            yield self.link(case.place, f"`{self.text_of(case.place)}` runs with gradients on")
         if case.switched is not None:
-            yield self._link(case.switched, "eval mode is set here")
+            yield self.link(case.switched, "eval mode is set here")
         if case.kept is not None:
-            yield self._link(case.kept, "keeps its graph from iteration to iteration")
+            yield self.link(case.kept, "keeps its graph from iteration to iteration")
         for place in case.graphs:
             if place != case.place:
-                yield self._link(place, f"`{self._text(place)}` builds the graph")
+                yield self.link(place, f"`{self.text_of(place)}` builds the graph")
         if case.code in _RETAINED:
-            yield self._link(case.place, "no other backward runs through it afterwards")
+            yield self.link(case.place, "no other backward runs through it afterwards")
         if case.backward is not None:
-            yield self._link(case.backward, "backward frees the activations, the graph's nodes stay")
+            yield self.link(case.backward, "backward frees the activations, the graph's nodes stay")
         if case.loop is not None:
-            yield self._link(Place(case.loop.path, (*case.loop.span[:3], case.loop.span[1])), "repeated by this loop")
+            yield self.link(Place(case.loop.path, (*case.loop.span[:3], case.loop.span[1])), "repeated by this loop")
         if case.within is not None:
-            yield self._link(case.within, "keeps what it is given")
+            yield self.link(case.within, "keeps what it is given")
         for place in case.calls[:_CALLS]:
-            yield self._link(place, "runs by way of this call")
-
-    def _link(self, place: Place, message: str) -> Evidence:
-        return Evidence(message, self._span_of(place), None if place.path == self._facts.path else place.path)
+            yield self.link(place, "runs by way of this call")
 
     def _fix(self) -> Fix | None:
         """A fix, safe where the case is certain and nothing else is changed by it."""
-        case = self._case
+        case = self.case
         certain = self.confidence is Confidence.CERTAIN
         if case.code in _WASTED:
             row = case.function.span[0] if case.function is not None else None
-            beside = [self._span_of(place) for place in case.beside]
+            beside = [self.span_of(place) for place in case.beside]
             wholly = case.code == "TML201" and not beside
-            return without_gradients(self._facts, self._span, row, beside, wholly=wholly, certain=certain)
-        piece = self._facts.source.piece_at(self._span)
+            return without_gradients(self.facts, self.span, row, beside, wholly=wholly, certain=certain)
+        piece = self.facts.source.piece_at(self.span)
         if piece is None:
             return None
         if case.code in _RETAINED:
             return self._without_option(piece)
         if case.code == "TML104":
-            return detach_given(piece, self._span) if case.spent else None
+            return detach_given(piece, self.span) if case.spent else None
         if case.stored is Stored.HOLDER:
             return None
         if case.within is not None:
-            return detach_argument(piece, self._span)
-        return detach_stored(piece, self._span, safe=certain and case.stored is Stored.TENSOR)
+            return detach_argument(piece, self.span)
+        return detach_stored(piece, self.span, safe=certain and case.stored is Stored.TENSOR)
 
     def _without_option(self, piece: Piece) -> Fix | None:
-        for call in at(piece, self._span, cst.Call):
+        for call in at(piece, self.span, cst.Call):
             edits = arguments.without(Site(piece, call), "retain_graph", "create_graph")
             return Fix(f"Remove `{self._option}=True`", Applicability.UNSAFE, edits) if edits else None
         return None
-
-    # Texts.
-
-    def _lines(self, path: Path) -> list[str]:
-        if path not in self._rows:
-            project = self._facts.program.project
-            text = project.text(path) if project is not None else None
-            self._rows[path] = SourceModule.rows_of(text or "")
-        return self._rows[path]
-
-    def _span_of(self, place: Place) -> Span:
-        first, start, last, end = place.span
-        lines = self._lines(place.path)
-        begin = Position(first, characters(lines[first - 1], start) + 1)
-        return Span(begin, Position(last, characters(lines[last - 1], end) + 1))
-
-    def _text(self, place: Place) -> str:
-        text = self._span_of(place).text(self._lines(place.path))
-        return shortened(" ".join(text.split()), _SHOWN)

@@ -28,7 +28,7 @@ from torchmemlint.flow.domain.refs import (
     Source,
     extended,
 )
-from torchmemlint.flow.domain.values import NOTHING, Value, join_all
+from torchmemlint.flow.domain.values import NOTHING, TRUE, Value, join_all
 from torchmemlint.flow.ir.ops import Op
 
 
@@ -115,6 +115,16 @@ class Stored(enum.Enum):
     HOLDER = "holder"  # it holds tensors that have graphs
     GRAPH = "graph"  # it has a graph itself
     TENSOR = "tensor"  # so it has, and it is a tensor on all paths
+
+
+class Remark(enum.Enum):
+    """What of what happens is remarkable by itself."""
+
+    DROPPED_MODE = "a gradient mode is made, and never entered"
+    UNCALLED_MODE = "a block is put under the class of a gradient mode, and not under one"
+    MODE_OF_CLASS = "a class is put under a gradient mode"
+    VOLATILE = "a tensor is asked to record no graph in a way that has no effect"
+    MODULE_ATTRIBUTE = "`requires_grad` of a module is set, as if it were a tensor"
 
 
 class Evidence(enum.Enum):
@@ -299,6 +309,19 @@ class Freeze(Effect):
 
     reference: Ref
     flag: Value
+    assigned: bool = False  # as an attribute, which a module does not look at
+
+
+@dataclass(slots=True, eq=False)
+class Note(Effect):
+    """Something remarkable happens, if a flag holds that perhaps only a caller knows.
+
+    Where a caller says that it holds, it happens by its call, `within` what that leads to.
+    """
+
+    what: Remark
+    flag: Value = TRUE
+    within: Point | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -53,6 +53,7 @@ NOTHING = Value(constant=Missing("nothing"))  # no value: what a place holds tha
 PLAIN = Value()  # a number, a text, a tensor without a graph
 UNKNOWN = Value(open=True)
 NONE = Value(constant=None)
+TRUE = Value(constant=True)
 _CONSTANTS = (bool, int, float, str, type(None))
 
 

@@ -27,7 +27,7 @@ from torchmemlint.flow.domain.values import (
 from torchmemlint.flow.engine import access, calls, instances
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.ops import ConstantKey, Name, Scope, SliceKey
-from torchmemlint.flow.models import containers, gradients, tensors
+from torchmemlint.flow.models import containers, modules, tensors
 
 # Names.
 
@@ -119,7 +119,7 @@ def _get_attribute(frame: Frame, state: State, op: ops.GetAttribute) -> None:
 def _set_attribute(frame: Frame, state: State, op: ops.SetAttribute) -> None:
     base, value = frame.temps[op.base], frame.temps[op.src]
     if op.name == "requires_grad":
-        gradients.set_requires_grad(frame, state, base, value, frame.at(op))
+        modules.assign_requires_grad(frame, state, base, value, frame.at(op))
     elif op.name == "grad" and not any(type(r) is Object and r.kind is Kind.INSTANCE for r in base.refs):
         tensors.set_gradient(frame, state, base, value, frame.at(op))
     elif op.name == "training":

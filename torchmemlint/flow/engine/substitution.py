@@ -48,7 +48,7 @@ from torchmemlint.flow.engine.references import MAKERS, resting_on
 from torchmemlint.flow.ir.ops import For
 from torchmemlint.flow.models import gradients, guards, modules, optimizers
 
-_QUIET = frozenset({fx.Read, fx.Use, fx.Step, fx.Differentiate})  # they change nothing that an object holds
+_QUIET = frozenset({fx.Note, fx.Read, fx.Use, fx.Step, fx.Differentiate})  # they change nothing that an object holds
 
 
 class Substitution:
@@ -440,9 +440,15 @@ class Substitution:
 
     def freeze(self, effect: fx.Freeze) -> None:
         """Set `requires_grad`."""
-        gradients.set_requires_grad(
-            self.frame, self.state, self.of(effect.reference), self.value(effect.flag), self.at(effect)
-        )
+        set_flag = modules.assign_requires_grad if effect.assigned else gradients.set_requires_grad
+        set_flag(self.frame, self.state, self.of(effect.reference), self.value(effect.flag), self.at(effect))
+
+    def note(self, effect: fx.Note) -> None:
+        """Note what is remarkable in the callee, or in what its caller wants of it."""
+        flag, at = self.value(effect.flag), self.at(effect)
+        within = effect.within and effect.within.below(self.calls)
+        point = at if effect.flag.known else self.point
+        guards.note(self.frame, effect.what, flag, point, within if effect.flag.known else within or at)
 
     def set_mode(self, effect: fx.SetMode) -> None:
         """Change the gradient mode."""
@@ -511,6 +517,7 @@ _PERFORMERS: dict[type[Effect], Callable[[Substitution, Any], None]] = {
     fx.Slotted: Substitution.slotted,
     fx.Freeze: Substitution.freeze,
     fx.SetMode: Substitution.set_mode,
+    fx.Note: Substitution.note,
     fx.Register: Substitution.register,
     fx.Step: Substitution.step,
     fx.Returned: Substitution.returned,

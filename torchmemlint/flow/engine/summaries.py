@@ -212,6 +212,8 @@ class _Wanted:
                 self.reference(effect.reference)
                 if isinstance(effect, fx.Freeze):
                     self.value(effect.flag)
+            case fx.Note():
+                self.value(effect.flag)
             case fx.Keep():
                 self.references(effect.sources)
                 self.references(effect.events)

@@ -34,7 +34,7 @@ from torchmemlint.flow.engine import access, calls, conditions, instances
 from torchmemlint.flow.engine.places import PLACES, key_of, store
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.ops import NO_TEMP, Scope, Spread
-from torchmemlint.flow.models import containers, tensors
+from torchmemlint.flow.models import containers, guards, tensors
 
 _MADE = {"list": Kind.LIST, "tuple": Kind.TUPLE, "set": Kind.LIST, "dict": Kind.DICT}
 
@@ -230,12 +230,16 @@ def _call(frame: Frame, state: State, op: ops.Call) -> None:
     frame.temps[op.dst] = calls.call(
         frame, state, frame.temps[op.callee], arguments_of(frame, op.arguments), frame.at(op)
     )
+    if op.dropped:
+        guards.drop(frame, frame.temps[op.dst], frame.at(op))
 
 
 def _call_method(frame: Frame, state: State, op: ops.CallMethod) -> None:
     base, point = frame.temps[op.base], frame.at(op)
     value = calls.call_method(frame, state, base, op.name, arguments_of(frame, op.arguments), point)
     frame.temps[op.dst] = value
+    if op.dropped:
+        guards.drop(frame, value, point)
     if op.place is not None and tensors.works_in_place(base, op.name):
         tensors.change_in_place(frame, state, base, value, op.name, point)
         store(frame, state, op.place, Value(base.refs, value.graph, open=base.open), point)

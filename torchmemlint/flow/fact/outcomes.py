@@ -9,7 +9,7 @@ from pathlib import Path
 
 from torchmemlint.doubts import Confidence, Doubt, confidence
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import How, Point, Stored
+from torchmemlint.flow.domain.effects import How, Point, Remark, Stored
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Graph, Kind, Object, Result, Source, root
 from torchmemlint.flow.engine.following import leave
@@ -18,6 +18,7 @@ from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.entries import mentions, runs
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.fact.notes import notes
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
 from torchmemlint.flow.fact.retaining import Retained, differentiating, retained
 from torchmemlint.flow.fact.retention import Fate, Retention, retentions
@@ -53,7 +54,7 @@ class Case:
     reason: Reason | None = None  # or one is recorded for nothing
     loop: Place | None = None  # in which it grows
     graphs: tuple[Place, ...] = ()  # where the graphs begin that are kept
-    within: Place | None = None  # in another file, by what this place calls
+    within: Place | None = None  # where it happens, by what this place calls
     calls: tuple[Place, ...] = ()  # that led there, innermost first
     runs: tuple[Place, ...] = ()  # the forwards of networks that a wasted pass runs
     switched: Place | None = None  # where eval() was called on its network
@@ -67,6 +68,7 @@ class Case:
     repeated: bool = True  # or does it happen once and end with the program?
     making: bool = False  # when an object is made: once for each
     creates: bool = False  # does the backward pass which keeps its graph for nobody make one of the gradients, too?
+    remark: Remark | None = None  # or something is remarkable by itself
 
     @property
     def file(self) -> str:
@@ -115,6 +117,7 @@ class Outcome:
     wasted: tuple[Waste, ...] = ()
     retained: tuple[Case, ...] = ()  # backward passes that keep their graph
     needed: frozenset[Place] = frozenset()  # those of them that another one follows
+    noted: tuple[Case, ...] = ()  # what is remarkable by itself
     used: frozenset[Place] = frozenset()  # calls that led to passes that are differentiated
     open: frozenset[Place] = frozenset()  # calls that led to passes which nothing shows to be waste
     called: frozenset[Place] = frozenset()  # functions
@@ -164,6 +167,7 @@ def outcome(
         tuple(places.wasted(engine, passes)),
         tuple(places.retained(again)),
         frozenset(places.of(one.point.chain()[0]) for _, _, one in again if one.needed),
+        tuple(places.noted(run for run, _ in done)),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),
         frozenset(places.of_span(f.unit, f.span) for f in engine.called),
@@ -192,6 +196,13 @@ class _Places:
             code = _code_of(kept)
             if code is not None and kept.point.chain():
                 yield self._case(run, evidence, kept, code)
+
+    def noted(self, done: Iterable[Run]) -> Iterator[Case]:
+        for run in done:
+            for note in notes(run):
+                place, *calls = map(self.of, note.point.chain())
+                within, code = self._first(note.within), _NOTED[note.what]
+                yield Case(place, code, frozenset(), within=within, calls=tuple(calls), remark=note.what)
 
     def wanted(self, held: Iterable[tuple[Run, Evidence, Retention]]) -> Iterator[Place]:
         for _, _, kept in held:
@@ -307,6 +318,15 @@ def _meeting(stored: list[Op], begun: list[Op]) -> Op:
     while common < min(len(stored) - 1, len(begun)) and stored[-1 - common] is begun[-1 - common]:
         common += 1
     return stored[-1 - common]
+
+
+_NOTED = {
+    Remark.DROPPED_MODE: "TML202",
+    Remark.UNCALLED_MODE: "TML202",
+    Remark.MODE_OF_CLASS: "TML202",
+    Remark.VOLATILE: "TML202",
+    Remark.MODULE_ATTRIBUTE: "TML202",
+}
 
 
 def _code(one: Pass) -> str:

@@ -23,6 +23,7 @@ _KEPT = frozenset({"append", "appendleft", "extend", "insert", "put", "setdefaul
 _RUN = frozenset({"backward", "eval", "grad", "jacobian", "requires_grad", "requires_grad_", "train", "zero_grad"})
 _COMMON = (_KEPT - {"cache", "lru_cache"}) | {"cpu", "data", "float", "format", "print", "requires_grad", "train"}
 _OF_NETWORKS = _RUN | {"Parameter", "autograd", "forward", "named_parameters", "parameters", "state_dict"}
+_OLD = frozenset({"volatile"})
 HOOKED = frozenset(f"register_{kind}" for kind in ("hook", "forward_hook", "forward_pre_hook", "full_backward_hook"))
 
 
@@ -109,7 +110,8 @@ def _fills(body: Iterable[Op]) -> bool:
 def _words(contracts: Contracts) -> frozenset[str]:
     names = contracts.names
     shown = names("differentiates").shown_by | names("runs-without-gradients").methods
-    return _READ | _KEPT | _RUN | HOOKED | shown
+    modes = contracts.off.last_parts | contracts.on.last_parts
+    return _READ | _KEPT | _RUN | HOOKED | _OLD | shown | modes
 
 
 def _telling(contracts: Contracts, unit: Unit) -> set[str]:

@@ -24,9 +24,10 @@ from .ops import (
 from .scopes import ClassScope
 from .texts import annotation_name, base_name, dotted, qualified
 
-NEUTRAL = frozenset(
+_MODES = frozenset("no_grad inference_mode enable_grad set_grad_enabled".split())
+NEUTRAL = _MODES | frozenset(
     "staticmethod classmethod property cached_property abstractmethod abstractproperty overload override final "
-    "no_grad inference_mode enable_grad set_grad_enabled lru_cache cache contextmanager asynccontextmanager wraps "
+    "lru_cache cache contextmanager asynccontextmanager wraps "
     "dataclass runtime_checkable compile setter getter deleter".split()
 )
 BUILT_IN = frozenset({"staticmethod", "classmethod", "property"})
@@ -204,10 +205,20 @@ def define_class(b: Builder, node: ast.ClassDef) -> None:
         outer.reveal()
     cls.members = frozenset(name for name, _ in members)
     b.block.append(DefineClass(b.function, place, number, cls, tuple(members)))
+    _modes(b, node.decorator_list, number)
     dst = _apply(b, number, applied)
     b.bind(node.name, dst, place)
     if not applied and b.at_module_level:
         b.scopes.definitions.append((node.name, cls))
+
+
+def _modes(b: Builder, nodes: Sequence[ast.expr], cls: Temp) -> None:
+    """Call the gradient modes above a class: they leave it as it is, but for what happens when an object is made."""
+    for node in nodes:
+        name = qualified(dotted(node.func if isinstance(node, ast.Call) else node), b.aliases)
+        if name.rpartition(".")[2] in _MODES and _is_neutral(b, name):
+            mode = b.expression(node)
+            b.block.append(Call(b.function, span(node), b.temp(), mode, (given_plainly[cls],)))
 
 
 def _evaluate_bases(b: Builder, node: ast.ClassDef) -> None:

@@ -281,11 +281,12 @@ class Format(Op):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Call(Op):
-    """`dst = callee(arguments)`."""
+    """`dst = callee(arguments)`. `dropped`: it is a statement by itself."""
 
     dst: Temp
     callee: Temp
     arguments: tuple[Argument, ...]
+    dropped: bool = False
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -293,6 +294,7 @@ class CallMethod(Op):
     """`dst = base.name(arguments)`.
 
     `place` is where base was loaded from: a method that works in place (`add_`, `detach_`) changes what stands there.
+    `dropped`: it is a statement by itself.
     """
 
     dst: Temp
@@ -300,6 +302,7 @@ class CallMethod(Op):
     name: str
     arguments: tuple[Argument, ...]
     place: Place | None
+    dropped: bool = False
 
 
 @dataclass(slots=True, eq=False, repr=False)

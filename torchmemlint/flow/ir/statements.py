@@ -14,6 +14,8 @@ from .ops import (
     AttributePlace,
     Bind,
     Break,
+    Call,
+    CallMethod,
     Check,
     ConstantKey,
     Continue,
@@ -51,7 +53,10 @@ def evaluate(b: Builder, node: ast.Expr) -> None:
     """An expression for its effects."""
     value = node.value
     if value.__class__ is not ast.Constant:
-        EXPRESSIONS[value.__class__](b, value)
+        src = EXPRESSIONS[value.__class__](b, value)
+        last = b.block[-1] if b.block else None
+        if isinstance(last, Call | CallMethod) and last.dst == src:
+            last.dropped = True
 
 
 @statement("Pass")

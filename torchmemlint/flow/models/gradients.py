@@ -104,8 +104,13 @@ def freezes(method: str) -> bool:
     return first == "freeze" and not any(word.startswith(("norm", "bn", "batchnorm")) for word in rest)
 
 
-def set_requires_grad(frame: Frame, state: State, base: Value, flag: Value, point: Point) -> None:
-    """`x.requires_grad = flag` of a tensor or a module's parameters; where it is not known, the caller decides."""
+def set_requires_grad(
+    frame: Frame, state: State, base: Value, flag: Value, point: Point, assigned: bool = False
+) -> None:
+    """`x.requires_grad_(flag)` of a tensor or a module's parameters; where it is not known, the caller decides.
+
+    `assigned`: `x.requires_grad = flag` is meant, of what is not known to be a module.
+    """
     for target in base.each():
         if type(target) is Object and target.kind is Kind.TENSOR and flag.constant is False:
             if not frame.entry:
@@ -114,7 +119,7 @@ def set_requires_grad(frame: Frame, state: State, base: Value, flag: Value, poin
             continue
         owner = target.module if type(target) is Parameters else target
         if owner.symbolic or (not flag.known and flag.refs):
-            frame.log(Freeze(point, owner, flag))
+            frame.log(Freeze(point, owner, flag, assigned and owner is target))
         if flag.known and (owner.symbolic or (type(owner) is Object and owner.kind in _OWNERS | {Kind.OPAQUE})):
             for module in within(frame, state, owner):
                 for part in (module, *_unseen_parts(frame, state, module)):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Point, SetMode
+from torchmemlint.flow.domain.effects import Arguments, Note, Point, Remark, SetMode
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, ModeOf
-from torchmemlint.flow.domain.refs import Kind, Method, Object, Ref, Result, Special
-from torchmemlint.flow.domain.values import NOTHING, PLAIN, Value, join, of
+from torchmemlint.flow.domain.refs import ClassRef, External, Kind, Method, Object, Ref, Result, Special
+from torchmemlint.flow.domain.values import NONE, NOTHING, PLAIN, TRUE, Value, join, of
 from torchmemlint.flow.ir.ops import CallMethod, Function
 from torchmemlint.knowledge.contracts import Contracts
 
@@ -50,6 +50,26 @@ def construct(site: CallSite, qualified: str) -> Value | None:
     return of(made)
 
 
+def note(frame: Frame, what: Remark, flag: Value, point: Point, within: Point | None = None) -> None:
+    """Note what is remarkable if a flag holds."""
+    if flag.constant if flag.known else any(r.symbolic for r in flag.refs):
+        frame.log(Note(point, what, flag, within))
+
+
+def drop(frame: Frame, value: Value, point: Point) -> None:
+    """Note a mode that is made by a statement, and that nothing can enter afterwards; a setter has set it."""
+    for r in value.refs:
+        if type(r) is Object and r.kind is Kind.MODE and r.site is point.site and r not in frame.replaced:
+            note(frame, Remark.DROPPED_MODE, TRUE, point)
+
+
+def _is_uncalled(frame: Frame, value: Value) -> bool:
+    """Is it the class of a mode, in place of one?"""
+    known = frame.machine.index.contracts
+    named = [r.qualified for r in value.refs if type(r) is External]
+    return len(named) == len(value.refs) == 1 and mode_named(known, named[0], ()) is not None
+
+
 def set_mode(site: CallSite, mode: Mode) -> None:
     """Change the mode until it is changed again."""
     site.state.mode = mode
@@ -77,6 +97,9 @@ def _mode_of_yield(site: CallSite, target: Object) -> Mode | ModeOf:
 
 
 def _guarded(site: CallSite, function: Value, mode: Mode) -> Value:
+    if function.refs and all(type(r) is ClassRef for r in function.refs):
+        note(site.frame, Remark.MODE_OF_CLASS, TRUE, site.point)
+        return function
     made = Object.of(Kind.GUARDED, site.point.site, site.point.context, mode)
     site.state.heap.put(made, Special.FUNCTION, function)
     return of(made)
@@ -90,7 +113,7 @@ def method(site: CallSite, target: Object, name: str) -> Value:
         return PLAIN
     if name == "__enter__":
         set_mode(site, target.about)
-        return of(target)
+        return NONE
     return PLAIN
 
 
@@ -98,6 +121,8 @@ def enter(site: CallSite, context: Value) -> Value:
     """Enter a context, and return what it binds."""
     frame, state = site.frame, site.state
     result = NOTHING
+    if _is_uncalled(frame, context):
+        note(frame, Remark.UNCALLED_MODE, TRUE, site.point)
     for target in context.each():
         if type(target) is Object and target.kind is Kind.GENERATOR:
             result = join(result, _enter_generator(site, target))

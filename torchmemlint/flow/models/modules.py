@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmemlint.flow.domain.effects import Arguments, Evidence, Forward, Point, Reading, Register, Use
+from torchmemlint.flow.domain.effects import (
+    Arguments,
+    Evidence,
+    Forward,
+    Note,
+    Point,
+    Reading,
+    Register,
+    Remark,
+    Use,
+)
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, reached, renew, visible
 from torchmemlint.flow.domain.memory import computed, sources_of
@@ -383,6 +393,25 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
         gradients.set_requires_grad(frame, state, of(target), constant(False), site.point)
         return of(target)
     return None
+
+
+def assign_requires_grad(frame: Frame, state: State, base: Value, flag: Value, point: Point) -> None:
+    """`x.requires_grad = flag`: of a module, nothing looks at that attribute."""
+    wholes = frozenset(r for r in base.refs if _is_whole(frame, r))
+    if wholes and wholes == base.refs and not base.open and isinstance(flag.constant, bool):
+        frame.log(Note(point, Remark.MODULE_ATTRIBUTE))
+    others = base._replace(refs=base.refs - wholes)
+    gradients.set_requires_grad(frame, state, others, flag, point, assigned=True)
+
+
+def _is_whole(frame: Frame, reference: Ref) -> bool:
+    """Is it a module for certain? What a module has as an attribute may be a parameter."""
+    if type(reference) is not Object or reference.kind is not Kind.MODULE:
+        return gradients.is_network(frame, reference)
+    about, contracts = str(reference.about), frame.machine.index.contracts
+    if about.endswith("[]") or contracts.is_module_class(about) or contracts.is_module_factory(about):
+        return True
+    return "." not in about.partition(":")[2] and ":" in about
 
 
 def _part_of(site: CallSite, target: Ref) -> Value:

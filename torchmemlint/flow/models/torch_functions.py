@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmemlint.flow.domain.effects import Arguments, Evidence, Reading, Use
+from torchmemlint.flow.domain.effects import Arguments, Evidence, Reading, Remark, Use
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.memory import computed, differentiate, sources_of
 from torchmemlint.flow.domain.refs import Kind, Leaf, Source
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, join, one_tensor, with_graph
-from torchmemlint.flow.models import containers, gradients, tensors
+from torchmemlint.flow.models import containers, gradients, guards, tensors
 from torchmemlint.knowledge import operations, torch_api
 
 Model = Callable[[CallSite], Value]
@@ -177,7 +177,13 @@ def _tensors_kept(site: CallSite) -> Value:
 
 
 def _variable(site: CallSite) -> Value:
-    value = site.value(0)
+    """`Variable(x)`: x itself. `volatile` has had no effect since torch 0.4."""
+    value, given = site.value(0), site.arguments
+    volatile = given.named.get("volatile")
+    if volatile is None and given.stars is not None:
+        volatile = site.item(given.stars, "volatile")
+    if volatile is not None:
+        guards.note(site.frame, Remark.VOLATILE, volatile, site.point)
     if site.constant(1, "requires_grad", False) is True:
         return with_graph(value, (Leaf.of(site.point.site, site.point.context),))
     return value

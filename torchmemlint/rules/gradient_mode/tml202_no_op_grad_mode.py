@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import libcst as cst
-
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
-from torchmemlint.flow.facts import FileFacts, ModuleCall, NoOpGradMode
-from torchmemlint.rules.base import Rule, Tag
-from torchmemlint.rules.findings import Link, report
-from torchmemlint.syntax.text import shortened, text_of
-from torchmemlint.syntax.walking import contains
+from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
+from torchmemlint.flow.domain.effects import Remark
+from torchmemlint.rules.base import CaseRule, Tag
+from torchmemlint.rules.told import Told
+from torchmemlint.syntax.text import shortened
 
 
-class NoOpGradModeRule(Rule):
+class NoOpGradModeRule(CaseRule):
     """A gradient mode that does nothing where it stands.
 
     ## What it does
     Reports `torch.no_grad()` (or `inference_mode`, `enable_grad`) as a statement of its own, `with torch.no_grad:`
     without the call, a class decorated with `no_grad` (only its construction is covered), `Variable(x, volatile=True)`
-    (without effect since torch 0.4; an advice where no forward pass is seen to start from it), and
+    (without effect since torch 0.4: an advice; a pass that needs no gradients is TML201 or TML203), and
     `module.requires_grad = False` (an attribute that nobody reads).
 
     ## Why it costs memory
@@ -50,7 +45,9 @@ class NoOpGradModeRule(Rule):
     needs the decorator on its methods.
 
     ## When it stays silent
-    `torch.set_grad_enabled(False)` as a statement does take effect, and is not reported.
+    - `torch.set_grad_enabled(False)` as a statement does take effect, and is not reported.
+    - Only callers that were not seen decide whether `volatile` is set, or whether it is a module.
+    - Tests are not run.
 
     ## References
     - [torch.no_grad](https://pytorch.org/docs/stable/generated/torch.no_grad.html)
@@ -64,74 +61,52 @@ class NoOpGradModeRule(Rule):
     tag = Tag.UNNECESSARY
     why = "the forward pass keeps all its activations, although the code says that it should not"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield modes without effect."""
-        for mode in facts.no_op_modes:
-            form, entered = mode.form, _entered(facts, mode)
-            if form == "volatile" and entered is None:
-                form = "volatile-aside"
-            yield report(
-                self,
-                facts,
-                mode.site,
-                _MESSAGES[form].format(text=shortened(mode.text, 50)),
-                severity=Severity.ADVICE if form == "volatile-aside" else None,
-                evidence=[(mode.site, _EVIDENCE[mode.form]), *_recorded(entered)],
-                fix=_fix(mode),
-            )
-
-
-def _recorded(entered: ModuleCall | None) -> list[Link]:
-    if entered is None:
-        return []
-    return [(entered.site, f"`{shortened(text_of(entered.site.node), 50)}` records a graph")]
-
-
-def _entered(facts: FileFacts, mode: NoOpGradMode) -> ModuleCall | None:
-    """The forward pass of the same function that starts from the variable (and no loss, which takes what came out)."""
-    if mode.form != "volatile":
-        return None
-    statement = mode.statement.node
-    names = {text_of(target.target) for target in statement.targets} if isinstance(statement, cst.Assign) else set()
-    made = {call.origin for call in facts.module_calls}
-    for call in facts.module_calls:
-        if call.scope.function is not mode.scope.function or call.input_origins & (made - {call.origin}):
-            continue
-        for argument in call.site.node.args if isinstance(call.site.node, cst.Call) else ():
-            if text_of(argument.value) in names or contains(argument.value, mode.site.node):
-                return call
-    return None
-
-
-_MESSAGES = {
-    "statement": "`{text}` as a statement has no effect: use it as a context manager or decorator",
-    "uncalled": "`with {text}:` lacks the call: the context is never entered",
-    "class": "`@{text}` on a class covers only its construction, not its methods",
-    "volatile": "`volatile` has had no effect since torch 0.4: this forward pass records a graph",
-    "volatile-aside": "`volatile` has had no effect since torch 0.4",
-    "module-attribute": "`{text}.requires_grad = False` sets an attribute that nobody reads: the module still trains",
-}
-
-
-_EVIDENCE = {
-    "statement": "makes a context manager, which is dropped without being entered",
-    "uncalled": "is the class itself, which cannot be entered",
-    "class": "wraps `__init__` alone",
-    "volatile": "is accepted and ignored",
-    "module-attribute": "is a module: its parameters keep their own `requires_grad`",
-}
-
-
-def _fix(mode: NoOpGradMode) -> Fix | None:
-    span = mode.site.span
-    if mode.form == "uncalled":
-        end = span.end
-        return Fix("Call it", Applicability.SAFE, (Edit(Span(end, end), "()"),))
-    if mode.form == "module-attribute" and isinstance(mode.site.node, cst.Attribute):
-        statement = mode.statement
-        return Fix(
-            "Use `requires_grad_(False)`",
-            Applicability.UNSAFE,
-            (Edit(statement.span, f"{mode.text}.requires_grad_(False)"),),
+    def tell(self, told: Told) -> Finding:
+        """Say which mode has no effect, and why."""
+        remark, text = told.case.remark, shortened(" ".join(told.text.split()), 50)
+        assert remark is not None
+        if remark is Remark.MODULE_ATTRIBUTE:
+            text = text.removesuffix(_ATTRIBUTE)
+        message, what = _SAID[remark]
+        return told.finding(
+            self,
+            message.format(text=text),
+            [Evidence(what, told.span) if told.case.within is None else told.link(told.case.within, what)],
+            severity=Severity.ADVICE if remark is Remark.VOLATILE else None,
+            fix=_fix(told, remark),
         )
-    return None
+
+
+_ATTRIBUTE = ".requires_grad"
+_SAID = {
+    Remark.DROPPED_MODE: (
+        "`{text}` as a statement has no effect: use it as a context manager or decorator",
+        "makes a context manager, which is dropped without being entered",
+    ),
+    Remark.UNCALLED_MODE: (
+        "`with {text}:` lacks the call: the context is never entered",
+        "is the class itself, which cannot be entered",
+    ),
+    Remark.MODE_OF_CLASS: (
+        "`@{text}` on a class covers only its construction, not its methods",
+        "wraps `__init__` alone",
+    ),
+    Remark.VOLATILE: ("`volatile` has had no effect since torch 0.4", "is accepted and ignored"),
+    Remark.MODULE_ATTRIBUTE: (
+        "`{text}.requires_grad` is an attribute that nobody reads: the parameters of the module keep their own",
+        "is a module: its parameters keep their own `requires_grad`",
+    ),
+}
+
+
+def _fix(told: Told, remark: Remark) -> Fix | None:
+    if remark is Remark.UNCALLED_MODE:
+        return Fix("Call it", Applicability.SAFE, (Edit(Span(told.span.end, told.span.end), "()"),))
+    if remark is not Remark.MODULE_ATTRIBUTE:
+        return None
+    target, _, flag = told.statement.text(told.facts.source.rows).partition("=")
+    if target.strip() != told.text or flag.strip() not in ("True", "False") or not told.text.endswith(_ATTRIBUTE):
+        return None
+    setter = f"requires_grad_({flag.strip()})"
+    edit = Edit(told.statement, f"{told.text.removesuffix(_ATTRIBUTE)}.{setter}")
+    return Fix(f"Use `{setter}`", Applicability.UNSAFE, (edit,))

@@ -401,4 +401,95 @@ MODES = {
                 loss.backward()
                 optimizer.step()
         """,
+    "a mode that is made and dropped": """
+        def scores(x):
+            torch.no_grad()  # expect: TML202
+            torch.autograd.inference_mode()  # expect: TML202
+            return x + 1
+        """,
+    "modes that are entered, set, kept or put around a function": """
+        import contextlib
+
+        class Quiet:
+            def __init__(self):
+                self.mode = torch.no_grad()
+                self.mode.__enter__()
+
+        def scores(x, network):
+            torch.set_grad_enabled(False)
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(torch.no_grad())
+            mode = torch.no_grad()
+            mode.__enter__()
+            torch.no_grad().__enter__()
+            torch.no_grad()(network)(x)
+            print(torch.no_grad())
+            return torch.no_grad()
+        """,
+    "a block under the class of a mode": """
+        def scores(x):
+            with torch.no_grad:  # expect: TML202
+                return x + 1
+
+        def more(x):
+            with torch.inference_mode(), torch.autograd.no_grad as mode:  # expect: TML202
+                return x + 1
+        """,
+    "a class under a mode": """
+        @torch.no_grad()  # expect: TML202
+        class Teacher(nn.Module):
+            def forward(self, x):
+                return x + 1
+
+            @torch.no_grad()
+            def scores(self, x):
+                return x + 1
+
+        print(Teacher()(torch.zeros(1)))
+        """,
+    "tensors for which volatile is asked": """
+        from torch.autograd import Variable
+
+        def variable(x, volatile=False):
+            return Variable(x, volatile=volatile)
+
+        def given(x, **options):
+            return Variable(x, **options)
+
+        def scores(x):
+            kept = variable(x)
+            return variable(x, volatile=True) + kept  # expect: TML202
+
+        def more(x):
+            return given(x, requires_grad=False) + given(x, volatile=True)  # expect: TML202
+
+        def never(x):
+            return Variable(x, volatile=False)
+        """,
+    "modules of which requires_grad is set": """
+        def freeze(network: nn.Module, part):
+            network.requires_grad = False  # expect: TML202
+            network.head.requires_grad = False  # perhaps a parameter
+            part.requires_grad = False
+            for layer in network.children():
+                layer.requires_grad = False  # expect: TML202
+            for parameter in network.parameters():
+                parameter.requires_grad = False
+            network.weight.requires_grad = False
+
+        def helper(part):
+            part.requires_grad = False  # expect: TML202
+
+        freeze(model, model.weight)
+        helper(nn.Linear(1, 1))
+        """,
+    "a flag that is no tensor's": """
+        class Setting:
+            def __init__(self):
+                self.requires_grad = True
+
+        def make(setting: Setting):
+            setting.requires_grad = False
+            return torch.zeros(3, requires_grad=setting.requires_grad)
+        """,
 }

@@ -1,0 +1,17 @@
+"""Notes: what is remarkable by itself, wherever it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.fact.logs import Run
+
+
+def notes(run: Run) -> Iterator[fx.Note]:
+    """Yield what is remarkable in one run for certain: what only a caller knows that was not seen is not."""
+    for event in run.of(fx.Note):
+        effect = event.effect
+        assert isinstance(effect, fx.Note)
+        if effect.flag.known and effect.point.chain():
+            yield effect

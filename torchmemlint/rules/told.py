@@ -1,0 +1,90 @@
+"""A case as rules see it: where it stands, how sure it is, and what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+from torchmemlint.doubts import Doubt, confidence, ordered
+from torchmemlint.findings import Evidence, Finding, Fix, Position, Severity, Span
+from torchmemlint.flow.fact.outcomes import Case, Place
+from torchmemlint.flow.facts import FileFacts
+from torchmemlint.rules.base import Rule
+from torchmemlint.syntax.source_module import Piece, SourceModule
+from torchmemlint.syntax.text import characters, shortened
+
+_SHOWN = 40  # characters of code in a message
+
+
+class Told:
+    """One case, with the file that it is reported in."""
+
+    def __init__(self, facts: FileFacts, case: Case) -> None:
+        self.facts, self.case = facts, case
+        self._rows: dict[Path, list[str]] = {facts.path: facts.source.rows}
+        self.span = self.span_of(case.place)
+        self.doubts = case.doubts | {Doubt.UNMADE} if case.unmade else case.doubts
+        self.confidence = confidence(self.doubts)
+
+    @cached_property
+    def text(self) -> str:
+        """The source text of where it stands."""
+        return self.span.text(self.facts.source.rows)
+
+    @cached_property
+    def statement(self) -> Span:
+        """The statement that it stands in."""
+        return self.facts.source.statement_span(self.span)
+
+    @property
+    def piece(self) -> Piece | None:
+        """The piece of the file that it stands in."""
+        return self.facts.source.piece_at(self.span)
+
+    def finding(
+        self,
+        rule: Rule,
+        message: str,
+        evidence: Iterable[Evidence],
+        *,
+        severity: Severity | None = None,
+        fix: Fix | None = None,
+    ) -> Finding:
+        """The finding that a rule makes of it."""
+        return Finding(
+            rule.code,
+            rule.name,
+            severity or rule.severity,
+            message,
+            self.facts.path,
+            self.span,
+            self.statement,
+            tuple(evidence),
+            fix,
+            rule.why,
+            doubts=ordered(self.doubts),
+        )
+
+    def link(self, place: Place, message: str) -> Evidence:
+        """A place with what it contributes."""
+        return Evidence(message, self.span_of(place), None if place.path == self.facts.path else place.path)
+
+    def span_of(self, place: Place) -> Span:
+        """Return where a place is, in characters."""
+        first, start, last, end = place.span
+        lines = self._lines(place.path)
+        begin = Position(first, characters(lines[first - 1], start) + 1)
+        return Span(begin, Position(last, characters(lines[last - 1], end) + 1))
+
+    def text_of(self, place: Place) -> str:
+        """Return the source text of a place, in one line that is not too long."""
+        text = self.span_of(place).text(self._lines(place.path))
+        return shortened(" ".join(text.split()), _SHOWN)
+
+    def _lines(self, path: Path) -> list[str]:
+        if path not in self._rows:
+            project = self.facts.program.project
+            text = project.text(path) if project is not None else None
+            self._rows[path] = SourceModule.rows_of(text or "")
+        return self._rows[path]
