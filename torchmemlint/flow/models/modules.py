@@ -408,10 +408,10 @@ def _is_whole(frame: Frame, reference: Ref) -> bool:
     """Is it a module for certain? What a module has as an attribute may be a parameter."""
     if type(reference) is not Object or reference.kind is not Kind.MODULE:
         return gradients.is_network(frame, reference)
-    about, contracts = str(reference.about), frame.machine.index.contracts
-    if about.endswith("[]") or contracts.is_module_class(about) or contracts.is_module_factory(about):
+    whole, contracts = str(reference.about).rstrip("[]"), frame.machine.index.contracts  # what it is, or is iterated
+    if contracts.is_module_class(whole) or contracts.is_module_factory(whole):
         return True
-    return "." not in about.partition(":")[2] and ":" in about
+    return ":" in whole and "." not in whole.partition(":")[2]
 
 
 def _part_of(site: CallSite, target: Ref) -> Value:

@@ -475,6 +475,10 @@ MODES = {
                 layer.requires_grad = False  # expect: TML202
             for parameter in network.parameters():
                 parameter.requires_grad = False
+            for parameter in network._parameters.values():
+                parameter.requires_grad = False
+            for layer in network.layers:
+                layer.requires_grad = False  # perhaps a parameter of a ParameterList
             network.weight.requires_grad = False
 
         def helper(part):
