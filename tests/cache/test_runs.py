@@ -50,6 +50,16 @@ def test_a_new_file_that_calls_it(project: Project) -> None:
     assert project.checked == ["main.py", "utils.py"]
 
 
+def test_a_second_file_of_a_name_that_is_found_anywhere(project: Project) -> None:
+    project.write("lib/utils.py", UTILS.format(what=""))
+    project.write("other/own.py", "import torch\n")
+    main = MAIN.replace("import torch\n", "import sys\nimport torch\nsys.path.append(folder)\n", 1)
+    project.write("main.py", main.format(rounds=9, where="history"))
+    assert project.found(project.check()) == [("lib/utils.py", 8, "TML102")]
+    project.write("other/utils.py", "import torch\n")
+    assert project.found(project.check()) == []
+
+
 def test_one_file_is_checked_with_those_that_run_it(project: Project) -> None:
     wrote(project)
     assert project.found(project.check("utils.py")) == KEPT

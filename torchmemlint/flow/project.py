@@ -15,6 +15,7 @@ from typing import TypeVar
 from torchmemlint.findings import ContextFile, Lead
 from torchmemlint.flow.fact.cases import Cases
 from torchmemlint.flow.fact.outcomes import Case
+from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import Finder, Place
 from torchmemlint.flow.names.importing import Imports
 from torchmemlint.flow.names.needs import Ledger, Needs
@@ -62,17 +63,20 @@ class Files:
         def matters(text: str) -> bool:
             return names_one(text.encode("utf-8", "surrogatepass"), words)
 
+        def files() -> Iterator[Path]:
+            return map(Path, self.texts.names() or ())
+
         def texts() -> Iterator[tuple[Path, str]]:
-            for name in self.texts.names() or ():
-                path = Path(name)
+            for path in files():
                 text = self.readable(path)
                 if text is not None and not is_test(path.name, text):
                     yield path, text
 
-        imports = Imports(texts(), self.finder.place, matters)
+        elsewhere = Elsewhere(self.finder, files, self.readable, known.packages)
+        imports = Imports(texts(), elsewhere.place, matters)
 
         def locate(dotted: str, path: Path) -> Found:
-            place, sought = self.finder.place(dotted, path)
+            place, sought = elsewhere.place(dotted, path)
             hidden = place is not None and imports.is_library(place[0]) and not imports.is_library(path)
             return (None if hidden else place), sought
 
@@ -106,9 +110,9 @@ class Files:
     def changed(self, path: Path, text: str) -> None:
         """Let a file be run with this text from now on."""
         if self._read.get(path) != text:
+            self._read[path] = text
             for cases in self._cases.values():
                 cases.changed(path, text)
-            self._read[path] = text
 
     def text(self, path: Path) -> str | None:
         """The text of a file; None for one that is too long, or lies elsewhere. Raises OSError and UnreadableFile."""

@@ -35,6 +35,29 @@ def test_files_of_one_name_in_two_folders() -> None:
     assert found(files) == {("one/utils.py", 8, "TML102")}
 
 
+def test_what_lies_in_another_folder() -> None:
+    """After `sys.path.append` the only file of a name is meant, whatever the folder is that is added."""
+    plain = "import torch\nfrom training import step\n" + LOOP
+    main = plain.replace("import torch\n", "import sys\nimport torch\nsys.path.append(folder)\n", 1)
+    assert found({"lib/training.py": NET + STEP, "main.py": main}) == {("lib/training.py", 8, "TML102")}
+    assert found({"lib/training.py": NET + STEP, "main.py": plain}) == set()
+    assert found({"lib/training.py": NET + STEP, "other/training.py": NET + STEP, "main.py": main}) == set()
+
+
+def test_a_pass_that_a_file_elsewhere_trains() -> None:
+    """A function's demonstration in its own file does not say how it is used."""
+    sampler = "import torch\n\nclass Sampler:\n    def __init__(self, table):\n        self.table = table\n\n"
+    sampler += "    def sample(self, labels):\n        return self.table(labels)\n\n"
+    sampler += "if __name__ == '__main__':\n"
+    sampler += "    print(Sampler(torch.nn.Embedding(9, 2)).sample(torch.arange(3)).detach())\n"
+    train = "import sys\nimport torch\nsys.path.append('utils')\nfrom sampler import Sampler\n\n"
+    train += "table = torch.nn.Embedding(9, 2)\noptimizer = torch.optim.SGD(table.parameters(), 0.1)\n"
+    train += "sampler = Sampler(table)\nfor _ in range(9):\n    optimizer.zero_grad()\n"
+    train += "    sampler.sample(torch.arange(3)).sum().backward()\n    optimizer.step()\n"
+    assert found({"utils/sampler.py": sampler}) == {("utils/sampler.py", 8, "TML203")}
+    assert found({"utils/sampler.py": sampler, "train.py": train}) == {("utils/sampler.py", 11, "TML203")}
+
+
 def test_what_a_caller_in_another_file_decides() -> None:
     """`evaluate` is run without gradients wherever it is called."""
     evaluate = (

@@ -14,6 +14,7 @@ from torchmemlint.flow.domain import refs
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.entries import mentions
 from torchmemlint.flow.fact.outcomes import NOTHING, Case, Outcome, Place, outcome
+from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import InMemory
 from torchmemlint.flow.names.importing import Imports
 from torchmemlint.flow.names.index import Index
@@ -225,7 +226,7 @@ def cases(files: Mapping[str, str]) -> list[Case]:
 
 def in_memory(texts: Mapping[Path, str], root: Path, known: Contracts | None = None) -> Cases:
     """The cases of files that need not lie anywhere."""
-    finder = InMemory(root, texts)
-    imports = Imports(texts.items(), finder.place, lambda text: True)
-    sources = Sources(root, finder.place, texts.get, imports.is_library)
-    return Cases(sources, imports, known or contracts())
+    known = known or contracts()
+    locate = Elsewhere(InMemory(root, texts), texts.keys, texts.get, known.packages).place
+    imports = Imports(texts.items(), locate, lambda text: True)
+    return Cases(Sources(root, locate, texts.get, imports.is_library), imports, known)

@@ -41,6 +41,13 @@ class Finder:
             found = self._places[qualified, folder] = place, frozenset(self._looked_for)
         return found
 
+    def below(self, folder: str, qualified: str) -> Place | None:
+        """The file that a dotted name leads to, if it is looked up in this folder alone."""
+        try:
+            return self._module(folder, qualified.split("."))
+        except OSError:
+            return None
+
     def is_package(self, folder: str) -> bool:
         """Has a folder an `__init__.py`?"""
         return self._has(folder, _PACKAGE)
