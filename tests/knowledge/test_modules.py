@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
 from torchmemlint.knowledge import modules
@@ -12,3 +14,13 @@ torch = pytest.importorskip("torch")
 def test_methods_are_those_of_torch() -> None:
     module = torch.nn.Module
     assert {n for n in dir(module) if not n.startswith("_") and callable(getattr(module, n))} == modules.METHODS
+
+
+def test_normalisation_has_parameters_where_torch_says_so() -> None:
+    layers = {name: modules.scaling(f"torch.nn.{name}") for name in dir(torch.nn)}
+    found = {name: scaling for name, scaling in layers.items() if scaling is not None}
+    assert len(found) > 12
+    for name, scaling in found.items():
+        names = list(inspect.signature(getattr(torch.nn, name)).parameters.values())
+        argument = names[scaling.position]
+        assert (argument.name, argument.default) == (scaling.name, scaling.default), name

@@ -6,6 +6,7 @@ an instance built with its usual arguments has an empty `parameters()`).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from torchmemlint.knowledge import operations
@@ -44,6 +45,26 @@ def has_parameters(qualified: str) -> bool | None:
     if layer is not None:
         return layer.parameters
     return None if last in CONTAINERS or last == "Module" else True
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """The argument of a normalisation layer that says whether it has parameters, which scale and shift."""
+
+    position: int
+    name: str
+    default: bool
+
+
+def scaling(qualified: str) -> Scaling | None:
+    """That of a normalisation layer of torch; None for others. Source: their signatures in torch 2.13."""
+    last = qualified.rpartition(".")[2]
+    layer = operations.layer(last) if qualified.startswith("torch.nn.") else None
+    if layer is None or not layer.parameters or layer.kind not in ("batchnorm", "instancenorm", "normalization"):
+        return None
+    if last in ("LayerNorm", "RMSNorm"):
+        return Scaling(2, "elementwise_affine", True)
+    return Scaling(2, "affine", True) if last.startswith("Lazy") else Scaling(3, "affine", layer.kind != "instancenorm")
 
 
 def gives_tensors(qualified: str) -> bool:

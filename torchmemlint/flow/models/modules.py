@@ -38,6 +38,7 @@ from torchmemlint.flow.domain.values import (
     NO_SOURCES,
     NOTHING,
     PLAIN,
+    TRUE,
     Value,
     constant,
     join,
@@ -102,6 +103,9 @@ def construct(site: CallSite, qualified: str) -> Value:
             site.state.heap.put(made, number, value)
     if site.arguments.star is not None:
         site.state.heap.put(made, 0, site.arguments.star)
+    scaling = known.scaling(qualified)
+    if scaling is not None and site.constant(scaling.position, scaling.name, scaling.default) is False:
+        site.state.heap.put(made, Special.FROZEN, TRUE)  # it has no parameters
     return of(made)
 
 

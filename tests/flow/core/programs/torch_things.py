@@ -479,4 +479,17 @@ TORCH_THINGS = {
         reset([nn.Linear(4, 4) for _ in range(9)])
         norms(100)
         """,
+    "normalisation with and without parameters": """
+        plain, scaled = nn.InstanceNorm2d(3), nn.InstanceNorm2d(3, affine=True)
+        bare, shifted = nn.LayerNorm(4, elementwise_affine=False), nn.LayerNorm(4)
+        seen = []
+        for _ in range(90):
+            x = torch.rand(2, 3, 4, 4)
+            seen.append(plain(x) + bare(x))
+        print(len(seen))
+        kept = []
+        for _ in range(90):
+            x = torch.rand(2, 3, 4, 4)
+            kept.append(scaled(x) + shifted(x))  # expect: TML102
+        """,
 }
