@@ -104,15 +104,19 @@ class Files:
         known = self._read.pop(path, None)
         text = self.readable(path) if known is not None else None
         if text is not None and text != known:
-            for cases in self._cases.values():
-                cases.changed(path, text)
+            self._note(path, text)
 
     def changed(self, path: Path, text: str) -> None:
         """Let a file be run with this text from now on."""
-        if self._read.get(path) != text:
+        known = self._read.get(path)
+        if known != text:
             self._read[path] = text
-            for cases in self._cases.values():
-                cases.changed(path, text)
+            if known is not None or not is_test(path.name, text):
+                self._note(path, text)
+
+    def _note(self, path: Path, text: str) -> None:
+        for cases in self._cases.values():
+            cases.changed(path, "" if is_test(path.name, text) else text)  # what a test calls says nothing
 
     def text(self, path: Path) -> str | None:
         """The text of a file; None for one that is too long, or lies elsewhere. Raises OSError and UnreadableFile."""
