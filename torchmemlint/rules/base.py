@@ -49,6 +49,10 @@ class CaseRule(Rule):
         """Yield nothing."""
         return iter(())
 
+
+class TellingRule(CaseRule):
+    """One that words its findings itself; those of kept graphs and of wasted passes are worded by `rules.cases`."""
+
+    @abstractmethod
     def tell(self, told: Told) -> Finding:
-        """Say what a case is. Of graphs that are kept, or recorded for nothing, `rules.cases` tells itself."""
-        raise NotImplementedError
+        """Say what a case is."""

@@ -9,31 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-import libcst as cst
-
 from torchmemlint.doubts import Confidence, ordered
-from torchmemlint.findings import Applicability, Evidence, Finding, Fix, Severity, Span
+from torchmemlint.findings import Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.domain.effects import Stored
 from torchmemlint.flow.fact.outcomes import Case, Place
 from torchmemlint.flow.fact.passes import Reason
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.rules import arguments, registry
-from torchmemlint.rules.base import CaseRule
-from torchmemlint.rules.detaching import at, detach_argument, detach_given, detach_stored
+from torchmemlint.rules import registry
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.detaching import detach_argument, detach_given, detach_stored
 from torchmemlint.rules.gradient_mode.guarding import without_gradients
 from torchmemlint.rules.gradient_mode.worth import is_little
 from torchmemlint.rules.listed import whole
 from torchmemlint.rules.told import Told
-from torchmemlint.syntax.source_module import Piece, Site
 
 _KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106"})
 _WASTED = frozenset({"TML201", "TML203"})
-_RETAINED = frozenset({"TML105"})
-_NOTED = frozenset({"TML202"})
-CODES = _KEPT | _WASTED | _RETAINED | _NOTED
+_APART = frozenset({"TML105", "TML202"})  # worded by their rules, and told whatever else is found
+CODES = _KEPT | _WASTED | _APART
 _TELL_OF_KEPT = _KEPT | {"TML701"}
 _TELL_OF_WASTED = _WASTED | {"TML202", "TML206"}
-_CALLS = 3  # of a chain of calls
 
 
 def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding]) -> Iterator[Finding]:
@@ -42,12 +37,12 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     if not codes:
         return
     wanted = [case for case in facts.cases() if case.code in codes]
-    noted = [_tell(Told(facts, case)) for case in wanted if case.code in _NOTED]
-    yield from noted
-    others = [finding for finding in (*before, *noted) if finding.code in _TELL_OF_KEPT | _TELL_OF_WASTED]
+    apart = [_tell(Told(facts, case)) for case in wanted if case.code in _APART]
+    yield from apart
+    others = [finding for finding in (*before, *apart) if finding.code in _TELL_OF_KEPT | _TELL_OF_WASTED]
     found: list[Finding] = []
     passes_first = sorted(wanted, key=lambda case: case.code in _KEPT)
-    wanted = [case for case in passes_first if case.code not in _NOTED and not _shows(facts, case)]
+    wanted = [case for case in passes_first if case.code not in _APART and not _shows(facts, case)]
     for report in (_Report(facts, case) for case in wanted):
         told = [*others, *found]
         if report.is_told_by(told):
@@ -63,7 +58,7 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
 
 def _tell(told: Told) -> Finding:
     rule = whole(registry.by_code()[told.case.code])
-    assert isinstance(rule, CaseRule)
+    assert isinstance(rule, TellingRule)
     return rule.tell(told)
 
 
@@ -117,30 +112,19 @@ class _Report(Told):
         """The finding."""
         case, rule = self.case, registry.by_code()[self.case.code]
         text = self.text_of(case.place)
-        message = self._message(text)
+        message = self._kept(text) if case.code in _KEPT else self._wasted(text)
         return self.finding(rule, message, self._evidence(), severity=self._severity(rule.severity), fix=self._fix())
 
     def _severity(self, highest: Severity) -> Severity:
         case = self.case
         if case.code == "TML104":
             return highest  # with its graph spent, the next backward raises
-        if case.code in _RETAINED:
-            return highest
         if case.advice or case.making or not case.repeated:
             return Severity.ADVICE
         if case.code in _WASTED:
             little = Severity.ADVICE if is_little(self.facts, self.span) else Severity.WARNING
             return Severity.ERROR if case.kept is not None else little
         return Severity.WARNING if case.spent else highest
-
-    def _message(self, text: str) -> str:
-        if self.case.code in _RETAINED:
-            return f"`{self._option}=True` keeps a graph that is not differentiated again"
-        return self._kept(text) if self.case.code in _KEPT else self._wasted(text)
-
-    @property
-    def _option(self) -> str:
-        return "create_graph" if self.case.creates else "retain_graph"  # the first retains, too
 
     def _kept(self, text: str) -> str:
         case = self.case
@@ -174,19 +158,14 @@ class _Report(Told):
             yield self.link(case.switched, "eval mode is set here")
         if case.kept is not None:
             yield self.link(case.kept, "keeps its graph from iteration to iteration")
-        for place in case.graphs:
-            if place != case.place:
-                yield self.link(place, f"`{self.text_of(place)}` builds the graph")
-        if case.code in _RETAINED:
-            yield self.link(case.place, "no other backward runs through it afterwards")
+        yield from self.begun()
         if case.backward is not None:
             yield self.link(case.backward, "backward frees the activations, the graph's nodes stay")
         if case.loop is not None:
             yield self.link(Place(case.loop.path, (*case.loop.span[:3], case.loop.span[1])), "repeated by this loop")
         if case.within is not None:
             yield self.link(case.within, "keeps what it is given")
-        for place in case.calls[:_CALLS]:
-            yield self.link(place, "runs by way of this call")
+        yield from self.called()
 
     def _fix(self) -> Fix | None:
         """A fix, safe where the case is certain and nothing else is changed by it."""
@@ -197,11 +176,9 @@ class _Report(Told):
             beside = [self.span_of(place) for place in case.beside]
             wholly = case.code == "TML201" and not beside
             return without_gradients(self.facts, self.span, row, beside, wholly=wholly, certain=certain)
-        piece = self.facts.source.piece_at(self.span)
+        piece = self.piece
         if piece is None:
             return None
-        if case.code in _RETAINED:
-            return self._without_option(piece)
         if case.code == "TML104":
             return detach_given(piece, self.span) if case.spent else None
         if case.stored is Stored.HOLDER:
@@ -209,9 +186,3 @@ class _Report(Told):
         if case.within is not None:
             return detach_argument(piece, self.span)
         return detach_stored(piece, self.span, safe=certain and case.stored is Stored.TENSOR)
-
-    def _without_option(self, piece: Piece) -> Fix | None:
-        for call in at(piece, self.span, cst.Call):
-            edits = arguments.without(Site(piece, call), "retain_graph", "create_graph")
-            return Fix(f"Remove `{self._option}=True`", Applicability.UNSAFE, edits) if edits else None
-        return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from torchmemlint.syntax.source_module import Piece, SourceModule
 from torchmemlint.syntax.text import characters, shortened
 
 _SHOWN = 40  # characters of code in a message
+_CALLS = 3  # of a chain of calls
 
 
 class Told:
@@ -69,6 +70,17 @@ class Told:
     def link(self, place: Place, message: str) -> Evidence:
         """A place with what it contributes."""
         return Evidence(message, self.span_of(place), None if place.path == self.facts.path else place.path)
+
+    def begun(self) -> Iterator[Evidence]:
+        """Where the graphs begin."""
+        for place in self.case.graphs:
+            if place != self.case.place:
+                yield self.link(place, f"`{self.text_of(place)}` builds the graph")
+
+    def called(self) -> Iterator[Evidence]:
+        """The calls that lead there, innermost first."""
+        for place in self.case.calls[:_CALLS]:
+            yield self.link(place, "runs by way of this call")
 
     def span_of(self, place: Place) -> Span:
         """Return where a place is, in characters."""

@@ -378,10 +378,10 @@ class Substitution:
             for target in base.each():
                 modules.switch(CallSite(self.frame, self.state, self.at(effect), Arguments()), target, name)
             return
-        computed_here = (type(effect.reference) is Derived or not base.refs) and len(base.graph) == 1
-        if effect.evidence is fx.Evidence.GRADIENT:
+        if effect.evidence is fx.Evidence.GRADIENT:  # of what does not matter
             self.frame.log(fx.Use(self.at(effect), effect.reference, effect.evidence))
             return
+        computed_here = (type(effect.reference) is Derived or not base.refs) and len(base.graph) == 1
         by_graph = computed_here or effect.evidence is fx.Evidence.DETACHED
         for target in base.graph if by_graph else base.each():
             if effect.evidence is fx.Evidence.TAUGHT:

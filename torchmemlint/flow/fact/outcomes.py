@@ -201,8 +201,8 @@ class _Places:
         for run in done:
             for note in notes(run):
                 place, *calls = map(self.of, note.point.chain())
-                within, code = self._first(note.within), _NOTED[note.what]
-                yield Case(place, code, frozenset(), within=within, calls=tuple(calls), remark=note.what)
+                within = self._first(note.within)
+                yield Case(place, "TML202", frozenset(), within=within, calls=tuple(calls), remark=note.what)
 
     def wanted(self, held: Iterable[tuple[Run, Evidence, Retention]]) -> Iterator[Place]:
         for _, _, kept in held:
@@ -318,15 +318,6 @@ def _meeting(stored: list[Op], begun: list[Op]) -> Op:
     while common < min(len(stored) - 1, len(begun)) and stored[-1 - common] is begun[-1 - common]:
         common += 1
     return stored[-1 - common]
-
-
-_NOTED = {
-    Remark.DROPPED_MODE: "TML202",
-    Remark.UNCALLED_MODE: "TML202",
-    Remark.MODE_OF_CLASS: "TML202",
-    Remark.VOLATILE: "TML202",
-    Remark.MODULE_ATTRIBUTE: "TML202",
-}
 
 
 def _code(one: Pass) -> str:

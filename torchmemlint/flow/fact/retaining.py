@@ -37,11 +37,12 @@ def differentiating(runs: Iterable[Run]) -> set[Function]:
 
 def retained(run: Run, evidence: Evidence, functions: set[Function]) -> Iterator[Retained]:
     """Yield the backward passes of one run that keep their graph. `functions` are all that have backward passes."""
-    retaining = _Retaining(run, evidence, functions)
+    retaining: _Retaining | None = None  # few runs have any
     for event in run.of(fx.Differentiate):
         effect = event.effect
         assert isinstance(effect, fx.Differentiate)
         if effect.asked and effect.point.chain():
+            retaining = retaining or _Retaining(run, evidence, functions)
             found = retaining.of(event, effect)
             if found is not None:
                 yield found

@@ -139,14 +139,18 @@ def with_indices(site: CallSite, values: Value) -> Value:
     return containers.record(site, "values and indices", {"values": values, "indices": PLAIN})
 
 
-def backward(site: CallSite, sources: frozenset[Source]) -> None:
-    """`x.backward(...)`."""
-    creates = site.constant(2, "create_graph", False)
-    retains = site.constant(1, "retain_graph", creates)
+def backward(site: CallSite, sources: frozenset[Source], first: int = 1, named: bool = True) -> bool:
+    """A backward pass by `x.backward(...)` or one of `torch.autograd`. Return whether the gradients may have a graph.
+
+    `retain_graph` is the argument `first`, `create_graph` the next. `named`: see `Differentiate`.
+    """
+    creates = site.constant(first + 1, "create_graph", False)
+    retains = site.constant(first, "retain_graph", creates)
     if retains is None:
         retains = creates
-    options = retains is not False, creates is not False, retains is True or creates is True
-    differentiate(site.frame, site.state, sources, site.point, *options)
+    asked = retains is True or creates is True
+    differentiate(site.frame, site.state, sources, site.point, retains is not False, creates is not False, asked, named)
+    return creates is not False
 
 
 def _requires(site: CallSite, base: Value) -> Value:

@@ -88,12 +88,9 @@ def _gradient(site: CallSite) -> Value:
     state = site.state
     gradients.use_of_all(site.frame, state, [site.value(1, "inputs")], site.point)
     sources = sources_of(state, [site.value(0, "outputs"), site.value(1, "inputs")])
-    creates = site.constant(4, "create_graph", False)
-    retains = site.constant(3, "retain_graph", creates)
-    options = retains is not False, creates is not False, retains is True or creates is True, False
-    differentiate(site.frame, state, sources, site.point, *options)
+    creates = tensors.backward(site, sources, 3, named=False)
     box = containers.made(site, Kind.LIST, "gradients")
-    if creates is not False:
+    if creates:
         graph = computed(site.frame, state, sources, site.point)
         for holder in box.each():
             site.state.heap.put(holder, 0, Value(graph=graph))
@@ -116,10 +113,7 @@ def _derivative(position: int) -> Model:
 def _backward(site: CallSite) -> Value:
     """`torch.autograd.backward(tensors, ...)`."""
     sources = sources_of(site.state, [site.value(0, "tensors")])
-    creates = site.constant(3, "create_graph", False)
-    retains = site.constant(2, "retain_graph", creates)
-    options = retains is not False, creates is not False, retains is True or creates is True
-    differentiate(site.frame, site.state, sources, site.point, *options)
+    tensors.backward(site, sources, 2)
     return PLAIN
 
 

@@ -37,10 +37,13 @@ class Elsewhere:
         first = dotted.partition(".")[0]
         if place is not None or not first or first in self._installed or _CHANGED not in (self._text(path) or ""):
             return place, sought
-        everywhere = set().union(*self._folders.values())
-        sought |= {str(folder / name) for folder in everywhere for name in (first, f"{first}.py")}
+        sought |= {str(folder / name) for folder in self._everywhere for name in (first, f"{first}.py")}
         folders = self._folders.get(first, set())
         return (self._finder.below(str(next(iter(folders))), dotted) if len(folders) == 1 else None), sought
+
+    @cached_property
+    def _everywhere(self) -> set[Path]:
+        return set().union(*self._folders.values())
 
     @cached_property
     def _folders(self) -> dict[str, set[Path]]:

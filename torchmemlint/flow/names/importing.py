@@ -46,13 +46,14 @@ class Imports:
         self._mattering: set[Path] = set()
         self._circles: dict[Path, tuple[Path, ...]] = {}
         self._users: dict[Path, frozenset[Path]] = {}
-        self._large: dict[Path, bool] = {}
+        self._large: dict[Path, tuple[Path, ...] | None] = {}
         self._libraries: dict[tuple[Path, ...], tuple[Path, ...]] = {}
         for path, text in files:
             self.put(path, text)
 
     def put(self, path: Path, text: str) -> None:
         """Take a file's text for what it imports."""
+        path = self._same.setdefault(path, path)
         for known in (self._circles, self._users, self._large, self._libraries):
             known.clear()
         for other in self._of.get(path, ()):
@@ -63,7 +64,6 @@ class Imports:
             self._mattering.add(path)
         else:
             self._mattering.discard(path)
-        path = self._same.setdefault(path, path)
         for dotted in imported(text):
             place, _ = self._locate(dotted, path)
             if place is not None and place[0] != path:
@@ -90,9 +90,7 @@ class Imports:
 
     def is_library(self, path: Path) -> bool:
         """Does a file belong to a library: so many files that import each other, and all that those import?"""
-        if path not in self._large:
-            self._large.update(dict.fromkeys(self.circle(path), self._large_circle(path) is not None))
-        return self._large[path]
+        return self._large_circle(path) is not None
 
     def library(self, path: Path) -> tuple[Path, ...]:
         """The files of the library that a file belongs to; none for others."""
@@ -105,8 +103,11 @@ class Imports:
 
     def _large_circle(self, path: Path) -> tuple[Path, ...] | None:
         """The files that import each other and are too many, with this file among them or imported by them."""
-        circles = itertools.chain([self.circle(path)], map(self.circle, sorted(self.users(path))))
-        return next((c for c in circles if sum(self._sizes.get(member, 0) for member in c) > _LARGE), None)
+        if path not in self._large:
+            circles = itertools.chain([self.circle(path)], map(self.circle, sorted(self.users(path))))
+            large = next((c for c in circles if sum(self._sizes.get(member, 0) for member in c) > _LARGE), None)
+            self._large.update(dict.fromkeys(self.circle(path), large))
+        return self._large[path]
 
     def used(self, path: Path) -> set[Path]:
         """The files that a file imports, directly or not."""

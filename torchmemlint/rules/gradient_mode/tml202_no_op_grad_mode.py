@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.domain.effects import Remark
-from torchmemlint.rules.base import CaseRule, Tag
+from torchmemlint.rules.base import Tag, TellingRule
 from torchmemlint.rules.told import Told
 from torchmemlint.syntax.text import shortened
 
 
-class NoOpGradModeRule(CaseRule):
+class NoOpGradModeRule(TellingRule):
     """A gradient mode that does nothing where it stands.
 
     ## What it does

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Severity
-from torchmemlint.rules.base import CaseRule
+import libcst as cst
+
+from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.rules import arguments
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.detaching import at
+from torchmemlint.rules.told import Told
+from torchmemlint.syntax.source_module import Site
 
 
-class NeedlessRetainGraph(CaseRule):
+class NeedlessRetainGraph(TellingRule):
     """A graph is retained that nothing differentiates again.
 
     ## What it does
@@ -55,3 +61,23 @@ class NeedlessRetainGraph(CaseRule):
     severity = Severity.WARNING
     fix = Applicability.UNSAFE
     why = "a retained graph keeps every tensor that backward would have freed"
+
+    def tell(self, told: Told) -> Finding:
+        """Say which option keeps the graph."""
+        option = "create_graph" if told.case.creates else "retain_graph"  # the first retains, too
+        alone = told.link(told.case.place, "no other backward runs through it afterwards")
+        return told.finding(
+            self,
+            f"`{option}=True` keeps a graph that is not differentiated again",
+            [*told.begun(), alone, *told.called()],
+            fix=_fix(told, option),
+        )
+
+
+def _fix(told: Told, option: str) -> Fix | None:
+    piece = told.piece
+    call = next(at(piece, told.span, cst.Call), None) if piece is not None else None
+    if piece is None or call is None:
+        return None
+    edits = arguments.without(Site(piece, call), "retain_graph", "create_graph")
+    return Fix(f"Remove `{option}=True`", Applicability.UNSAFE, edits) if edits else None

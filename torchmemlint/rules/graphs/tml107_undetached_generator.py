@@ -343,7 +343,7 @@ def _others(facts: FileFacts, backward: Backward) -> bool:
 
 
 def _is_made_in_the_loop(backward: Backward, origin: Origin) -> bool:
-    """Is it what a call gives in the same iteration: `self.model.base(x)`, of which nothing else is known?"""
+    """Is it what a call gives in the same iteration: `self.model.base(x)`, if nothing else is known of it?"""
     loops = [mark.site for mark in backward.scope.loops if mark.node is not None and mark.site is not None]
     if not isinstance(origin.site.node, cst.Call) or not _same_function(backward, origin):
         return False
@@ -379,7 +379,7 @@ def _same_function(backward: Backward, origin: Origin) -> bool:
 
 
 def _inside_loop(backward: Backward, origin: Origin) -> bool:
-    """Is the graph built anew in each iteration of the innermost loop around the backward?"""
+    """Is a new graph built in each iteration of the innermost loop around the backward?"""
     loops = [mark.site for mark in backward.scope.loops if mark.node is not None and mark.site is not None]
     if not loops or not _same_function(backward, origin):
         return True  # made in a function that is called from here
