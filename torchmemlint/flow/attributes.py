@@ -85,8 +85,6 @@ def _of_tensor(it: Interpreter, node: cst.Attribute, owner: Tensor, name: str, c
         it.use(owner, Use.PASSED)  # of a tensor it cuts the graph, of a packed sequence it does not
         return replace(owner, made=it.site(node), graph=Graph.UNKNOWN, exact=True, producer="getitem")
     if name == "data":
-        if owner.exact and owner.certain:
-            it.facts.data_owners[it.site(node)] = owner, it.state.mode
         return cut(it, node, owner)
     if name == "grad":
         return Tensor(Graph.NONE, producer="grad", made=it.site(node))

@@ -527,7 +527,6 @@ class FileFacts:
     pieces: set[Site] = field(default_factory=set)  # where batches are cut, and what runs over the pieces
     tests: dict[Site, tuple[tuple[cst.BaseExpression, bool], ...]] = field(default_factory=dict)  # `if`s around facts
     spent: dict[Origin, list[tuple[Site, Loops]]] = field(default_factory=dict)  # backwards that free the graph
-    data_owners: dict[Site, tuple[Tensor, Mode]] = field(default_factory=dict)  # `x.data` -> x
 
     effects: dict[Function | None, set[str]] = field(default_factory=dict)
     makers: set[Origin] = field(default_factory=set)  # forward passes

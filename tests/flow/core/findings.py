@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torchmemlint.doubts import Confidence
-from torchmemlint.flow.fact.cases import cases
+from torchmemlint.flow.fact import cases as facts
+from torchmemlint.flow.fact.outcomes import Case
+
+BESIDE = frozenset({"TML205"})  # of rules that are off by default, with programs of their own
 
 
-def found(files: Mapping[str, str]) -> set[tuple[str, int, str]]:
-    """The findings as (file, line, code) of what keeps or records a graph, without those that are only possible."""
-    shown = [case for case in cases(files) if case.confidence is not Confidence.POSSIBLE]
-    places = [(case.place if case.remark else case.within or case.place, case.code) for case in shown]
+def cases(files: Mapping[str, str], beside: bool = False) -> list[Case]:
+    """The cases of what keeps or records a graph; `beside`: of the other rules."""
+    return [case for case in facts.cases(files) if (case.code in BESIDE) is beside]
+
+
+def found(files: Mapping[str, str], beside: bool = False) -> set[tuple[str, int, str]]:
+    """The findings as (file, line, code), without those that are only possible."""
+    shown = [case for case in cases(files, beside) if case.confidence is not Confidence.POSSIBLE]
+    places = [(case.within or case.place if _is_kept(case) else case.place, case.code) for case in shown]
     return {(str(place.path).lstrip("/"), place.span[0], code) for place, code in places}
+
+
+def _is_kept(case: Case) -> bool:
+    return case.how is not None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from torchmemlint.doubts import Confidence, Doubt
-from torchmemlint.flow.fact.cases import cases
+
+from .findings import cases
 
 NET = """\
 import torch

@@ -26,7 +26,7 @@ STATEMENTS = {
     "a[b] = c": "t0 = c / t1 = a / t2 = b / t1[t2] = t0  -> a",
     "a.b[0] = c": "t0 = c / t1 = a / t2 = t1.b / t2[0] = t0  -> t1.b",
     "a[0][1] = c": "t0 = c / t1 = a / t2 = t1[0] / t2[1] = t0  -> t1[0]",
-    "a.data[0] = c": "t0 = c / t1 = a / t2 = t1.data / t2[0] = t0  -> a",
+    "a.data[0] = c": "t0 = c / t1 = a / t2 = t1.data / t2[0] = t0",
     "f()[0] = c": "t0 = c / t1 = f / t2 = t1() / t2[0] = t0",
     "a, (b, *c), d.e = f": "t0 = f / t1, t2, t3 = t0 / a = t1 / t4, *t5 = t2 / b = t4 / c = t5 / t6 = d / t6.e = t3",
     "[a, b] = c": "t0 = c / t1, t2 = t0 / a = t1 / b = t2",
@@ -66,9 +66,8 @@ STATEMENTS = {
     "a.add_(b)": "t0 = a / t1 = b / t2 = t0.add_(t1)  -> a",
     "a.b.add_(c)": "t0 = a / t1 = t0.b / t2 = c / t3 = t1.add_(t2)  -> t0.b",
     "a[b].add_(c)": "t0 = a / t1 = b / t2 = t0[t1] / t3 = c / t4 = t2.add_(t3)  -> t0[t1]",
-    "a.data.mul_(b).add_(c)": (
-        "t0 = a / t1 = t0.data / t2 = b / t3 = t1.mul_(t2)  -> a / t4 = c / t5 = t3.add_(t4)  -> a"
-    ),
+    "a.mul_(b).add_(c)": "t0 = a / t1 = b / t2 = t0.mul_(t1)  -> a / t3 = c / t4 = t2.add_(t3)  -> a",
+    "a.data.mul_(b).add_(c)": "t0 = a / t1 = t0.data / t2 = b / t3 = t1.mul_(t2) / t4 = c / t5 = t3.add_(t4)",
     "f().add_(a)": "t0 = f / t1 = t0() / t2 = a / t3 = t1.add_(t2)",
     "a._private_()": "t0 = a / t1 = t0._private_()",
     "a.__len__()": "t0 = a / t1 = t0.__len__()",

@@ -125,6 +125,7 @@ class Remark(enum.Enum):
     MODE_OF_CLASS = "a class is put under a gradient mode"
     VOLATILE = "a tensor is asked to record no graph in a way that has no effect"
     MODULE_ATTRIBUTE = "`requires_grad` of a module is set, as if it were a tensor"
+    DATA = "the values of what may be a tensor are taken by way of `.data`"
 
 
 class Evidence(enum.Enum):
@@ -322,6 +323,8 @@ class Note(Effect):
     what: Remark
     flag: Value = TRUE
     within: Point | None = None
+    of: Value = NOTHING  # to what
+    mode: Mode | ModeOf = Mode.ON
 
 
 @dataclass(slots=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.flow.domain import memory
-from torchmemlint.flow.domain.effects import Arguments, Evidence, Point, Use
+from torchmemlint.flow.domain.effects import Arguments, Evidence, Note, Point, Remark, Use
 from torchmemlint.flow.domain.frame import Frame, Transfer
 from torchmemlint.flow.domain.heap import ELEMENT, Mode, State, graph_of, reached
 from torchmemlint.flow.domain.memory import changed_in_place, computed, erase, write, write_variable
@@ -113,7 +113,10 @@ def key_of(frame: Frame, key: ops.Key) -> Key:
 
 
 def _get_attribute(frame: Frame, state: State, op: ops.GetAttribute) -> None:
-    frame.temps[op.dst] = access.attribute(frame, state, frame.temps[op.base], op.name, frame.at(op))
+    base = frame.temps[op.base]
+    if op.name == "data" and (base.refs or base.graph):
+        frame.log(Note(frame.at(op), Remark.DATA, of=base, mode=state.mode))
+    frame.temps[op.dst] = access.attribute(frame, state, base, op.name, frame.at(op))
 
 
 def _set_attribute(frame: Frame, state: State, op: ops.SetAttribute) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Arguments, Effect, Point
+from torchmemlint.flow.domain.effects import Arguments, Effect, Point, Remark
 from torchmemlint.flow.domain.frame import CallSite, Frame, Summary
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State, reached, renew
 from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, differentiate, each_key, erase, key_of
@@ -446,6 +446,9 @@ class Substitution:
     def note(self, effect: fx.Note) -> None:
         """Note what is remarkable in the callee, or in what its caller wants of it."""
         flag, at = self.value(effect.flag), self.at(effect)
+        if effect.what is Remark.DATA:
+            self.frame.log(fx.Note(at, effect.what, of=self.value(effect.of), mode=self.mode(effect.mode)))
+            return
         within = effect.within and effect.within.below(self.calls)
         point = at if effect.flag.known else self.point
         guards.note(self.frame, effect.what, flag, point, within if effect.flag.known else within or at)

@@ -214,6 +214,7 @@ class _Wanted:
                     self.value(effect.flag)
             case fx.Note():
                 self.value(effect.flag)
+                self.value(effect.of)
             case fx.Keep():
                 self.references(effect.sources)
                 self.references(effect.events)

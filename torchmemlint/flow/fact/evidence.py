@@ -54,6 +54,7 @@ class Evidence:
         self.networks: set[Ref] = set()
         self.tensors: set[Ref] = set()
         self.predictions: set[Ref] = set()  # what loss functions are given
+        self.with_gradients: set[Ref] = set()  # parameters, or other tensors whose gradient was read
         self.detached: set[Ref] = set()  # where detach() was called
         self.evaluating: set[Ref] = set()
         self.training: set[Ref] = set()
@@ -93,6 +94,8 @@ class Evidence:
                 self.tensors.add(effect.reference)
             elif effect.evidence is Shown.LOSS:
                 self.predictions.add(effect.reference)
+            elif effect.evidence is Shown.GRADIENT:
+                self.with_gradients.add(effect.reference)
             elif effect.evidence is Shown.DETACHED:
                 self.detached.add(root(effect.reference))
             if effect.evidence is Shown.EVALUATING:

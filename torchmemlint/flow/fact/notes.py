@@ -1,10 +1,11 @@
-"""Notes: what is remarkable by itself, wherever it happens."""
+"""Notes: what is remarkable by itself, wherever it happens and whatever is known of what it happens to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import Remark
 from torchmemlint.flow.fact.logs import Run
 
 
@@ -13,5 +14,5 @@ def notes(run: Run) -> Iterator[fx.Note]:
     for event in run.of(fx.Note):
         effect = event.effect
         assert isinstance(effect, fx.Note)
-        if effect.flag.known and effect.point.chain():
+        if effect.what is not Remark.DATA and effect.flag.known and effect.point.chain():
             yield effect

@@ -15,6 +15,7 @@ from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Graph, Kind, Ob
 from torchmemlint.flow.engine.following import leave
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
+from torchmemlint.flow.fact.data import Access, bypasses
 from torchmemlint.flow.fact.entries import mentions, runs
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
@@ -69,6 +70,7 @@ class Case:
     making: bool = False  # when an object is made: once for each
     creates: bool = False  # does the backward pass which keeps its graph for nobody make one of the gradients, too?
     remark: Remark | None = None  # or something is remarkable by itself
+    access: Access | None = None  # or values are read or changed past autograd
 
     @property
     def file(self) -> str:
@@ -117,7 +119,7 @@ class Outcome:
     wasted: tuple[Waste, ...] = ()
     retained: tuple[Case, ...] = ()  # backward passes that keep their graph
     needed: frozenset[Place] = frozenset()  # those of them that another one follows
-    noted: tuple[Case, ...] = ()  # what is remarkable by itself
+    noted: tuple[Case, ...] = ()  # what is remarkable by itself, or done past autograd
     used: frozenset[Place] = frozenset()  # calls that led to passes that are differentiated
     open: frozenset[Place] = frozenset()  # calls that led to passes which nothing shows to be waste
     called: frozenset[Place] = frozenset()  # functions
@@ -167,7 +169,7 @@ def outcome(
         tuple(places.wasted(engine, passes)),
         tuple(places.retained(again)),
         frozenset(places.of(one.point.chain()[0]) for _, _, one in again if one.needed),
-        tuple(places.noted(run for run, _ in done)),
+        tuple(places.noted(done)),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),
         frozenset(places.of_span(f.unit, f.span) for f in engine.called),
@@ -197,12 +199,18 @@ class _Places:
             if code is not None and kept.point.chain():
                 yield self._case(run, evidence, kept, code)
 
-    def noted(self, done: Iterable[Run]) -> Iterator[Case]:
-        for run in done:
+    def noted(self, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
+        for run, evidence in done:
             for note in notes(run):
                 place, *calls = map(self.of, note.point.chain())
                 within = self._first(note.within)
                 yield Case(place, "TML202", frozenset(), within=within, calls=tuple(calls), remark=note.what)
+            for one in bypasses(run, evidence):
+                place, *calls = map(self.of, one.point.chain())
+                begun = self._begun(run, evidence, one.sources)
+                graphs = tuple(dict.fromkeys(self.of(point.chain()[0]) for point in begun))
+                by = self.of(one.by)
+                yield Case(place, "TML205", one.doubts, graphs=graphs, within=by, calls=tuple(calls), access=one.access)
 
     def wanted(self, held: Iterable[tuple[Run, Evidence, Retention]]) -> Iterator[Place]:
         for _, _, kept in held:

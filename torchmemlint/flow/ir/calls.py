@@ -126,18 +126,15 @@ def call_in_place(b: Builder, node: ast.Call, func: ast.Attribute) -> tuple[Temp
 def placed(b: Builder, node: ast.expr) -> tuple[Temp, Place | None]:
     """Lower the operand of an operation in place; the answer is also where it stands.
 
-    `x.data` and `x.add_(y)` are other views of what stands at x.
+    `x.add_(y)` is what stands at x. `x.data` is not: what is done with it changes no graph of x.
     """
     if isinstance(node, ast.Name):
         return EXPRESSIONS[ast.Name](b, node), b.names[node.id]
     place: Place | None
     if isinstance(node, ast.Attribute):
-        if node.attr == "data":
-            base, place = placed(b, node.value)
-        else:
-            base = b.expression(node.value)
-            b.stores(node.attr)
-            place = AttributePlace(base, node.attr)
+        base = b.expression(node.value)
+        b.stores(node.attr)
+        place = AttributePlace(base, node.attr) if node.attr != "data" else None
         b.mentions.add(node.attr)
         dst = b.temp()
         b.block.append(GetAttribute(b.function, span(node), dst, base, node.attr))

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
-from torchmemlint.flow import data_attributes
-from torchmemlint.flow.data_attributes import DataUse, How
-from torchmemlint.flow.facts import FileFacts
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import is_test, report
+from torchmemlint.flow.fact.data import Access
+from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.gradient_mode.guarding import wrap
+from torchmemlint.rules.told import Told
 from torchmemlint.syntax.text import shortened
-from torchmemlint.syntax.walking import contains
 
 
-class TensorDataAttribute(Rule):
+class TensorDataAttribute(TellingRule):
     """A tensor is read or changed by way of `.data`.
 
     ## What it does
@@ -70,63 +63,50 @@ class TensorDataAttribute(Rule):
     fix = Applicability.UNSAFE
     why = "autograd does not see changes that are made through it: gradients may be wrong where they should raise"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield uses of `.data`."""
-        if is_test(facts):
-            return
-        for use in data_attributes.uses(facts):
-            by = shortened(use.by, 50)
-            yield report(
-                self,
-                facts,
-                use.site,
-                _MESSAGES[use.how].format(owner=shortened(use.owner, 40), by=by),
-                evidence=[use.shown, (use.site, f"`{by}` {_EVIDENCE[use.how]}")],
-                fix=_fix(facts, use),
-            )
+    def tell(self, told: Told) -> Finding:
+        """Say what is read or changed by way of `.data`."""
+        access, within = told.case.access, told.case.within
+        assert access is not None
+        assert within is not None
+        owner, by = shortened(told.text.removesuffix(_DATA), 40), told.text_of(within)
+        message, what = _SAID[access]
+        return told.finding(
+            self,
+            message.format(owner=owner, by=by),
+            [*told.begun(), told.link(told.case.place, f"`{by}` {what}"), *told.called()],
+            fix=_fix(told, access, told.span_of(within)),
+        )
 
 
-_MESSAGES = {
-    How.READ: "`{owner}.data` is read past autograd: `.detach()` is the same view, and notices when it is overwritten",
-    How.CHANGED: "`{by}` changes `{owner}` behind autograd's back: change it under `torch.no_grad()`",
-    How.INITIALISED: "`{owner}.data` is not needed: `{by}` turns gradients off itself",
+_DATA = ".data"
+_SAID = {
+    Access.READ: (
+        "`{owner}.data` is read past autograd: `.detach()` is the same view, and notices when it is overwritten",
+        "reads it without its version counter",
+    ),
+    Access.CHANGED: (
+        "`{by}` changes `{owner}` behind autograd's back: change it under `torch.no_grad()`",
+        "changes it without counting the change",
+    ),
+    Access.NEEDLESS: (
+        "`{owner}.data` is not needed: `{by}` runs with gradients off",
+        "changes it without counting the change",
+    ),
 }
-_EVIDENCE = {
-    How.READ: "reads it without its version counter",
-    How.CHANGED: "changes it without counting the change",
-    How.INITIALISED: "is handed the view instead of the tensor",
-}
 
 
-def _fix(facts: FileFacts, use: DataUse) -> Fix | None:
-    node = use.site.node
-    assert isinstance(node, cst.Attribute)
-    name = use.site.piece.span(node.attr)
-    if use.how is How.READ:
-        return Fix("Use `.detach()`", Applicability.UNSAFE, (Edit(name, "detach()"),))
-    dot = Position(name.start.row, name.start.column - 1)
-    if facts.source.rows[dot.row - 1][dot.column - 1] != ".":
+def _fix(told: Told, access: Access, by: Span) -> Fix | None:
+    if not told.text.endswith(_DATA):
         return None
-    without = Edit(Span(dot, name.end), "")
-    if use.how is How.INITIALISED or use.guarded:
+    end = told.span.end
+    attribute = Span(Position(end.row, end.column - len(_DATA)), end)
+    if access is Access.READ:
+        return Fix("Use `.detach()`", Applicability.UNSAFE, (Edit(attribute, ".detach()"),))
+    without = Edit(attribute, "")
+    if access is Access.NEEDLESS:
         return Fix("Leave `.data` out", Applicability.UNSAFE, (without,))
-    around = _around(facts, use)
+    alone = told.span.start == by.start == told.statement.start  # nothing else is bound or computed there
+    around = wrap(told.facts, None, told.statement, Applicability.UNSAFE) if alone else None
     if around is None or not around.edits:
         return Fix("Change the tensor itself under `torch.no_grad()`", Applicability.HINT)
     return Fix("Change the tensor itself, with gradients off", Applicability.UNSAFE, (*around.edits, without))
-
-
-def _around(facts: FileFacts, use: DataUse) -> Fix | None:
-    """`with torch.no_grad():` around the statement, where it only changes the tensor."""
-    statement = use.statement
-    if not isinstance(statement.node, cst.Expr | cst.Assign | cst.AugAssign):
-        return None
-    span = statement.span
-    line = facts.source.rows[span.end.row - 1][span.end.column - 1 :].strip()
-    if line and not line.startswith("#"):  # others share its row
-        return None
-    if isinstance(statement.node, cst.Assign) and len(statement.node.targets) > 1:
-        return None
-    if isinstance(statement.node, cst.Assign) and not contains(statement.node.targets[0], use.site.node):
-        return None  # `y = x.data.clamp_(0) * z`: what the statement binds would have no graph either
-    return wrap(facts, None, span, Applicability.UNSAFE)

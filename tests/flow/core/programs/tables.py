@@ -18,6 +18,7 @@ from .objects import OBJECTS
 from .operations import OPERATIONS
 from .parts import PARTS
 from .passes import PASSES
+from .past_autograd import PAST_AUTOGRAD
 from .practice import PRACTICE
 from .projects import PROJECTS
 from .retained import RETAINED
@@ -34,6 +35,7 @@ LARGER = (
     *(MODES, PASSES, HOOKS, LIBRARIES, PARTS, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS, UNCALLED, UNSEEN),
     *(NEEDED, UNTRAINED, SPENT, RETAINED),
 )
+BESIDE = (PAST_AUTOGRAD,)
 
 
 def programs() -> list[Program]:
@@ -44,6 +46,11 @@ def programs() -> list[Program]:
 def larger() -> list[Program]:
     """Programs that differ by more than one expression."""
     return [program for table in LARGER for program in _all_of(table)]
+
+
+def beside() -> list[Program]:
+    """Programs for rules that are off by default."""
+    return [program for table in BESIDE for program in _all_of(table)]
 
 
 def _all_of(table: dict[str, str]) -> list[Program]:

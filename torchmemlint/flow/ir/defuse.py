@@ -1,0 +1,108 @@
+"""Definitions and uses: which operations of a function make what a temporary holds, and which take it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+
+from .ops import (
+    NO_TEMP,
+    Argument,
+    AttributePlace,
+    ComputedKey,
+    Entry,
+    Function,
+    GetAttribute,
+    Handler,
+    Import,
+    ItemPlace,
+    Load,
+    Op,
+    Scope,
+    SliceKey,
+    Temp,
+)
+
+_MADE = frozenset({"dst", "item", "targets"})
+_NO_OPERANDS = frozenset("Function Span str bool int object list[Op] frozenset[str] Name Class".split())
+_BLOCKS = ("head", "body", "then", "handlers", "orelse", "final")
+
+
+class DefUse:
+    """What makes and takes the temporaries of a function."""
+
+    def __init__(self, function: Function) -> None:
+        self.made: dict[Temp, Op] = {}
+        self.taken: dict[Temp, list[Op]] = {}
+        self._imports = function.unit.imports
+        for op in flattened(function.body):
+            if hasattr(op, "dst"):
+                self.made[op.dst] = op
+            for temp in dict.fromkeys(operands(op)):
+                self.taken.setdefault(temp, []).append(op)
+
+    def following(self, op: Op) -> list[Op]:
+        """Return the operations that take what an operation makes."""
+        return self.taken.get(getattr(op, "dst", NO_TEMP), [])
+
+    def name(self, temp: Temp) -> str:
+        """Return the dotted name of the module level, qualified by imports, that a temporary is loaded from."""
+        match self.made.get(temp):
+            case Load(name=name) if name.scope is Scope.GLOBAL:
+                return self._imports.get(name.text, name.text)
+            case Import(qualified=qualified, relative=0):
+                return qualified
+            case GetAttribute(base=base, name=attribute) if whole := self.name(base):
+                return f"{whole}.{attribute}"
+        return ""
+
+
+def flattened(body: Iterable[Op | Handler]) -> Iterator[Op]:
+    """Yield the operations of a body, and of the blocks in it."""
+    for op in body:
+        if isinstance(op, Op):
+            yield op
+        for name in _BLOCKS:
+            yield from flattened(getattr(op, name, ()))
+
+
+_taking: dict[type[Op], list[tuple[str, str]]] = {}  # the fields of each that may hold what it takes, and their types
+
+
+def _fields(op: Op) -> list[tuple[str, str]]:
+    found = _taking.get(type(op))
+    if found is None:
+        chosen = (f for f in fields(op) if f.name not in _MADE and f.type not in _NO_OPERANDS)
+        found = _taking[type(op)] = [(f.name, str(f.type)) for f in chosen]
+    return found
+
+
+def operands(op: Op) -> Iterator[Temp]:
+    """Yield the temporaries that an operation takes, apart from those of the blocks that it holds."""
+    for name, kind in _fields(op):
+        value = getattr(op, name)
+        if kind == "Temp":
+            yield from () if value == NO_TEMP else (value,)
+        elif kind == "tuple[Temp, ...]":
+            yield from value
+        elif kind == "tuple[tuple[str, Temp], ...]":
+            yield from (temp for _, temp in value)
+        else:
+            for part in value if isinstance(value, tuple) else (value,):
+                yield from _within(part)
+
+
+def _within(part: object) -> Iterator[Temp]:
+    match part:
+        case Argument(temp=temp) | ComputedKey(temp=temp):
+            yield temp
+        case Entry(temp=temp, key=key):
+            yield temp
+            yield from _within(key)
+        case SliceKey(parts=parts):
+            yield from (temp for temp in parts if temp != NO_TEMP)
+        case AttributePlace(base=base):
+            yield base
+        case ItemPlace(base=base, key=key):
+            yield base
+            yield from _within(key)
