@@ -172,10 +172,7 @@ class _Report(Told):
         case = self.case
         certain = self.confidence is Confidence.CERTAIN
         if case.code in _WASTED:
-            row = case.function.span[0] if case.function is not None else None
-            beside = [self.span_of(place) for place in case.beside]
-            wholly = case.code == "TML201" and not beside
-            return without_gradients(self.facts, self.span, row, beside, wholly=wholly, certain=certain)
+            return without_gradients(self, wholly=case.code == "TML201")
         piece = self.piece
         if piece is None:
             return None

@@ -305,6 +305,18 @@ class Slotted(Effect):
 
 
 @dataclass(slots=True, eq=False)
+class Put(Effect):
+    """Something with a graph was put into a container, by what a call led to.
+
+    `made`: where the container was made. `names`: of the attributes that hold it.
+    """
+
+    sources: frozenset[Source]
+    made: Point
+    names: frozenset[str]
+
+
+@dataclass(slots=True, eq=False)
 class Freeze(Effect):
     """`requires_grad` of a module's parameters, or of a tensor, was set to the flag."""
 

@@ -9,6 +9,7 @@ from torchmemlint.flow.domain.effects import (
     Forward,
     How,
     Point,
+    Put,
     Reading,
     Renew,
     Slotted,
@@ -86,6 +87,8 @@ def write(
         if graphs and not weak and _is_slot(frame, holder):
             stored = _through_slot(frame, holder, key, kept, graphs, point, frame.kind(value))
             kept = with_graph(stored, sources - graphs)
+        elif graphs and point.context and type(holder) is Object:
+            frame.log(Put(point, graphs, Point(holder.site, holder.context), _attributes(state, holder)))
         if key is ELEMENT and state.heap.get(holder, Special.BOUNDED) is not None:
             frame.gave_up(holder)
         if strong:
@@ -99,6 +102,12 @@ def write(
         else:
             old = load(state, holder, key)
             state.heap.put(holder, key, kept if old is None else join(old, kept))
+
+
+def _attributes(state: State, held: Object) -> frozenset[str]:
+    """Return the names of the attributes that hold something."""
+    edges = (edge for holder in held.holders for edge in state.heap.edges(holder).items())
+    return frozenset(key for key, value in edges if type(key) is str and held in value.refs)
 
 
 def held_under(state: State, holder: Ref, key: Key) -> list[Value]:

@@ -20,13 +20,16 @@ from torchmemlint.flow.domain.refs import (
     Source,
     Special,
     SuperRef,
+    extended,
 )
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, limited, of, symbol
-from torchmemlint.flow.ir.ops import Class, Function, Op
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.ops import Class, Function, GetAttribute, Op
 from torchmemlint.flow.models import containers, modules, tensors
 from torchmemlint.flow.names.index import is_abstract
 
-_PROPERTIES = frozenset({"property", "cached_property", "abstractproperty"})
+_KEEPING = frozenset({"cached_property"})
+_PROPERTIES = frozenset({"property", "abstractproperty"}) | _KEEPING
 
 
 def has_decorator(function: Function, names: frozenset[str]) -> bool:
@@ -162,8 +165,22 @@ def _bound(frame: Frame, state: State, code: Code, cls_ref: ClassRef, receiver: 
     if receiver is None:
         return of(code)
     if has_decorator(function, _PROPERTIES):
-        return frame.machine.call(frame, state, of(Bound.of(code, receiver)), Arguments(), point)
+        read_at = _read_at(frame, function.name, point)
+        value = frame.machine.call(frame, state, of(Bound.of(code, receiver)), Arguments(), read_at)
+        if has_decorator(function, _KEEPING):
+            write(frame, state, of(receiver), function.name, value, read_at)
+        return value
     return of(Bound.of(code, receiver))
+
+
+def _read_at(frame: Frame, name: str, point: Point) -> Point:
+    """Return where a property is read: in the function that is being called, if only its caller knows whose it is."""
+    if type(point.site) is GetAttribute:
+        return point
+    called = frame.machine.active[-1:]
+    ops = (op for one in called for function in (one, *one.nested) for op in operations(function.body))
+    read = next((op for op in ops if type(op) is GetAttribute and op.name == name), None)
+    return point if read is None else Point(read, extended((), (point.site, *point.context)))
 
 
 def _above(frame: Frame, holder: SuperRef, name: str) -> Value:

@@ -438,6 +438,12 @@ class Substitution:
             if sources:
                 self.frame.log(fx.Slotted(self.at(effect), slot, sources, how, repeated, effect.stored))
 
+    def put(self, effect: fx.Put) -> None:
+        """Put something into a container that the callee made; into those of others, its writes do."""
+        sources = self.sources(effect.sources)
+        if sources:
+            self.frame.log(fx.Put(self.at(effect), sources, effect.made.below(self.calls), effect.names))
+
     def freeze(self, effect: fx.Freeze) -> None:
         """Set `requires_grad`."""
         set_flag = modules.assign_requires_grad if effect.assigned else gradients.set_requires_grad
@@ -518,6 +524,7 @@ _PERFORMERS: dict[type[Effect], Callable[[Substitution, Any], None]] = {
     fx.Use: Substitution.use,
     fx.Keep: Substitution.keep,
     fx.Slotted: Substitution.slotted,
+    fx.Put: Substitution.put,
     fx.Freeze: Substitution.freeze,
     fx.SetMode: Substitution.set_mode,
     fx.Note: Substitution.note,

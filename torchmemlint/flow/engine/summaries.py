@@ -206,7 +206,7 @@ class _Wanted:
                 self.references(effect.inputs)
             case fx.Derive():
                 self.references(effect.inputs)
-            case fx.Differentiate() | fx.Read() | fx.Returned():
+            case fx.Differentiate() | fx.Read() | fx.Returned() | fx.Put():
                 self.references(effect.sources)
             case fx.Use() | fx.Freeze():
                 self.reference(effect.reference)

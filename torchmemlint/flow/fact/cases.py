@@ -113,8 +113,8 @@ class Cases:
                     unused = [n for n, call in enumerate(waste.calls) if not self._is_used(call, pulse)]
                     own = [n for n in unused if waste.own[n]]
                     if unused:
-                        used = (call for other in outcomes for call in itertools.chain(other.used, other.open))
-                        yield waste.at((own or unused)[0], used)
+                        used = (p for o in outcomes for p in itertools.chain(o.used, o.open, o.needing))
+                        yield waste.at((own or unused)[0], used, (one for o in outcomes for one in o.leaving))
 
     def _where_kept(self, case: Case, path: Path, pulse: Callable[[], None] | None) -> Iterator[Case]:
         """Yield a case at the first place that keeps nothing which is wanted where it is called otherwise."""

@@ -23,6 +23,7 @@ from torchmemlint.flow.fact.notes import notes
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
 from torchmemlint.flow.fact.retaining import Retained, differentiating, retained
 from torchmemlint.flow.fact.retention import Fate, Retention, retentions
+from torchmemlint.flow.fact.storing import Readers, needing, stores
 from torchmemlint.flow.ir.ops import Function, Op, Span, Unit
 from torchmemlint.flow.names.sources import Sources
 
@@ -44,6 +45,20 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Left:
+    """What code with a graph leaves where other code may find it: without gradients, it would have none."""
+
+    places: tuple[Place, ...]  # where it is stored, with the calls that led there, innermost first
+    made: tuple[Place, ...]  # and where the holder was made
+
+    def outside(self, is_in: Callable[[Place], bool]) -> Place | None:
+        """Return where a stretch of code leaves it that did not make the holder; None if it does not."""
+        if any(map(is_in, self.made)):
+            return None
+        return next(filter(is_in, self.places), None)
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A fact that a rule reports."""
 
@@ -61,7 +76,8 @@ class Case:
     switched: Place | None = None  # where eval() was called on its network
     kept: Place | None = None  # by what its graph lives on from iteration to iteration
     function: Place | None = None  # around a wasted pass
-    beside: tuple[Place, ...] = ()  # what leads to passes there which nothing shows to be waste
+    beside: tuple[Place, ...] = ()  # what may need gradients there: passes that nothing shows to be waste, and others
+    left: tuple[Left, ...] = ()  # in the same file, beside its results
     spent: bool = False  # has backward run through the graphs?
     backward: Place | None = None  # where that is
     stored: Stored = Stored.HOLDER
@@ -100,12 +116,14 @@ class Waste:
     functions: tuple[Place | None, ...]  # and in which function?
     case: Case
 
-    def at(self, number: int, used: Iterable[Place]) -> Case:
-        """The case at one of the calls. `used` are calls that lead to passes which nothing shows to be waste."""
+    def at(self, number: int, used: Iterable[Place], left: Iterable[Left]) -> Case:
+        """The case at one of the calls. `used` may need gradients; `left` is what code leaves beside its results."""
         place, function = self.calls[number], self.functions[number]
         beside = {u for u in used if u.path == place.path and (function is None or function.contains(u))}
         further = self.calls[number + 1 :]
-        return replace(self.case, place=place, calls=further, function=function, beside=tuple(sorted(beside)))
+        here = tuple(one for one in left if any(p.path == place.path for p in one.places))
+        ordered = tuple(sorted(beside))
+        return replace(self.case, place=place, calls=further, function=function, beside=ordered, left=here)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +140,8 @@ class Outcome:
     noted: tuple[Case, ...] = ()  # what is remarkable by itself, or done past autograd
     used: frozenset[Place] = frozenset()  # calls that led to passes that are differentiated
     open: frozenset[Place] = frozenset()  # calls that led to passes which nothing shows to be waste
+    needing: frozenset[Place] = frozenset()  # what differentiates, or hands a network to code that may
+    leaving: frozenset[Left] = frozenset()  # what code leaves beside its results
     called: frozenset[Place] = frozenset()  # functions
     left: Mapping[Place, Mode] = field(default_factory=dict)  # functions, by runs that were cut, and in which mode
     mentioned: frozenset[str] = frozenset()  # by their functions: names
@@ -172,6 +192,8 @@ def outcome(
         tuple(places.noted(done)),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),
+        frozenset(places.of(s) for run, evidence in done for p in needing(run, evidence) for s in p.chain()),
+        frozenset(places.left(done, Readers(units, {name for user in users for name in user.mentioned}))),
         frozenset(places.of_span(f.unit, f.span) for f in engine.called),
         {places.of_span(f.unit, f.span): mode for f, mode in engine.left.items()},
         frozenset(mentions(units)),
@@ -265,6 +287,13 @@ class _Places:
                 kept=self._first(one.kept),
             )
             yield Waste(calls, own, functions, case)
+
+    def left(self, done: Iterable[tuple[Run, Evidence]], readers: Readers) -> Iterator[Left]:
+        for store in (store for run, evidence in done for store in stores(run, evidence)):
+            places = tuple(map(self.of, store.point.chain()))
+            if places and readers.may_read(store):
+                made = store.made.chain() if store.made is not None else ()
+                yield Left(places, tuple(map(self.of, made)))
 
     def retained(self, found: Iterable[tuple[Run, Evidence, Retained]]) -> Iterator[Case]:
         for run, evidence, one in found:

@@ -14,7 +14,8 @@ from functools import lru_cache, partial
 from torchmemlint.flow.domain.refs import ClassRef
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
-from torchmemlint.flow.ir.ops import AttributePlace, CallMethod, Function, ItemPlace, Op, SetItem, Unit
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.ops import AttributePlace, Function, Op, SetItem, Unit
 from torchmemlint.knowledge import torch_api
 from torchmemlint.knowledge.contracts import Contracts
 
@@ -97,13 +98,8 @@ class Relevance:
 
 
 def _fills(body: Iterable[Op]) -> bool:
-    """Is something put into an attribute, under a key or at its end: a table, a list, or a tensor that is filled?"""
-    return any(
-        (type(op) is SetItem and type(op.place) is AttributePlace)
-        or (type(op) is CallMethod and op.name in _KEPT and type(op.place) in (AttributePlace, ItemPlace))
-        or any(_fills(getattr(op, block, ())) for block in ("body", "orelse", "then", "final"))
-        for op in body
-    )
+    """Is something put under a key of an attribute: into a table, or a tensor that is filled?"""
+    return any(type(op) is SetItem and type(op.place) is AttributePlace for op in operations(body))
 
 
 @lru_cache(maxsize=4)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields
 
+from .blocks import operations
 from .ops import (
     NO_TEMP,
     Argument,
@@ -13,7 +14,6 @@ from .ops import (
     Entry,
     Function,
     GetAttribute,
-    Handler,
     Import,
     ItemPlace,
     Load,
@@ -25,7 +25,6 @@ from .ops import (
 
 _MADE = frozenset({"dst", "item", "targets"})
 _NO_OPERANDS = frozenset("Function Span str bool int object list[Op] frozenset[str] Name Class".split())
-_BLOCKS = ("head", "body", "then", "handlers", "orelse", "final")
 
 
 class DefUse:
@@ -35,7 +34,7 @@ class DefUse:
         self.made: dict[Temp, Op] = {}
         self.taken: dict[Temp, list[Op]] = {}
         self._imports = function.unit.imports
-        for op in flattened(function.body):
+        for op in operations(function.body):
             if hasattr(op, "dst"):
                 self.made[op.dst] = op
             for temp in dict.fromkeys(operands(op)):
@@ -55,15 +54,6 @@ class DefUse:
             case GetAttribute(base=base, name=attribute) if whole := self.name(base):
                 return f"{whole}.{attribute}"
         return ""
-
-
-def flattened(body: Iterable[Op | Handler]) -> Iterator[Op]:
-    """Yield the operations of a body, and of the blocks in it."""
-    for op in body:
-        if isinstance(op, Op):
-            yield op
-        for name in _BLOCKS:
-            yield from flattened(getattr(op, name, ()))
 
 
 _taking: dict[type[Op], list[tuple[str, str]]] = {}  # the fields of each that may hold what it takes, and their types

@@ -139,7 +139,7 @@ def read(frame: Frame, state: State, of: Ref, point: Point) -> None:
 def use(frame: Frame, state: State, of: Ref, point: Point) -> None:
     """Note that the gradients of a module, of parameters or of what only a caller knows are used."""
     owner = of.module if type(of) is Parameters else of
-    if owner.symbolic:
+    if owner.symbolic or frame.entry:
         frame.log(Use(point, of, Evidence.TAUGHT))
     state.heap.put(owner, Special.TAUGHT, PLAIN)
 

@@ -9,22 +9,19 @@ from __future__ import annotations
 import ast
 import io
 import re
+import textwrap
 import tokenize
-from collections.abc import Sequence
 
+from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Applicability, Edit, Fix, Position, Span
-from torchmemlint.flow import inner_gradients
+from torchmemlint.flow.fact.outcomes import Place
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.flow.program import Function
-from torchmemlint.flow.values import Origin
 from torchmemlint.knowledge import torch_api
-from torchmemlint.rules.gradient_mode import side_effects
-from torchmemlint.rules.gradient_mode.side_effects import Stored
-from torchmemlint.syntax.outline import dotted
-from torchmemlint.syntax.source_module import Site
+from torchmemlint.rules.told import Told
 from torchmemlint.syntax.text import shortened
 
 _HINT = Applicability.HINT
+_DEFINITION = re.compile(r"(\s*)def (\w+)")
 _IMPORTS_PART = re.compile(r"import torch\.|from torch(?:\.[\w.]+)? import\b")
 
 
@@ -55,37 +52,46 @@ def _spelled(facts: FileFacts, row: int) -> tuple[str, tuple[Edit, ...]] | None:
     return None
 
 
-def without_gradients(
-    facts: FileFacts, span: Span, row: int | None, beside: Sequence[Span], *, wholly: bool, certain: bool
-) -> Fix | None:
-    """Run a forward pass at `span`, of which it is `certain` or not that it needs no gradients, with gradients off.
+def without_gradients(told: Told, *, wholly: bool) -> Fix | None:
+    """Run a forward pass that needs no gradients with gradients off.
 
-    `row` is where the function around it begins, if there is one, and `beside` is what in that needs gradients.
-    `wholly`: the function may run without gradients.
+    `wholly`: may the function around it, too, if nothing in that needs any?
     """
-    applicability = Applicability.SAFE if certain else Applicability.UNSAFE
-    function = facts.program.function_at(row) if row is not None else None
-    wasted = next((one.origin for one in facts.passes_at(span)), None)
-    if wholly and function is not None and not _may_differentiate(facts, function, span):
-        fix = decorate(facts, function, applicability, wasted=wasted)
+    facts, case = told.facts, told.case
+    applicability = Applicability.SAFE if told.confidence is Confidence.CERTAIN else Applicability.UNSAFE
+    beside = [told.span_of(place) for place in case.beside]
+    if wholly and case.function is not None and not beside:
+        fix = _decorate(told, case.function, applicability)
         if fix is not None:
             return fix
-    statement = facts.source.statement_span(span)
+    statement = facts.source.statement_span(told.span)
     trained = next((other for other in beside if statement.contains(other)), None)
     if trained is not None:
         return _hint(f"`{shortened(trained.text(facts.source.rows), 40)}` needs gradients")
-    parsed = side_effects.parsed(facts, statement)
-    if parsed is None or len(parsed) != 1 or not _only_runs(parsed[0], facts, span):
+    parsed = _parsed(facts, statement)
+    if parsed is None or len(parsed) != 1 or not _only_runs(parsed[0], facts, told.span):
         applicability = Applicability.UNSAFE
-    return wrap(facts, function, statement, applicability, wasted=wasted)
+    return wrap(facts, statement, applicability, left=_left(told, statement, is_bound=_binds(parsed)))
 
 
-def _may_differentiate(facts: FileFacts, function: Function, span: Span) -> bool:
-    """May a function that runs a pass at `span` take gradients, or hand the network to what does?"""
-    call = _expression(facts, span)
-    network = dotted(call.func) if isinstance(call, ast.Call) else ""
-    program = facts.program
-    return inner_gradients.may_take(function, program) or inner_gradients.hands_out(function, program, network)
+def _binds(parsed: list[ast.stmt] | None) -> bool:
+    return parsed is not None and all(isinstance(one, ast.Assign | ast.AnnAssign) for one in parsed)
+
+
+def _left(told: Told, region: Span, *, is_bound: bool = False) -> str | None:
+    """Return the text of what leaves something with a graph where other code may find it.
+
+    `is_bound`: what a statement itself stores is what it is for.
+    """
+
+    def is_in(place: Place) -> bool:
+        return place.path == told.facts.path and region.contains(told.span_of(place))
+
+    for one in told.case.left:
+        place = one.outside(is_in)
+        if place is not None and not (is_bound and place == one.places[0]):
+            return told.text_of(place)
+    return None
 
 
 def _expression(facts: FileFacts, span: Span) -> ast.expr:
@@ -123,40 +129,26 @@ def _only_runs(statement: ast.stmt, facts: FileFacts, span: Span) -> bool:
 _CUTTING = torch_api.CUTS | torch_api.READERS | torch_api.DISCRETE | torch_api.DISCRETE_TYPES | {"data"}
 
 
-def decorate(
-    facts: FileFacts, function: Function, applicability: Applicability, *, wasted: Origin | None = None
-) -> Fix | None:
+def _decorate(told: Told, function: Place, applicability: Applicability) -> Fix | None:
     """`@torch.no_grad()` on the function; not on coroutines, which the decorator would not cover."""
-    start = Site(function.piece, function.node).span.start
-    spelled = _spelled(facts, start.row)
-    if spelled is None or function.node.asynchronous is not None or function.parent is not None:
+    facts, row = told.facts, function.span[0]
+    line = _line(facts, row)
+    spelled, definition = _spelled(facts, row), _DEFINITION.match(line)
+    if spelled is None or definition is None:
         return None
-    line = _line(facts, start.row)
-    indent = line[: start.column - 1]
-    if indent.strip():
-        return None
+    indent, function_name = definition.groups()
     name, importing = spelled
-    added = Edit(_at(start.row, 1), f"{indent}@{name}()\n")
-    stored = None
-    if applicability is Applicability.SAFE:
-        whole = Site(function.piece, function.node).span
-        stored = side_effects.of_function(facts, function) or side_effects.differentiated(facts, whole, wasted)
-    message, applicability = _with_doubt(f"Run `{function.name}` with gradients off", applicability, stored)
+    added = Edit(_at(row, 1), f"{indent}@{name}()\n")
+    left = _left(told, told.span_of(function))
+    message, applicability = _with_doubt(f"Run `{function_name}` with gradients off", applicability, left)
     return Fix(message, applicability, (*importing, added))
 
 
-def wrap(
-    facts: FileFacts,
-    function: Function | None,
-    statement: Span,
-    applicability: Applicability,
-    *,
-    wasted: Origin | None = None,
-) -> Fix | None:
+def wrap(facts: FileFacts, statement: Span, applicability: Applicability, *, left: str | None = None) -> Fix | None:
     """`with torch.no_grad():` around whole statements of a function, or of the file, that stand on lines of their own.
 
-    A hint where the lines hold something else that has to stay out of it. `wasted` is a forward pass of which it is
-    known that its gradients are not needed, though they are computed.
+    A hint where the lines hold something else that has to stay out of it. `left` is the text of what leaves something
+    with a graph where other code may find it.
     """
     spelled = _spelled(facts, statement.start.row)
     if spelled is None:
@@ -170,15 +162,10 @@ def wrap(
     reason = _keeps_out(facts, statement)
     if reason is not None:
         return _hint(reason)
-    stored = None
-    if applicability is Applicability.SAFE:
-        stored = side_effects.of_statements(facts, function, statement)
-        stored = stored or side_effects.differentiated(facts, statement, wasted)
-    edits = [Edit(_at(first, 1), f"{indent}with {name}():\n")]
     step = "\t" if "\t" in indent else "    "
-    edits[0] = Edit(_at(first, 1), f"{indent}with {name}():\n{step}")
+    edits = [Edit(_at(first, 1), f"{indent}with {name}():\n{step}")]
     edits += [Edit(_at(row, 1), step) for row, line in enumerate(lines[1:], first + 1) if line.strip()]
-    message, applicability = _with_doubt("Run it with gradients off", applicability, stored)
+    message, applicability = _with_doubt("Run it with gradients off", applicability, left)
     return Fix(message, applicability, (*importing, *edits))
 
 
@@ -186,18 +173,27 @@ def _hint(reason: str) -> Fix:
     return Fix(f"Run the forward pass under `torch.no_grad()`, in a statement of its own: {reason}", _HINT)
 
 
-def _with_doubt(message: str, applicability: Applicability, stored: Stored | None) -> tuple[str, Applicability]:
-    """A fix's message and how far it may be trusted, given what the code keeps beside its results."""
-    if stored is None:
+def _with_doubt(message: str, applicability: Applicability, left: str | None) -> tuple[str, Applicability]:
+    """A fix's message and how far it may be trusted, given what the code leaves beside its results."""
+    if left is None or applicability is not Applicability.SAFE:
         return message, applicability
-    return f"{message} (`{stored}` would have no graph then)", Applicability.UNSAFE
+    return f"{message} (what `{left}` stores would have no graph then)", Applicability.UNSAFE
+
+
+def _parsed(facts: FileFacts, span: Span) -> list[ast.stmt] | None:
+    """The statements on the rows of a span; None where these rows are no whole statements."""
+    rows = facts.source.rows[span.start.row - 1 : span.end.row]
+    try:
+        return ast.parse(textwrap.dedent("\n".join(rows))).body
+    except SyntaxError:  # a `return` or `await` parses anywhere: the rows hold a part of a statement
+        return None
 
 
 def _keeps_out(facts: FileFacts, statement: Span) -> str | None:
     """Why whole rows must not be run with gradients off."""
     if not ends_its_row(facts, statement):
         return "another statement shares its line"
-    parsed = side_effects.parsed(facts, statement)
+    parsed = _parsed(facts, statement)
     if parsed is None:
         return "its lines hold more than that statement"
     for node in (node for one in parsed for node in ast.walk(one)):
@@ -238,8 +234,6 @@ def _line(facts: FileFacts, row: int) -> str:
 
 def _indentable(lines: list[str]) -> bool:
     """Would moving these lines to the right change a string that spans several of them?"""
-    import textwrap
-
     text = textwrap.dedent("\n".join(lines)) + "\n"
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))

@@ -106,7 +106,7 @@ def _fix(told: Told, access: Access, by: Span) -> Fix | None:
     if access is Access.NEEDLESS:
         return Fix("Leave `.data` out", Applicability.UNSAFE, (without,))
     alone = told.span.start == by.start == told.statement.start  # nothing else is bound or computed there
-    around = wrap(told.facts, None, told.statement, Applicability.UNSAFE) if alone else None
+    around = wrap(told.facts, told.statement, Applicability.UNSAFE) if alone else None
     if around is None or not around.edits:
         return Fix("Change the tensor itself under `torch.no_grad()`", Applicability.HINT)
     return Fix("Change the tensor itself, with gradients off", Applicability.UNSAFE, (*around.edits, without))

@@ -279,7 +279,7 @@ def _fix(facts: FileFacts, step: _Step) -> Fix | None:
         return _detached(facts, step)
     statement = step.generated.statement
     if isinstance(statement.node, cst.Assign) and statement.node.value is step.generated.site.node:
-        return wrap(facts, step.generated.scope.function, statement.span, Applicability.SAFE, wasted=origin)
+        return wrap(facts, statement.span, Applicability.UNSAFE)
     return Fix("Generate the samples under `torch.no_grad()`, in a statement of its own", Applicability.HINT)
 
 

@@ -1,0 +1,146 @@
+"""Storing: what code with a graph leaves where other code finds it, and what it needs gradients for by itself.
+
+Without gradients it would leave something else there, or fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set
+from typing import NamedTuple
+
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import Point
+from torchmemlint.flow.domain.heap import HOLDERS, contained, reached
+from torchmemlint.flow.domain.refs import Behind, Object, Ref, Result, Source, root
+from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.ops import CallMethod, Function, GetAttribute, SetItem, Unit
+
+_FILLING = frozenset("add append appendleft extend insert put update".split())
+
+
+class Store(NamedTuple):
+    """Where something is stored that may have a graph, and where the holder was made; `names`: of its attributes."""
+
+    point: Point
+    made: Point | None  # None: outside of all that was run
+    names: frozenset[str]  # none: others may hold it under any
+
+
+def stores(run: Run, evidence: Evidence) -> Iterator[Store]:
+    """Yield what a run stores where other code may find it."""
+    graphs = _with_graph(run, evidence)
+    for event in run.of(fx.Slotted):
+        effect = event.effect
+        assert isinstance(effect, fx.Slotted)
+        if not graphs.isdisjoint(effect.sources):
+            slot = effect.slot
+            yield Store(effect.point, _made(slot.holder), _named(slot.key))
+    for event in run.of(fx.Put):
+        effect = event.effect
+        assert isinstance(effect, fx.Put)
+        if not graphs.isdisjoint(effect.sources):
+            yield Store(effect.point, effect.made, effect.names)
+    for event in run.of(fx.Write):
+        effect = event.effect
+        assert isinstance(effect, fx.Write)
+        if not graphs.isdisjoint(reached(run.state, effect.value, HOLDERS)):
+            holder = effect.holder
+            item = effect.item or not isinstance(effect.key, str)
+            attribute = holder.key if item and type(holder) is Behind else effect.key
+            yield Store(effect.point, _made(holder), _named(attribute))
+
+
+def _named(key: object) -> frozenset[str]:
+    return frozenset({key}) if isinstance(key, str) else frozenset()
+
+
+def _made(holder: Ref) -> Point | None:
+    """Return where an object was made; what is behind the result of a call, by that."""
+    begin = root(holder)
+    return Point(begin.site, begin.context) if isinstance(begin, Object | Result) else None
+
+
+def _with_graph(run: Run, evidence: Evidence) -> Set[Source]:
+    """Return the sources that a forward pass leads to, or a call that may be one."""
+    children: dict[Source, list[Source]] = {}
+    for child, parents in run.provenance.parents.items():
+        for parent in parents:
+            children.setdefault(parent, []).append(child)
+    known = {*run.provenance.parents, *children, *evidence.callees}
+    found = {source for source in known if _begins(source, evidence)}
+    queue = list(found)
+    while queue:
+        new = [child for child in children.get(queue.pop(), ()) if child not in found]
+        found.update(new)
+        queue.extend(new)
+    return found - evidence.arrays
+
+
+def _begins(source: Source, evidence: Evidence) -> bool:
+    """Does a graph begin there, as far as anything is known?"""
+    if evidence.is_pass(source):
+        return True
+    return type(root(source)) is Result and root(source) in evidence.callees and root(source) not in evidence.made
+
+
+def needing(run: Run, evidence: Evidence) -> Iterator[Point]:
+    """Yield where a run differentiates, or hands a network to code out of view, which may do so."""
+    yield from (event.effect.point for event in run.of(fx.Differentiate))
+    holding: set[Ref | Point] = set()  # what was given a network, by where it was made or itself
+    for event in run.of(fx.Use):
+        use = event.effect
+        assert isinstance(use, fx.Use)
+        if use.evidence is fx.Evidence.TAUGHT and _is_network(use.reference, evidence):
+            holding.add(use.point)
+            yield use.point
+    for event in (*run.of(fx.Invoke), *run.of(fx.InvokeMethod)):
+        call = event.effect
+        assert isinstance(call, fx.Invoke | fx.InvokeMethod)
+        given = contained(run.state, call.arguments.all())
+        called = call.callee.refs if isinstance(call, fx.Invoke) else call.receiver.refs
+        holds = {root(r) for r in (*given, *called)} | {made for r in called if (made := _made(r)) is not None}
+        if not holds.isdisjoint(holding) or any(_is_network(r, evidence) for r in given):
+            holding.add(call.result)
+            yield call.point
+
+
+def _is_network(reference: Ref, evidence: Evidence) -> bool:
+    return reference in evidence.networks or evidence.is_known(reference)
+
+
+class Readers:
+    """Which attributes are read, other than to fill what they hold."""
+
+    def __init__(self, units: Iterable[Unit], elsewhere: Set[str]) -> None:
+        self._units = list(units)
+        self._elsewhere = elsewhere  # what code mentions that was not run here
+        self._reads: dict[str, list[GetAttribute]] = {}
+
+    def may_read(self, store: Store) -> bool:
+        """May code read what is stored, other than the function that stores it, after it did?"""
+        return not store.names or any(self._is_read(name, store.point) for name in store.names)
+
+    def _is_read(self, name: str, point: Point) -> bool:
+        if name in self._elsewhere:
+            return True
+        op = point.chain()[0]
+        always = any(op is one for one in op.owner.body)
+        return any(
+            read.owner is not op.owner or not always or read.span[0] <= op.span[0]
+            for unit in dict.fromkeys((*self._units, op.owner.unit))
+            for read in self._in(unit, name)
+        )
+
+    def _in(self, unit: Unit, name: str) -> Iterator[GetAttribute]:
+        for function in unit.functions:
+            if name in function.mentions:
+                yield from _reads(function, name)
+
+
+def _reads(function: Function, name: str) -> list[GetAttribute]:
+    """Where a function reads an attribute of this name for more than to fill what it holds."""
+    ops = list(operations(function.body))
+    filled = {op.base for op in ops if isinstance(op, SetItem) or (isinstance(op, CallMethod) and op.name in _FILLING)}
+    return [op for op in ops if type(op) is GetAttribute and op.name == name and op.dst not in filled]
