@@ -128,6 +128,13 @@ class Remark(enum.Enum):
     DATA = "the values of what may be a tensor are taken by way of `.data`"
 
 
+class Given(NamedTuple):
+    """The one argument of a call that has a graph, by position."""
+
+    position: int
+    stored: Stored
+
+
 class Evidence(enum.Enum):
     """What the use of an unknown object shows of it."""
 
@@ -141,6 +148,7 @@ class Evidence(enum.Enum):
     STATE = "state"  # has a state that is saved or loaded
     MOVED = "moved"  # .to(device), .cuda(): a tensor or a module
     GRADIENT = "gradient"  # its gradient was read
+    HANDED = "handed"  # given to a function of a library, which may do anything with it
 
 
 class Reading(enum.Enum):
@@ -231,6 +239,7 @@ class Forward(Effect):
     mode: Mode | ModeOf
     graph: Graph
     evaluating: bool = False  # was eval() called on the module last?
+    given: Given | None = None  # by which argument it is handed a graph
 
 
 @dataclass(slots=True, eq=False)
@@ -357,9 +366,9 @@ class Register(Effect):
 
 @dataclass(slots=True, eq=False)
 class Step(Effect):
-    """An optimizer's step or zero_grad."""
+    """An optimizer's step, or `zero_grad` of an optimizer, a module or its parameters."""
 
-    optimizer: Value
+    holder: Value
     name: str
 
 

@@ -44,19 +44,23 @@ class Provenance:
         return found - {w for w in wholes if not any(w in self.parents.get(s, ()) for s in found)}
 
     def ancestors(
-        self, sources: Iterable[Source], outside: frozenset[Loop] = frozenset(), parts: bool = True
+        self,
+        sources: Iterable[Source],
+        outside: frozenset[Loop] = frozenset(),
+        parts: bool = True,
+        cut: Set[Source] = _NONE,
     ) -> set[Source]:
         """Return the sources with all that they come from.
 
         Of a phi of one of the loops `outside`, what came round is not followed: it belongs to earlier iterations.
-        Without `parts`, a part of something does not come from the whole.
+        Without `parts`, a part of something does not come from the whole. What `cut` is made from is left out.
         """
         seen = set(sources)
         queue = list(seen)
         known = self.parents
         while queue:
             source = queue.pop()
-            if type(source) is Phi and source.loop in outside:
+            if source in cut or (type(source) is Phi and source.loop in outside):
                 continue
             parents = known.get(source)
             if parents and not parents <= seen:

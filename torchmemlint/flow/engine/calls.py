@@ -7,6 +7,7 @@ from torchmemlint.flow.domain.frame import CallSite, Frame, Summary
 from torchmemlint.flow.domain.heap import BOXES, Mode, State
 from torchmemlint.flow.domain.memory import computed, sources_of
 from torchmemlint.flow.domain.refs import (
+    Behind,
     Bound,
     ClassRef,
     Code,
@@ -261,6 +262,10 @@ def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -
         found = instances.attribute(frame, state, target, name, point)
         own = state.heap.get(target, name)
         found = own if own is not None else found
+        if found.refs == Behind.of(target, name).alone:  # of a class that is not seen
+            for model in (optimizers.configured, contracted.method):
+                if (known := model(site, target, name)) is not None:
+                    return known
         if name == "forward" and own is None and instances.is_module(frame, target) and not frame.inside:
             return _call_object(frame, state, target, arguments, point)
         if found.refs and found.refs != Method.of(target, name).alone:

@@ -350,7 +350,7 @@ class Substitution:
         evaluating = effect.evaluating
         if any(r.symbolic for r in effect.module.refs):
             evaluating = gradients.is_evaluating(state, module)
-        frame.log(fx.Forward(self.at(effect), module, inputs, mode, new, evaluating))
+        frame.log(fx.Forward(self.at(effect), module, inputs, mode, new, evaluating, effect.given))
 
     def derive(self, effect: fx.Derive) -> None:
         """Compute with what the caller gives: a leaf begins a graph, and without gradients there is none."""
@@ -380,6 +380,9 @@ class Substitution:
             return
         if effect.evidence is fx.Evidence.GRADIENT:  # of what does not matter
             self.frame.log(fx.Use(self.at(effect), effect.reference, effect.evidence))
+            return
+        if effect.evidence is fx.Evidence.HANDED:
+            gradients.hand(self.frame, self.state, [base], self.at(effect))
             return
         computed_here = (type(effect.reference) is Derived or not base.refs) and len(base.graph) == 1
         by_graph = computed_here or effect.evidence is fx.Evidence.DETACHED
@@ -472,7 +475,7 @@ class Substitution:
 
     def step(self, effect: fx.Step) -> None:
         """Run an optimizer's step."""
-        optimizers.step(self.frame, self.value(effect.optimizer), effect.name, self.at(effect))
+        optimizers.step(self.frame, self.value(effect.holder), effect.name, self.at(effect))
 
     def returned(self, effect: fx.Returned) -> None:
         """Do nothing: what a callee returns is no end."""

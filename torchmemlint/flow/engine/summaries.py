@@ -227,7 +227,7 @@ class _Wanted:
                 self.reference(effect.owner)
                 self.value(effect.hook)
             case fx.Step():
-                self.value(effect.optimizer)
+                self.value(effect.holder)
             case fx.Repeat():
                 self.value(effect.over)
                 self.effects(effect.effects)

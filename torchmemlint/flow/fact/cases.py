@@ -106,7 +106,7 @@ class Cases:
         for one in outcomes:
             for case in one.kept:
                 yield from self._where_kept(case, path, pulse)
-            yield from (case for case in one.retained if not self._is_needed(case.place, pulse))
+            yield from (case for case in one.unneeded if not self._is_needed(case.place, pulse))
             yield from one.noted
             for waste in one.wasted:
                 if any(call.path == path for call in waste.calls):

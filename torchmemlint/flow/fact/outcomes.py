@@ -9,13 +9,14 @@ from pathlib import Path
 
 from torchmemlint.doubts import Confidence, Doubt, confidence
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import How, Point, Remark, Stored
+from torchmemlint.flow.domain.effects import Given, How, Point, Remark, Stored
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Graph, Kind, Object, Result, Source, root
 from torchmemlint.flow.engine.following import leave
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.data import Access, bypasses
+from torchmemlint.flow.fact.discarding import Discarded, discarded
 from torchmemlint.flow.fact.entries import mentions, runs
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
@@ -59,6 +60,17 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
+class Discarding:
+    """How it comes that a pass hands backward on for nothing."""
+
+    step: Place  # for which backward runs
+    zeroed: Place  # the gradients that it leaves in the other networks
+    argument: Given | None  # that can be detached
+    alone: Place | None  # the pass before, if nothing else needs its graph
+    spares: bool  # is the graph of the backward pass retained for nothing else?
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A fact that a rule reports."""
 
@@ -87,6 +99,7 @@ class Case:
     creates: bool = False  # does the backward pass which keeps its graph for nobody make one of the gradients, too?
     remark: Remark | None = None  # or something is remarkable by itself
     access: Access | None = None  # or values are read or changed past autograd
+    discarding: Discarding | None = None  # or a backward pass goes on into other networks for nothing
 
     @property
     def file(self) -> str:
@@ -135,8 +148,8 @@ class Outcome:
         frozenset()
     )  # what keeps graphs that (may) be differentiated later, and calls that led there
     wasted: tuple[Waste, ...] = ()
-    retained: tuple[Case, ...] = ()  # backward passes that keep their graph
-    needed: frozenset[Place] = frozenset()  # those of them that another one follows
+    unneeded: tuple[Case, ...] = ()  # backward passes that keep their graph, and passes that hand backward on
+    needed: frozenset[Place] = frozenset()  # those of them that something uses
     noted: tuple[Case, ...] = ()  # what is remarkable by itself, or done past autograd
     used: frozenset[Place] = frozenset()  # calls that led to passes that are differentiated
     open: frozenset[Place] = frozenset()  # calls that led to passes which nothing shows to be waste
@@ -181,14 +194,16 @@ def outcome(
     done = [(run, Evidence(engine, run)) for run in runs(engine, units, named)]
     held = [(run, evidence, kept) for run, evidence in done for kept in retentions(run, evidence)]
     passes = [Passes(engine, run, evidence) for run, evidence in done]
+    handing = list(discarded(engine, done))
     training = differentiating(run for run, _ in done)
     again = [(run, evidence, one) for run, evidence in done for one in retained(run, evidence, training)]
+    needed = [one.point for _, _, one in again if one.needed] + [one.point for _, _, one in handing if one.needed]
     return Outcome(
         tuple(places.kept(held)),
         frozenset(places.wanted(held)),
         tuple(places.wasted(engine, passes)),
-        tuple(places.retained(again)),
-        frozenset(places.of(one.point.chain()[0]) for _, _, one in again if one.needed),
+        (*places.retained(again), *places.discarded(handing)),
+        frozenset(places.of(point.chain()[0]) for point in needed),
         tuple(places.noted(done)),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),
@@ -229,8 +244,7 @@ class _Places:
                 yield Case(place, "TML202", frozenset(), within=within, calls=tuple(calls), remark=note.what)
             for one in bypasses(run, evidence):
                 place, *calls = map(self.of, one.point.chain())
-                begun = self._begun(run, evidence, one.sources)
-                graphs = tuple(dict.fromkeys(self.of(point.chain()[0]) for point in begun))
+                graphs = self._graphs(self._begun(run, evidence, one.sources))
                 by = self.of(one.by)
                 yield Case(place, "TML205", one.doubts, graphs=graphs, within=by, calls=tuple(calls), access=one.access)
 
@@ -255,7 +269,7 @@ class _Places:
             not kept.grows,
             kept.how,
             loop=self.of(loop) if isinstance(loop, Op) else None,
-            graphs=tuple(dict.fromkeys(self.of(point.chain()[0]) for point in begun)),
+            graphs=self._graphs(begun),
             within=within,
             calls=tuple(calls),
             spent=kept.spent,
@@ -299,9 +313,23 @@ class _Places:
         for run, evidence, one in found:
             if not one.needed:
                 place, *calls = map(self.of, one.point.chain())
-                begun = self._begun(run, evidence, one.sources)
-                graphs = tuple(dict.fromkeys(self.of(point.chain()[0]) for point in begun))
+                graphs = self._graphs(self._begun(run, evidence, one.sources))
                 yield Case(place, "TML105", one.doubts, graphs=graphs, calls=tuple(calls), creates=one.creates)
+
+    def discarded(self, found: Iterable[tuple[Run, Evidence, Discarded]]) -> Iterator[Case]:
+        for run, evidence, one in found:
+            step, zeroed, alone = self._first(one.step), self._first(one.zeroed), self._first(one.alone)
+            if not one.needed and step is not None and zeroed is not None:
+                place, *calls = map(self.of, one.point.chain())
+                graphs = self._graphs(self._begun(run, evidence, one.makers))
+                how = Discarding(step, zeroed, one.given, alone, one.spares)
+                backward = self._first(one.backward)
+                yield Case(
+                    place, "TML107", one.doubts, graphs=graphs, calls=tuple(calls), backward=backward, discarding=how
+                )
+
+    def _graphs(self, begun: Iterable[Point]) -> tuple[Place, ...]:
+        return tuple(dict.fromkeys(self.of(point.chain()[0]) for point in begun))
 
     def _first(self, point: Point | None) -> Place | None:
         chain = point.chain() if point is not None else []

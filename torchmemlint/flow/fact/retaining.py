@@ -157,7 +157,9 @@ class _Retaining:
             return effect.evidence is fx.Evidence.GRADIENT
         if isinstance(effect, fx.InvokeMethod):
             return effect.name == "step"
-        return isinstance(effect, fx.Step) and not all(map(_is_of_torch, effect.optimizer.refs))
+        if not isinstance(effect, fx.Step) or effect.name != "step":
+            return False
+        return not all(map(_is_of_torch, effect.holder.refs))
 
 
 def _through(event: Event) -> frozenset[Source]:

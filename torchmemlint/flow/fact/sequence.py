@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
+from functools import partial
+from typing import NamedTuple
 
 from torchmemlint.flow.domain.refs import Loop, Phi, Source, root
 from torchmemlint.flow.fact.logs import Event, Run
@@ -25,12 +27,24 @@ class Sequence:
         """May an event follow another one, in the same iteration or in a later one?"""
         return self.is_after(event, first) or not first.loops.isdisjoint(event.loops)
 
-    def shared(self, first: Event, sources: Iterable[Source], event: Event, others: Iterable[Source]) -> set[Source]:
+    def precedes(self, event: Event, other: Event) -> bool:
+        """Does an event stand before another one?"""
+        return self._places[id(event)] < self._places[id(other)]
+
+    def shared(
+        self,
+        first: Event,
+        sources: Iterable[Source],
+        event: Event,
+        others: Iterable[Source],
+        cut: Set[Source] = frozenset(),
+    ) -> set[Source]:
         """Return what sources of an event have in common with those of another one that follows it, as objects.
 
-        What an iteration makes is another object in the next one, unless it comes round in a place.
+        What an iteration makes is another object in the next one, unless it comes round in a place. What `cut` is made
+        from does not count.
         """
-        ancestors = self._run.provenance.ancestors
+        ancestors = partial(self._run.provenance.ancestors, cut=cut)
         common = first.loops & event.loops
         mine, theirs = ancestors(sources, common), ancestors(others, common)
         found = mine & theirs if self.is_after(event, first) else set[Source]()
@@ -45,3 +59,35 @@ class Sequence:
         if type(source) is Phi and source.loop is loop:
             return False
         return root(source) not in self._run.provenance.made_in(loop)
+
+
+class Moment(NamedTuple):
+    """An event in its run."""
+
+    sequence: Sequence
+    event: Event
+
+    def is_sure_before(self, other: Moment) -> bool:
+        """Has it happened whenever the other one happens, in the same iteration of the loops around both?"""
+        return self._is_beside(other) and self.sequence.precedes(self.event, other.event)
+
+    def is_sure_after(self, other: Moment) -> bool:
+        """Does it happen whenever the other one has happened, in the same iteration of the loops around both?"""
+        return self._is_beside(other) and self.sequence.precedes(other.event, self.event)
+
+    def _is_beside(self, other: Moment) -> bool:
+        """Does it stand under no test that the other one does not stand under?"""
+        branches = other.event.branches
+        same = self.sequence is other.sequence
+        return same and all(branches.get(test) is branch for test, branch in self.event.branches.items())
+
+    def separates(self, first: Moment, last: Moment) -> bool:
+        """Does every way from one moment to another lead through this one? Runs may be repeated, in any order."""
+        if not (self.is_sure_before(last) or self.is_sure_after(first)):
+            return False
+        if first.sequence is not last.sequence:
+            return True
+        if not self.event.loops >= first.event.loops & last.event.loops:
+            return False
+        between = self.sequence.precedes(first.event, self.event) and self.sequence.precedes(self.event, last.event)
+        return between or not self.sequence.is_after(last.event, first.event)

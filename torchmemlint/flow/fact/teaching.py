@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import contained, reachable, visible
-from torchmemlint.flow.domain.refs import Input, Kind, Leaf, Object, Parameters, Ref, Source, Special, root
+from torchmemlint.flow.domain.refs import Input, Leaf, Object, Parameters, Ref, Source, Special, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.families import is_network, origin
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.ops import Class, Op
-
-_NETWORKS = frozenset({Kind.INSTANCE, Kind.MODULE})
 
 
 class Teaching:
@@ -41,7 +40,7 @@ class Teaching:
         held = [value.refs for _, value in visible(run.state.heap.edges(run.receiver))]
         flags = [(refs, [run.state.heap.get(r, Special.FROZEN) for r in refs]) for refs in held]
         frozen = (refs for refs, found in flags if any(flag is not None and flag.constant is True for flag in found))
-        beside = {_origin(r) for r in reachable(run.state, set().union(*held)) - set().union(*frozen)}
+        beside = {origin(r) for r in reachable(run.state, set().union(*held)) - set().union(*frozen)}
         return beside - {run.receiver}  # what a base class holds that is not seen, such as the model itself
 
     def _steps(self) -> bool:
@@ -59,21 +58,16 @@ class Teaching:
 
     def is_made(self, reference: Ref) -> bool:
         """Is it a network that the run has made, and that is not one of an object which it was given?"""
-        if not self._is_network(reference):
+        if not is_network(self._engine, reference):
             return False
         assert isinstance(reference, Object)
         lives = {site for site in reference.context if isinstance(site, Class)}  # of objects that are given
         return isinstance(reference.site, Op) and lives <= {self._run.method_of} and reference is not self._run.receiver
 
-    def _is_network(self, reference: Ref) -> bool:
-        if type(reference) is not Object or reference.kind not in _NETWORKS:
-            return False
-        return reference.kind is Kind.MODULE or self._engine.index.may_be_network(reference.about.cls)
-
     def _family(self, modules: Iterable[Ref]) -> set[object]:
         """The origins of some networks, and of all that they consist of."""
         every = reachable(self._run.state, list(modules))
-        return {_origin(r) for r in every if self._is_network(r) or (self._held and r.symbolic)}
+        return {origin(r) for r in every if is_network(self._engine, r) or (self._held and r.symbolic)}
 
     def _idle(self) -> set[Source]:
         """Passes that lead to no network which is trained, and to nothing else that wants gradients."""
@@ -102,7 +96,7 @@ class Teaching:
             yield call.result, module.refs, self._run.provenance.parents.get(call.result, ())
 
     def _is_idle(self, module: Ref) -> bool:
-        is_beside = _origin(module) in self._held if self._held else self.is_made(module)
+        is_beside = origin(module) in self._held if self._held else self.is_made(module)
         return is_beside and self._family([module]).isdisjoint(self._trained)
 
     def _wants(self, inputs: Iterable[Source], idle: set[Source]) -> bool:
@@ -111,12 +105,4 @@ class Teaching:
         if any(type(s) is Leaf or self._evidence.is_pass(s) for s in sources):
             return True
         callees = set().union(*(self._evidence.callees.get(root(s), ()) for s in sources)) if self._held else set()
-        return any(_origin(r) in self._trained for r in self._run.provenance.ancestors(callees) | sources)
-
-
-def _origin(reference: Ref) -> object:
-    """Where a network was made, or which parameter is annotated as one; what something unknown lies behind."""
-    if type(reference) is not Object or reference.kind not in _NETWORKS:
-        return root(reference)
-    about = reference.about if isinstance(reference.about, str) else ""
-    return reference.site, reference.context, about.partition(":")[2].partition(".")[0].removesuffix("[]")
+        return any(origin(r) in self._trained for r in self._run.provenance.ancestors(callees) | sources)

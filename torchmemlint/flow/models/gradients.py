@@ -149,3 +149,10 @@ def use_of_all(frame: Frame, state: State, given: Iterable[Value], point: Point,
     for r in sorted(contained(state, given), key=lambda r: r.serial):
         if type(r) is Parameters or is_network(frame, r) or (symbols and r.symbolic):
             use(frame, state, r, point)
+
+
+def hand(frame: Frame, state: State, given: Iterable[Value], point: Point) -> None:
+    """Note that a function of a library is given networks or their parameters."""
+    for r in sorted(contained(state, given), key=lambda r: r.serial):
+        if is_network(frame, r) or type(r) is Parameters or (type(r) is Object and r.kind is Kind.OPTIMIZER):
+            frame.log(Use(point, r, Evidence.HANDED))

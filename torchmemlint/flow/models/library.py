@@ -87,6 +87,7 @@ def _other(site: CallSite, qualified: str) -> Value:
         frame.read(given, Reading.NUMBER)
         return Value(made.alone, open=True)
     gradients.use_of_all(frame, state, site.arguments.all(), site.point, name[:1].isupper())
+    gradients.hand(frame, state, site.arguments.all(), site.point)
     if name[:1].isupper():  # a class: its object holds what it is given, and computes nothing yet
         given = frozenset(s for s in given if type(s) is not Leaf)
     graph = NO_SOURCES if state.mode is Mode.OFF else computed(frame, state, given, site.point)

@@ -8,6 +8,7 @@ from torchmemlint.flow.domain.effects import (
     Arguments,
     Evidence,
     Forward,
+    Given,
     Note,
     Point,
     Reading,
@@ -47,7 +48,7 @@ from torchmemlint.flow.domain.values import (
     one_tensor,
     tensor,
 )
-from torchmemlint.flow.models import containers, contracted, gradients, tensors, torch_functions
+from torchmemlint.flow.models import containers, contracted, gradients, optimizers, tensors, torch_functions
 from torchmemlint.knowledge import modules as known
 from torchmemlint.knowledge import torch_api
 
@@ -138,8 +139,17 @@ def _begin(site: CallSite, module: Value, inputs: frozenset[Source]) -> frozense
     frame.arise(graph)
     site.state.spent = site.state.spent - {graph}
     evaluating = gradients.is_evaluating(site.state, module)
-    frame.log(Forward(site.point, module, inputs, site.state.mode, graph, evaluating))
+    frame.log(Forward(site.point, module, inputs, site.state.mode, graph, evaluating, _given(site)))
     return graph.alone
+
+
+def _given(site: CallSite) -> Given | None:
+    """Return the one argument that has a graph, if it is given by position."""
+    graphs = [n for n, value in enumerate(site.arguments.all()) if reached(site.state, value)]
+    positional = site.arguments.positional
+    if len(graphs) != 1 or graphs[0] >= len(positional):
+        return None
+    return Given(graphs[0], site.frame.kind(positional[graphs[0]]))
 
 
 def forward(site: CallSite, target: Object) -> Value:
@@ -388,6 +398,8 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
         return PLAIN
     if name == "state_dict":
         return Value(open=True)
+    if name == "zero_grad":
+        optimizers.step(frame, of(target), name, site.point)
     if name in known.METHODS:
         return PLAIN
     found = contracted.method(site, target, name)

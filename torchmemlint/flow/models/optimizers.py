@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Point, Step
+from torchmemlint.flow.domain.effects import Arguments, Point, Step
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.refs import Kind, Object
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, of
-from torchmemlint.flow.models import gradients
+from torchmemlint.flow.models import containers, gradients
 
 
 def construct(site: CallSite, qualified: str) -> Value:
     """Return a new optimizer."""
+    site = containers.consumed(site)
     made = Object.of(Kind.OPTIMIZER, site.point.site, site.point.context, qualified)
     gradients.use_of_all(site.frame, site.state, site.arguments.all(), site.point)
     site.state.heap.put(made, "param_groups", site.value(0, "params"))
@@ -30,6 +31,22 @@ def method(site: CallSite, target: Object, name: str) -> Value:
     return UNKNOWN
 
 
-def step(frame: Frame, optimizer: Value, name: str, point: Point) -> None:
+def step(frame: Frame, holder: Value, name: str, point: Point) -> None:
     """Log a step or zero_grad."""
-    frame.log(Step(point, optimizer, name))
+    frame.log(Step(point, holder, name))
+
+
+def configured(site: CallSite, target: Object, name: str) -> Value | None:
+    """Lightning's `self.optimizers()`: what `configure_optimizers` returns, with or without schedulers."""
+    index, cls = site.machine.index, target.about.cls
+    if name != "optimizers" or not any(base.endswith("LightningModule") for base in index.libraries(cls)):
+        return None
+    if index.method(cls, "configure_optimizers") is None:
+        return None
+    receiver = of(target)
+    made = site.machine.call_method(site.frame, site.state, receiver, "configure_optimizers", Arguments(), site.point)
+    boxes = {r.kind for r in made.refs if type(r) is Object}
+    if boxes == {Kind.DICT}:
+        return site.item(made, "optimizer")
+    first = site.item(made, 0) if boxes <= {Kind.LIST, Kind.TUPLE} else made
+    return first if any(type(r) is Object and r.kind is Kind.LIST for r in first.refs) else made

@@ -8,7 +8,7 @@ from torchmemlint.flow.domain.heap import State, graph_of, reached
 from torchmemlint.flow.domain.memory import changed_in_place, computed, differentiate, sources_of
 from torchmemlint.flow.domain.refs import Derived, External, Kind, Leaf, Object, Parameters, Part, Slot, Source
 from torchmemlint.flow.domain.values import PLAIN, Value, one_tensor, with_graph
-from torchmemlint.flow.models import containers, gradients
+from torchmemlint.flow.models import containers, gradients, optimizers
 from torchmemlint.knowledge import operations, torch_api
 
 # Only tensors have these, among what training code handles.
@@ -179,7 +179,9 @@ def change_in_place(frame: Frame, state: State, base: Value, result: Value, name
 
 
 def set_gradient(frame: Frame, state: State, base: Value, value: Value, point: Point) -> None:
-    """`p.grad = g`: with a graph, the parameter holds what that graph was made from."""
+    """`p.grad = g`: with a graph, the parameter holds what that graph was made from; None zeroes it."""
+    if value.constant is None:
+        optimizers.step(frame, base, "zero_grad", point)
     sources = reached(state, value)
     if not sources:
         return

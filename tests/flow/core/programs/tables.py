@@ -6,6 +6,7 @@ from . import Program, read
 from .caches import CACHES
 from .containers import CONTAINERS
 from .control import CONTROL
+from .discarded import DISCARDED
 from .frameworks import FRAMEWORKS
 from .functions import FUNCTIONS
 from .hooks import HOOKS
@@ -33,7 +34,7 @@ from .untrained import UNTRAINED
 LARGER = (
     *(SUMS, STATES, CACHES, CONTAINERS, KEEPING_MORE, CONTROL, FUNCTIONS, OBJECTS, LIVES),
     *(MODES, PASSES, HOOKS, LIBRARIES, PARTS, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS, UNCALLED, UNSEEN),
-    *(NEEDED, UNTRAINED, SPENT, RETAINED),
+    *(NEEDED, UNTRAINED, SPENT, RETAINED, DISCARDED),
 )
 BESIDE = (PAST_AUTOGRAD,)
 
