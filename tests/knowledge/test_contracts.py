@@ -166,7 +166,7 @@ def expected(path: Path) -> list[tuple[int, str]]:
 
 
 ONLY_POSSIBLE = {"bad_composer", "bad_fastai"}  # nobody makes an object of their class
-MISSED = {"bad_ignite", "bad_timm"}  # a library's function that keeps is not modelled, nor a meter of its own
+MISSED = {"bad_ignite"}  # a library's function that keeps is not modelled
 
 
 def _as_known(path: Path) -> object:

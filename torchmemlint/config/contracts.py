@@ -92,6 +92,16 @@ VOCABULARY = (
         words=True,
     ),
     Term(
+        "called-per-epoch",
+        "Methods that the framework calls once for many calls of the others: what only they empty has grown by then.",
+        "acme.Task.on_epoch_end",
+    ),
+    Term(
+        "receives-outputs",
+        "Methods that are given what the steps of an epoch returned: the framework keeps that until then.",
+        "acme.Task.on_epoch_outputs",
+    ),
+    Term(
         "called-per-batch",
         "Methods that the framework calls for every batch or decision, whatever the gradient mode.",
         "acme.Agent.decide",

@@ -17,7 +17,6 @@ from torchmemlint.flow import (
     formulas,
     gradient_modes,
     inheritance,
-    lightning,
     modules,
     overwriting,
     relevance,
@@ -322,7 +321,6 @@ def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
         or _overrides(function)
     )
     called_here = function in it.records and function.name != "forward" and not elsewhere
-    lightning.leave(it, function, frame)
     values = [*frame.returns, *frame.yields]
     given = _given(it, function)
     for value in values:

@@ -50,7 +50,6 @@ from torchmemlint.flow.values import (
     cap,
     join,
 )
-from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import string_value, text_of
 
 
@@ -236,21 +235,11 @@ def inline(
         return _not_followed(it, node, given)
     if any(text.endswith("contextmanager") for text in function.decorator_texts()):
         return _context_manager(it, node, callee, bound, mode)
-    before, freed = len(it.forwards), len(it.spent_log)
+    before = len(it.forwards)
     result = properties.result(it, callee, mode, lambda: walk(it, node, callee, bound, mode, given))
-    _spent_inside(it, node, result, it.spent_log[freed:])
     inner = it.forwards[before:]
     evaluating = inner[0] if inner and all(site is not None for site in inner) else None
     return modules.project_result(it, node, callee, result, evaluating, bool(inner), given)
-
-
-def _spent_inside(it: Interpreter, node: cst.CSTNode, result: Value, freed: list[tuple[Origin, Site]]) -> None:
-    """What the callee returns has already been differentiated by it."""
-    origins = it.deep_origins(result)
-    for origin, site in freed:
-        if origin in origins:
-            it.facts.spent.setdefault(it.origin(node), []).append((site, it.frame.loops))
-            return
 
 
 def _context_manager(

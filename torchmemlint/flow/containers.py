@@ -44,7 +44,6 @@ CONSTRUCTORS = {
     "collections.Counter": "dict",
     "queue.Queue": "list",
 }
-TAKING_OUT = frozenset({"pop", "popleft", "popitem", "get_nowait"})  # methods that a bounded container is used with
 
 
 def fresh(it: Interpreter, node: cst.CSTNode, kind: str, *, bounded: bool = False) -> Container:
@@ -156,8 +155,6 @@ def put(
         gathered.collected(it, container, node, value, site_node, text)
     it.use(value, Use.COLLECTED)
     mark = it.origin(site_node, KEPT)
-    if isinstance(value, Container):
-        it.kept_whole[mark] = value.oid
     if are_leaves(it, value, place):
         it.facts.leaves.add(mark)
     entrance = it.frame.entrance
@@ -166,8 +163,6 @@ def put(
         it.facts.tests[at] = it.frame.tests
         for tensor, element in graph_parts(it, value, place):
             if entrance is not None:
-                if _is_emptied(it, text):
-                    it.shrunk.add(container.oid)
                 argument = entrance.argument(tensor)
                 if argument is None:
                     continue  # made in the other file, where it is reported
@@ -193,17 +188,6 @@ def put(
         store(it, container, f"[{key.value}]", value, place)
     else:
         store(it, container, "[]", value, place)
-
-
-def _is_emptied(it: Interpreter, path: str) -> bool:
-    """Does the running function of another file, or its class, take elements out of what stands under a path?"""
-    function = it.frame.function
-    if function is None:
-        return False
-    methods = function.outline.methods.get(path, set())
-    if function.cls is not None:
-        methods = methods | function.cls.methods_called_on(path)
-    return not methods.isdisjoint(TAKING_OUT)
 
 
 def marked(it: Interpreter, value: Value, origin: Origin, depth: int = 0) -> Value:

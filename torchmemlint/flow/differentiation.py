@@ -87,7 +87,6 @@ def _differentiate(it: Interpreter, node: cst.Call, value: Value, arguments: Arg
     kept = arguments.unknown_keywords or _maybe_true(retain) or _maybe_true(create)
     if not kept:
         for origin in it.deep_origins(value):
-            it.facts.spent.setdefault(origin, []).append((site, it.frame.loops))
             it.spent_log.append((origin, site))
     it.facts.tests[site] = it.frame.tests
     if it.recording:

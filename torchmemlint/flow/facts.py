@@ -318,18 +318,6 @@ class Hazard:
 
 
 @immutable(frozen=True)
-class StepOutput:
-    """A graph-carrying value that a Lightning `training_step` returns beside its loss, for the end of the epoch."""
-
-    site: Site  # the expression that carries the graph
-    scope: Scope
-    returned: Site  # the statement that returns it
-    key: str
-    value: Tensor
-    hook: Function  # what receives the outputs of all steps
-
-
-@immutable(frozen=True)
 class TrainerBuilt:
     """A transformers `Trainer` (or one that evaluates as it does), all of whose arguments are known."""
 
@@ -515,7 +503,6 @@ class FileFacts:
     copied_at: dict[Origin, Site] = field(default_factory=dict)  # loaded value -> where it is copied from
     copied_to_modules: set[Origin] = field(default_factory=set)  # of these, what not only optimizers copy
     module_shown: dict[Origin, Step] = field(default_factory=dict)  # loaded value -> what shows that it is a module
-    step_outputs: list[StepOutput] = field(default_factory=list)
     formulas: dict[Function, Formula] = field(default_factory=dict)  # of functions that may write out too much
     trainers: list[TrainerBuilt] = field(default_factory=list)
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
@@ -526,18 +513,14 @@ class FileFacts:
     on_device: dict[LoopMark, Site] = field(default_factory=dict)  # loops over batches -> what puts these on a device
     pieces: set[Site] = field(default_factory=set)  # where batches are cut, and what runs over the pieces
     tests: dict[Site, tuple[tuple[cst.BaseExpression, bool], ...]] = field(default_factory=dict)  # `if`s around facts
-    spent: dict[Origin, list[tuple[Site, Loops]]] = field(default_factory=dict)  # backwards that free the graph
 
     effects: dict[Function | None, set[str]] = field(default_factory=dict)
     makers: set[Origin] = field(default_factory=set)  # forward passes
     weak_makers: set[Origin] = field(default_factory=set)  # calls that may be
-    shrunk: set[int] = field(default_factory=set)  # containers that elements are deleted from
-    begun_anew: set[tuple[int, LoopMark]] = field(default_factory=set)  # containers, and loops that replace them
     live_parameters: set[Origin] = field(default_factory=set)  # function parameters that callers give a graph to
     handed_in: dict[Function, set[Origin]] = field(default_factory=dict)  # what arguments are made from
     leaves: set[Origin] = field(default_factory=set)  # parameters and inputs that gradients are wanted for
     assigned_on: set[str] = field(default_factory=set)  # dotted paths of which an attribute is assigned, whole file
-    writers: dict[tuple[int, str], set[Function | None]] = field(default_factory=dict)  # who assigns an attribute
     methods: dict[str, set[str]] = field(default_factory=dict)  # dotted path -> methods called on it, whole file
     callers: Callers | None = None  # of the file's functions, in the whole project
     pulse: Callable[[], None] | None = None  # called again and again; what it raises ends the check
@@ -569,10 +552,6 @@ class FileFacts:
         for origin in take_let_go():
             self.uses[origin] = self.uses.get(origin, Use.NOTHING) | Use.PASSED
         self.effects = it.effects
-        self.shrunk, self.begun_anew = it.shrunk, it.begun_anew
-        for function, slots in it.writes.items():
-            for slot in slots:
-                self.writers.setdefault(slot, set()).add(function)
         for outline in it.main.outlines():
             for path, names in outline.methods.items():
                 self.methods.setdefault(path, set()).update(names)
@@ -660,7 +639,6 @@ _LISTS = (
     "layers_added",
     "failures",
     "checkpoint_loads",
-    "step_outputs",
     "host_creations",
     "trainers",
 )

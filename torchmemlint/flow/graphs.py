@@ -35,7 +35,6 @@ def tensor_from(
     origins: frozenset[Origin] = frozenset()
     history: tuple[Step, ...] = ()
     carried: frozenset[Carry] = frozenset()
-    cut = False
     part = -1
     summed: frozenset[Origin] = frozenset()
     devices: set[Device] = set()
@@ -43,7 +42,6 @@ def tensor_from(
         if isinstance(value, Tensor):
             origins |= value.origins
             carried |= value.carried
-            cut = cut or value.partly_cut
             part = max(part, value.part)
             devices.add(value.device)
             summed |= value.summed
@@ -61,7 +59,6 @@ def tensor_from(
         origins=cap(origins),
         history=history,
         carried=carried,
-        partly_cut=cut,
         device=devices.pop() if len(devices) == 1 else Device.UNKNOWN,
         producer=producer,
         made=made,
@@ -102,7 +99,6 @@ def detached(value: Tensor) -> Tensor:
         origins=frozenset(),
         history=(),
         carried=frozenset(),
-        partly_cut=False,
         exact=True,
         part=-1,
         parameter_of=0,

@@ -110,7 +110,6 @@ class Frame:
     assigned: cst.BaseExpression | None = None  # the value of the last assignment
     returns: list[Value] = field(default_factory=list)
     return_states: list[State] = field(default_factory=list)
-    return_sites: list[Site] = field(default_factory=list)
     yields: list[Value] = field(default_factory=list)
     breaks: list[list[State]] = field(default_factory=list)
     continues: list[list[State]] = field(default_factory=list)
@@ -192,8 +191,6 @@ class Interpreter:
         self.forwards: list[Site | None] = []  # forward passes so far: where their module was put into evaluation mode
         self.yield_modes: list[list[Mode]] = []  # modes at the yields of context managers being walked
         self.parser_arguments: dict[int, set[str]] = {}
-        self.shrunk: set[int] = set()  # containers that elements are deleted from
-        self.begun_anew: set[tuple[int, LoopMark]] = set()  # containers, and loops in which empty ones replace them
         self.local_functions: dict[cst.FunctionDef, Function] = {}
         self.local_names: dict[Function, LocalNames] = {}
         self.local_classes: dict[cst.ClassDef, ClassInfo] = {}
@@ -217,7 +214,6 @@ class Interpreter:
         self.steps = 0
         self.steps_abroad = 0  # in functions of other files
         self.steps_beyond = 0  # in those that the running function comes to by way of others of this file
-        self.kept_whole: dict[Origin, int] = {}  # a container put into another one, by its identity
         self.computed = 0  # forward and backward passes so far, in whatever gradient mode
         self.steps_before = 0  # of the functions walked so far
         self.order = 0

@@ -329,7 +329,6 @@ def _opaque(
         cap(origins),
         history,
         carried,
-        base.partly_cut,
         exact=exact,
         certain=exact or all(not isinstance(v, Tensor) or v.certain for v in values),
         producer=_producer(module),

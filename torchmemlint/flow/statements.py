@@ -122,8 +122,6 @@ def _assign_name(
         failures.named(it, name, node, value)
     if isinstance(value, Constant) and it.marked_storages:
         overwriting.renewed(it, it.state.vars.get(name, value))  # a sum that begins anew
-    if isinstance(value, Container) and it.frame.loops:
-        _begin_anew(it, it.state.vars.get(name), value)
     if isinstance(value, Unknown):
         shown = it.with_behaviour(value, name, it.site(target))
         checkpoints.run(it, value, shown)
@@ -134,12 +132,6 @@ def _assign_name(
         value = _kept_globally(it, name, value, target, node)
         it.set_global(name, value)
     it.state.bind(name, value)
-
-
-def _begin_anew(it: Interpreter, old: Value | None, new: Container) -> None:
-    """`losses = []` in a loop in which `losses` was filled: what it held goes."""
-    if isinstance(old, Container) and old.oid != new.oid and new.items == ():
-        it.begun_anew.update((one.oid, it.frame.loops[-1]) for one in (old, *old.others) if isinstance(one, Container))
 
 
 def _unpack(it: Interpreter, target: cst.Tuple | cst.List, value: Value, node: cst.BaseExpression | None) -> None:
@@ -213,24 +205,9 @@ def assign_statement(it: Interpreter, node: cst.Assign) -> None:
     """`target = value`."""
     it.frame.assigned = node.value
     value = it.evaluate(node.value)
-    _trim(it, node)
     for assigned in node.targets:
         target = assigned.target
         assign(it, target, _fold(it, node, target, value, node.value, augmented=False), node.value)
-
-
-def _trim(it: Interpreter, node: cst.Assign) -> None:
-    """`losses = losses[-100:]`: what the slice leaves out is let go of."""
-    if type(node.value) is not cst.Subscript:  # a match is slow on these classes where the answer is no
-        return
-    match node:
-        case cst.Assign(
-            targets=[cst.AssignTarget(target=target)],
-            value=cst.Subscript(value=owner, slice=[cst.SubscriptElement(slice=cst.Slice(lower=lower, upper=upper))]),
-        ) if (lower or upper) and (path := dotted_text(target)) and path == dotted_text(owner):
-            whole = it.evaluate(owner)
-            if isinstance(whole, Container):
-                it.shrunk.update(one.oid for one in (whole, *whole.others))
 
 
 def annotated_statement(it: Interpreter, node: cst.AnnAssign) -> None:
@@ -526,7 +503,6 @@ def return_statement(it: Interpreter, node: cst.Return) -> None:
     value: Value = Constant(None, True) if node.value is None else it.evaluate(node.value)
     it.frame.returns.append(value)
     it.frame.return_states.append(it.state.copy())
-    it.frame.return_sites.append(it.site(node))
     it.state.dead = True
 
 
@@ -554,9 +530,7 @@ def delete_statement(it: Interpreter, node: cst.Del) -> None:
                 if slot is not None:
                     it.state.heap.pop(slot, None)
             case cst.Subscript() as subscript:
-                owner = it.evaluate(subscript.value)
-                if isinstance(owner, Container):
-                    it.shrunk.add(owner.oid)
+                it.evaluate(subscript.value)
 
 
 def global_statement(it: Interpreter, node: cst.Global | cst.Nonlocal) -> None:

@@ -150,7 +150,6 @@ class Tensor(Value):
     origins: frozenset[Origin] = frozenset()
     history: tuple[Step, ...] = ()
     carried: frozenset[Carry] = frozenset()
-    partly_cut: bool = False  # detached on some path that leads here
     device: Device = Device.UNKNOWN
     kind: Kind = Kind.UNKNOWN
     exact: bool = True
@@ -431,12 +430,10 @@ def _union(a: tuple[Container, ...], b: tuple[Container, ...]) -> tuple[Containe
 
 def _join_tensors(a: Tensor, b: Tensor) -> Tensor:
     first = a if a.graph >= b.graph else b
-    cut = a.partly_cut or b.partly_cut or (Graph.CUT in (a.graph, b.graph) and a.graph is not b.graph)
     return replace(
         first,
         origins=cap(a.origins | b.origins),
         carried=a.carried | b.carried,
-        partly_cut=cut,
         device=a.device if a.device is b.device else Device.UNKNOWN,
         kind=a.kind if a.kind is b.kind else Kind.UNKNOWN,
         exact=a.exact and b.exact,

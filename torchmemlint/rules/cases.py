@@ -11,23 +11,22 @@ from dataclasses import replace
 
 from torchmemlint.doubts import Confidence, ordered
 from torchmemlint.findings import Evidence, Finding, Fix, Severity, Span
-from torchmemlint.flow.domain.effects import Stored
+from torchmemlint.flow.domain.effects import How, Stored
 from torchmemlint.flow.fact.outcomes import Case, Place
 from torchmemlint.flow.fact.passes import Reason
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules import registry
 from torchmemlint.rules.base import TellingRule
-from torchmemlint.rules.detaching import detach_argument, detach_given, detach_stored
+from torchmemlint.rules.detaching import detach_argument, detach_given, detach_stored, detach_written
 from torchmemlint.rules.gradient_mode.guarding import without_gradients
 from torchmemlint.rules.gradient_mode.worth import is_little
 from torchmemlint.rules.listed import whole
 from torchmemlint.rules.told import Told
 
-_KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106"})
+_KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106", "TML701"})
 _WASTED = frozenset({"TML201", "TML203"})
 _APART = frozenset({"TML105", "TML107", "TML202", "TML205"})  # worded by their rules, and told whatever else is found
 CODES = _KEPT | _WASTED | _APART
-_TELL_OF_KEPT = _KEPT | {"TML701"}
 _TELL_OF_WASTED = _WASTED | {"TML202", "TML206"}
 
 
@@ -39,7 +38,7 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     wanted = [case for case in facts.cases() if case.code in codes]
     apart = [_tell(Told(facts, case)) for case in wanted if case.code in _APART]
     yield from apart
-    others = [finding for finding in (*before, *apart) if finding.code in _TELL_OF_KEPT | _TELL_OF_WASTED]
+    others = [finding for finding in (*before, *apart) if finding.code in _KEPT | _TELL_OF_WASTED]
     found: list[Finding] = []
     passes_first = sorted(wanted, key=lambda case: case.code in _KEPT)
     wanted = [case for case in passes_first if case.code not in _APART and not _shows(facts, case)]
@@ -79,7 +78,7 @@ class _Report(Told):
         """Do other findings, which are as sure, say the same?"""
         case, kept = self.case, self.case.code in _KEPT
         surer = [other for other in others if other.confidence.rank >= self.confidence.rank]
-        alike = [other for other in surer if (other.code in _TELL_OF_KEPT) is kept]
+        alike = [other for other in surer if (other.code in _KEPT) is kept]
         if any(self._stands_at(other, place) for other in alike for place in (case.place, *case.calls)):
             return True
         if any(self._names(other, case.place) for other in surer):
@@ -95,7 +94,8 @@ class _Report(Told):
         return [o for some in found for o in some] if all(found) else []
 
     def _stands_at(self, other: Finding, place: Place) -> bool:
-        return place.path == self.facts.path and _overlap(other.statement, self.span_of(place))
+        whole = other.span if other.code == self.case.code == "TML701" else other.statement
+        return place.path == self.facts.path and _overlap(whole, self.span_of(place))
 
     def _lies_in(self, other: Finding, place: Place) -> bool:
         return place.path == self.facts.path and self.span_of(place).contains(other.statement)
@@ -135,6 +135,10 @@ class _Report(Told):
             return f"`{text}` keeps {'' if case.spent else 'an '}{what} until it is replaced"
         if case.code == "TML106":
             return f"`{text}` in a hook keeps the {what} of every call"
+        if case.how is How.OUTPUT:
+            return f"`{text}` hands the framework every step's {what}, and it keeps that until the epoch ends"
+        if case.code == "TML701":
+            return f"`{text}` keeps every training step's {what} until the epoch ends"
         each = "iteration" if case.loop is not None else "call"
         return f"`{text}` keeps every {each}'s {what}"
 
@@ -180,6 +184,8 @@ class _Report(Told):
             return detach_given(piece, self.span) if case.spent else None
         if case.stored is Stored.HOLDER:
             return None
+        if case.how is How.OUTPUT:
+            return detach_written(piece, self.span, safe=certain and case.stored is Stored.TENSOR)
         if case.within is not None:
             return detach_argument(piece, self.span)
         return detach_stored(piece, self.span, safe=certain and case.stored is Stored.TENSOR)

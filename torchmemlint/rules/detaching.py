@@ -42,6 +42,13 @@ def detach_given(piece: Piece, span: Span) -> Fix | None:
     return None
 
 
+def detach_written(piece: Piece, span: Span, *, safe: bool) -> Fix | None:
+    """Detach the expression that stands there."""
+    for value in at(piece, span, cst.BaseExpression):
+        return detach_fix(Site(piece, value), safe=safe)
+    return None
+
+
 def at(piece: Piece, span: Span, kind: Any) -> Iterator[Any]:
     """Yield the nodes of a kind that stand there."""
     return (node for node in inside(piece.module) if isinstance(node, kind) and piece.span(node) == span)

@@ -98,6 +98,7 @@ class How(enum.Enum):
     COLLECTION = "collection"  # elements are added
     HOOK = "hook"  # put there by a hook
     CACHE = "cache"  # the results that a decorator keeps
+    OUTPUT = "output"  # what a framework keeps that its steps return
     SLOT = "slot"  # stands in an attribute or global until it is replaced
 
 

@@ -240,7 +240,8 @@ def _alive(frame: Frame, state: State) -> set[Ref]:
 
 
 _FIXED = frozenset({"_parameters", "_buffers", "_modules"})  # dicts of a module whose keys stay the same
-_GROWING = frozenset({ELEMENT, Special.GRAPH, Special.CACHED})
+_KEPT = {Special.CACHED: How.CACHE, Special.OUTPUTS: How.OUTPUT}  # of calls, one beside the other
+_GROWING = frozenset({ELEMENT, Special.GRAPH, *_KEPT})
 
 
 def _is_passing(holder: object) -> bool:
@@ -257,8 +258,8 @@ def _how(place: Place, note: Written, phi: Phi, stored: set[Source]) -> How | No
     holder, key = place
     if note.hook:
         return How.HOOK
-    if key is Special.CACHED:
-        return How.CACHE
+    if type(key) is Special and key in _KEPT:
+        return _KEPT[key]
     if phi in stored and not (key is ELEMENT and note.adds):
         return How.SUM
     if type(holder) is Behind and holder.key in _FIXED:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from torchmemlint.flow.domain.effects import Arguments, Point
-from torchmemlint.flow.domain.frame import Frame
-from torchmemlint.flow.domain.heap import Mode, State, reachable, reached
-from torchmemlint.flow.domain.memory import differentiate, renew_keys
-from torchmemlint.flow.domain.refs import Bound, ClassRef, Globals, Graph, Input, Loop, Object, Ref, Site, root
+from torchmemlint.flow.domain.frame import CallSite, Frame
+from torchmemlint.flow.domain.heap import Mode, State, reachable
+from torchmemlint.flow.domain.memory import renew_keys
+from torchmemlint.flow.domain.refs import Bound, ClassRef, Globals, Graph, Input, Loop, Ref, Site, root
 from torchmemlint.flow.domain.values import Value, join_all, of
-from torchmemlint.flow.engine import instances
+from torchmemlint.flow.engine import instances, steps
 from torchmemlint.flow.engine.instances import code_of, has_decorator
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
@@ -88,6 +89,8 @@ def _alone(engine: Engine, cls: Class, method: Function, receiver: Ref, before: 
 def _life(engine: Engine, cls: Class, methods: list[Function], receiver: Ref, before: State) -> Run:
     """Run all methods again and again: what one keeps, another may differentiate or drop.
 
+    Those that a framework calls once in an epoch are run around a loop of the others.
+
     The entry of the run is the method whose result a framework differentiates, if there is one: it says what trains.
     """
     start = before.copy()
@@ -97,19 +100,26 @@ def _life(engine: Engine, cls: Class, methods: list[Function], receiver: Ref, be
     def call(method: Function) -> Call:
         return lambda frame, state: _perform(engine, frame, state, cls, method, receiver)
 
-    run = again(engine, entry, cls, start, [call(method) for method in methods])
+    seldom = [method for method in methods if is_called(engine, method, "called-per-epoch")]
+    often = [method for method in methods if method not in seldom]
+    run = again(engine, entry, cls, start, [call(m) for m in often], [call(m) for m in seldom])
     run.method_of, run.receiver = cls, receiver
     return run
 
 
-def again(engine: Engine, entry: Function, site: Site, before: State, calls: list[Call]) -> Run:
-    """Make calls from outside in a loop, any of them or none each time, with other arguments."""
+def again(
+    engine: Engine, entry: Function, site: Site, before: State, calls: list[Call], seldom: Iterable[Call] = ()
+) -> Run:
+    """Make calls from outside in a loop, any of them or none each time, with other arguments.
+
+    `seldom` are calls that are made once after many of the others, and then again.
+    """
     frame = Frame(entry, engine, Globals.of(entry.unit.name), entry=True)
-    state, life = before.copy(), Loop.of(site, ())
+    state, life, epochs = before.copy(), Loop.of(site, ()), Loop.of(site, (site,))
     state.spent = frozenset()
     returned: list[Value] = []
 
-    def body(inside: State) -> None:
+    def make(calls: Iterable[Call], inside: State) -> None:
         for key in [key for key in frame.keys if type(root(key)) is Input]:
             renew_keys(frame, inside, key)
         for call in calls:
@@ -120,10 +130,17 @@ def again(engine: Engine, entry: Function, site: Site, before: State, calls: lis
             inside.join(path)
             inside.spent = spent  # a call that was not made has made no graph either
 
+    def epoch(inside: State) -> None:
+        engine.run_loop(frame, inside, life, partial(make, calls))
+        make(seldom, inside)
+
     with engine.share(frame):
-        engine.run_loop(frame, state, life, body)
+        if seldom:
+            engine.run_loop(frame, state, epochs, epoch)
+        else:
+            engine.run_loop(frame, state, life, partial(make, calls))
     run = logged(frame, state, join_all(returned))
-    run.life = life
+    run.life = frozenset({life, epochs})
     return run
 
 
@@ -146,20 +163,10 @@ def _perform(engine: Engine, frame: Frame, state: State, cls: Class, method: Fun
     finally:
         if inside:
             frame.inside.pop()
-    _by_contract(engine, frame, state, method, returned, point)
+    if roles.is_step(engine, method):
+        steps.take(CallSite(frame, state, point, Arguments()), method, receiver, returned)
     state.mode = saved
     return returned
-
-
-def _by_contract(engine: Engine, frame: Frame, state: State, method: Function, returned: Value, point: Point) -> None:
-    """Differentiate what a framework differentiates: the loss that `training_step` returns."""
-    if method.cls is None or not is_called(engine, method, "called-with-gradients"):
-        return
-    boxes = [r for r in returned.refs if type(r) is Object]
-    first = [state.heap.get(r, key) for r in boxes for key in ("loss", 0)]
-    alone = returned._replace(refs=returned.refs - set(boxes))
-    loss = join_all([alone, *(value for value in first if value is not None)])
-    differentiate(frame, state, reached(state, loss), point, False)
 
 
 _CALLED = ("called-with-gradients", "called-without-gradients", "inference")

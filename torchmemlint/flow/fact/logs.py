@@ -36,7 +36,7 @@ class Run:
     state: State
     method_of: Class | None = None
     receiver: Ref | None = None
-    life: Loop | None = None  # in which a function, or any method of an object, is run again and again
+    life: frozenset[Loop] | None = None  # in which a function, or any method of an object, is run again and again
     cut: bool = False
     mentioned: Callable[[], bool] = lambda: False  # does code name the entry that was not seen to call it?
     _index: dict[type[Effect], list[Event]] = field(default_factory=dict)

@@ -199,7 +199,7 @@ def outcome(
     again = [(run, evidence, one) for run, evidence in done for one in retained(run, evidence, training)]
     needed = [one.point for _, _, one in again if one.needed] + [one.point for _, _, one in handing if one.needed]
     return Outcome(
-        tuple(places.kept(held)),
+        tuple(places.kept(engine, held)),
         frozenset(places.wanted(held)),
         tuple(places.wasted(engine, passes)),
         (*places.retained(again), *places.discarded(handing)),
@@ -230,9 +230,11 @@ class _Places:
     def of(self, op: Op) -> Place:
         return self.of_span(op.owner.unit, op.span)
 
-    def kept(self, held: Iterable[tuple[Run, Evidence, Retention]]) -> Iterator[Case]:
+    def kept(self, engine: Engine, held: Iterable[tuple[Run, Evidence, Retention]]) -> Iterator[Case]:
         for run, evidence, kept in held:
             code = _code_of(kept)
+            if code == "TML102" and run.life is not None and roles.is_in_step_of_lightning(engine, kept.point.chain()):
+                code = "TML701"
             if code is not None and kept.point.chain():
                 yield self._case(run, evidence, kept, code)
 
@@ -389,13 +391,22 @@ def _code(one: Pass) -> str:
     return "TML203" if one.reason in (Reason.DETACHED, Reason.UNTRAINED) else "TML201"
 
 
+_GROWING = {
+    How.SUM: "TML101",
+    How.COLLECTION: "TML102",
+    How.HOOK: "TML106",
+    How.CACHE: "TML103",
+    How.OUTPUT: "TML701",
+}
+
+
 def _code_of(kept: Retention) -> str | None:
     if kept.grows:
         if kept.how is How.SUM and kept.fate is Fate.EACH:
             return "TML104"
         if kept.fate in (Fate.EACH, Fate.LATER):
             return None
-        return {How.SUM: "TML101", How.COLLECTION: "TML102", How.HOOK: "TML106", How.CACHE: "TML103"}[kept.how]
+        return _GROWING[kept.how]
     if kept.fate is Fate.NEVER and kept.useless:
         return "TML106" if kept.how is How.HOOK else "TML103"
     return None

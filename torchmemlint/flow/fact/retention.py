@@ -65,7 +65,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
     for event in run.of(fx.Keep):
         effect = event.effect
         assert isinstance(effect, fx.Keep)
-        if run.life is not None and effect.loop is not run.life:
+        if run.life is not None and effect.loop not in run.life:
             continue  # seen where it is run once
         doubts = evidence.best(effect.sources, effect.events)
         if doubts is None:
@@ -192,6 +192,8 @@ def _is_in_item(holder: Ref | None) -> bool:
 
 def _is_replaced(run: Run, effect: fx.Keep) -> bool:
     """Does an iteration replace what the one before it kept under the same key?"""
+    if effect.how is How.OUTPUT:
+        return False
     return effect.place[1] is not Special.ELEMENT and effect.phi not in run.provenance.ancestors(effect.sources)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.ir.ops import NO_TEMP, Class, Function, Return, Unit
+from torchmemlint.flow.ir.ops import NO_TEMP, Class, Function, Op, Return, Unit
 
 _TURN = "optimizer_idx"
 
@@ -77,13 +77,23 @@ def takes_turns(engine: Engine, cls: Class) -> bool:
     `toggle_optimizer` a program asks for it. Source: pytorch_lightning 1.9, loops/optimization/optimizer_loop.py
     (`_run_optimization` calls `toggle_optimizer`).
     """
-    if not any(name.endswith("LightningModule") for name in engine.index.libraries(cls)):
+    if not _is_lightning(engine, cls):
         return False
     methods = [method for c in engine.index.order(cls) for method in c.methods.values()]
     return any(
         "toggle_optimizer" in m.mentions or (m.name == "training_step" and any(p.name == _TURN for p in m.parameters))
         for m in methods
     )
+
+
+def _is_lightning(engine: Engine, cls: Class) -> bool:
+    return any(name.endswith("LightningModule") for name in engine.index.libraries(cls))
+
+
+def is_in_step_of_lightning(engine: Engine, sites: list[Op]) -> bool:
+    """Do calls, innermost first, begin in a step of a LightningModule?"""
+    first = sites[-1].owner if sites else None
+    return first is not None and first.cls is not None and is_step(engine, first) and _is_lightning(engine, first.cls)
 
 
 def is_step(engine: Engine, function: Function) -> bool:

@@ -12,6 +12,7 @@ An operation is also the identity of the place it stands at: two are equal only 
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 Span = tuple[int, int, int, int]  # line, column, end line, end column; columns in UTF-8 bytes, as in `ast`
@@ -500,6 +501,16 @@ class Check(Op):
 
     test: Temp
     narrowings: tuple[Narrowing, ...]
+
+
+def operations(body: Iterable[Op]) -> Iterator[Op]:
+    """Yield all operations of a body, those of inner blocks after the one that runs them."""
+    for op in body:
+        yield op
+        for block in ("head", "body", "then", "orelse", "final"):
+            yield from operations(getattr(op, block, ()))
+        for handler in getattr(op, "handlers", ()):
+            yield from operations(handler.body)
 
 
 # Functions, classes, files.

@@ -41,8 +41,7 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
         site.frame.read(sources_of(site.state, site.arguments.all()), Reading.NUMBER)
         return PLAIN
     if known.names("keeps").has_method(name, of):
-        for value in site.arguments.all():
-            site.write(value_of(target), ELEMENT, value, True)
+        site.write(value_of(target), ELEMENT, site.arguments.joined(), True)
         return Value(open=True)
     if known.names("wrappers").has_method(name, of):
         return wrapped(site)

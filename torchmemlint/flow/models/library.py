@@ -112,12 +112,13 @@ def decorated(arguments: Arguments) -> Value | None:
 
 
 def call_object(site: CallSite, target: Object) -> Value | None:
-    """Call an object of a library that is known: a record class. None for others."""
+    """Call an object of a library that is known: a record class, or what a contract speaks of. None for others."""
     if target.about == "namedtuple":
         return _record(site, target)
     if target.about in _GETTERS:
         return _got(site, target)
-    return decorated(site.arguments)  # a decorator with arguments
+    found = contracted.method(site, target, "__call__")
+    return decorated(site.arguments) if found is None else found  # a decorator with arguments
 
 
 def of_distribution(site: CallSite, target: Object, receiver: Value, name: str) -> Value | None:

@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from torchmemlint.findings import Applicability, Finding, Severity
-from torchmemlint.flow import lightning
-from torchmemlint.flow.facts import Collection, FileFacts, StepOutput, Use
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import detach_fix, history, is_test, report
-from torchmemlint.rules.frameworks.lifetime import (
-    detached_where_spent,
-    has_no_graph,
-    is_bounded,
-    is_kept_by_step,
-    is_spent,
-    only_kept,
-)
-from torchmemlint.syntax.source_module import Site
-from torchmemlint.syntax.text import shortened, text_of
+from torchmemlint.findings import Applicability, Severity
+from torchmemlint.rules.base import CaseRule
 
 
-class LightningStepOutputs(Rule):
+class LightningStepOutputs(CaseRule):
     """A Lightning `training_step` keeps its outputs with their graph until the epoch ends.
 
     ## What it does
@@ -56,13 +41,15 @@ class LightningStepOutputs(Rule):
     or let Lightning do the averaging: `self.log("train_loss", loss, on_epoch=True)`.
 
     ## Fix safety
-    Safe: the kept value is detached, the returned loss is untouched. Only values that the appending or returning
-    statement writes itself are changed: a dict made before may have been read, and differentiated, in between.
+    Safe where the finding is certain and the value is a tensor on all paths: it is detached where it is kept, the
+    returned loss is untouched. A dict that is kept as a whole gets no fix: it may be differentiated elsewhere.
 
     ## When it stays silent
-    The values are numbers or detached, the container is bounded or emptied during the steps, its elements are
-    differentiated later; a `training_step_end` makes something else of what the step returns; validation, test and
-    prediction steps, which Lightning runs with gradients off; it is not known whether the value carries a graph.
+    - The values are numbers or detached, or the elements are differentiated later.
+    - A `training_step_end` makes something else of what the step returns.
+    - Validation, test and prediction steps: Lightning runs them with gradients off.
+
+    The finding is only possible, and not shown by default, where the container is emptied during the steps.
 
     ## References
     - [Lightning 2: migration from epoch-end hooks](https://github.com/Lightning-AI/pytorch-lightning/pull/16520)
@@ -74,80 +61,3 @@ class LightningStepOutputs(Rule):
     severity = Severity.ERROR
     fix = Applicability.SAFE
     why = "what a step keeps with its graph stays until the epoch ends, once for each step"
-
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield graphs that training steps leave behind."""
-        if is_test(facts):
-            return
-        for collection in facts.collections:
-            if is_kept_by_step(collection) and not collection.slot_overwritten and not _emptied(facts, collection):
-                yield from self._kept(facts, collection)
-        seen: set[Site] = set()
-        for output in facts.step_outputs:
-            if output.site not in seen:
-                seen.add(output.site)
-                yield self._returned(facts, output)
-
-    def _kept(self, facts: FileFacts, collection: Collection) -> Iterator[Finding]:
-        origins = collection.value.origins - {collection.kept}
-        use = facts.uses.get(collection.kept, Use.NOTHING)
-        if use & (Use.DIFFERENTIATED | Use.ARRAY) or collection.value.part >= 0 or has_no_graph(facts, origins):
-            return
-        if origins <= facts.leaves:
-            return
-        spent = is_spent(facts, origins, collection.loop)
-        if spent is not None and detached_where_spent(facts, collection.value, spent, collection.site):
-            return
-        value = collection.value
-        is_only_kept = only_kept(collection.site, collection.element)
-        links = history(value.history)
-        if collection.element.node is not collection.site.node:
-            links.append((collection.site, f"goes into `{collection.container}` here, in every training step"))
-        if spent is not None:
-            links.append((spent, "Lightning differentiates what is returned: the saved tensors are freed, nodes stay"))
-        if collection.made is not None:
-            links.append((collection.made, f"`{collection.container}` is made here and keeps all that is put in"))
-        yield report(
-            self,
-            facts,
-            collection.element,
-            f"`{collection.container}` keeps `{shortened(text_of(collection.element.node), 40)}` of every training step"
-            " with its autograd graph"
-            + (" (spent by the step's backward)" if spent is not None else " (live: no backward frees it)"),
-            severity=Severity.WARNING if spent is not None else Severity.ERROR,
-            evidence=links,
-            fix=detach_fix(collection.element) if is_only_kept and value.certain and value.exact else None,
-        )
-
-    def _returned(self, facts: FileFacts, output: StepOutput) -> Finding:
-        value = output.value
-        is_only_kept = only_kept(output.returned, output.site)
-        name = Site(output.hook.piece, output.hook.node.name)
-        return report(
-            self,
-            facts,
-            output.site,
-            f"`{shortened(text_of(output.site.node), 40)}` is returned beside the loss with its autograd graph, and"
-            f" kept for `{lightning.EPOCH_END}`",
-            severity=Severity.WARNING,
-            evidence=[*history(value.history), (name, "receives the outputs of all steps of the epoch")],
-            fix=detach_fix(output.site) if is_only_kept and value.certain and value.exact else None,
-        )
-
-
-_PER_BATCH = (lightning.STEP, "on_train_batch_start", "on_train_batch_end", "on_before_backward")
-
-
-def _emptied(facts: FileFacts, collection: Collection) -> bool:
-    """Are elements taken out again, or all of them in each step?"""
-    if is_bounded(facts, collection):
-        return True
-    function = collection.scope.function
-    cls = function.cls if function is not None else None
-    if cls is None:
-        return False
-    attribute = collection.container.split(".")[1].partition("[")[0]
-    methods = [method for name in _PER_BATCH if (method := cls.method(name)) is not None]
-    if any("clear" in method.outline.methods.get(f"self.{attribute}", ()) for method in methods):
-        return True
-    return not facts.writers.get((cls.oid, attribute), set()).isdisjoint(methods)

@@ -34,11 +34,175 @@ FRAMEWORKS = {
             def training_step(self, batch, i):
                 x, y = batch
                 loss = F.mse_loss(self.net(x), y)
-                self.outs.append(loss)  # expect: TML102  # instead: self.outs.append(loss.detach())
+                self.outs.append(loss)  # expect: TML701  # instead: self.outs.append(loss.detach())
                 return loss
 
             def on_train_epoch_end(self):
                 print(torch.stack(self.outs).mean())
+        """,
+    "a list of losses that is emptied when the epoch ends": """
+        import pytorch_lightning as pl
+
+        class Lit(pl.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Linear(4, 1)
+                self.outs = []
+
+            def training_step(self, batch, i):
+                loss = self.net(batch).mean()
+                self.outs.append(loss)  # expect: TML701  # instead: self.outs.append(loss.detach())
+                return loss
+
+            def on_train_epoch_end(self):
+                print(torch.stack(self.outs).mean())
+                self.outs.clear()
+        """,
+    "a list of losses that is replaced after each batch": """
+        import pytorch_lightning as pl
+
+        class Lit(pl.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Linear(4, 1)
+                self.outs = []
+
+            def training_step(self, batch, i):
+                loss = self.net(batch).mean()
+                self.outs.append(loss)
+                return loss
+
+            def on_train_batch_end(self, outputs, batch, i):
+                print(torch.stack(self.outs).mean())
+                self.outs = []
+        """,
+    "a list of losses that an epoch adds to": """
+        import pytorch_lightning as pl
+
+        class Lit(pl.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Linear(4, 1)
+                self.outs = []
+
+            def training_step(self, batch, i):
+                return self.net(batch).mean()
+
+            def on_train_epoch_end(self):
+                self.outs.append(self.net(torch.ones(4)))  # expect: TML102
+                # instead: self.outs.append(torch.no_grad()(self.net)(torch.ones(4)))
+        """,
+    "what steps return beside the loss, for a hook": """
+        import pytorch_lightning as pl
+
+        class Lit(pl.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Linear(4, 1)
+                self.outs = []
+
+            def training_step(self, batch, i):
+                out = self.net(batch)
+                return {
+                    "loss": out.mean(),
+                    "out": out,  # expect: TML701  # instead: "out": out.detach(),
+                    "most": out.max(),  # expect: TML701  # instead: "most": out.max().item(),
+                }
+
+            def training_epoch_end(self, outputs):
+                print(len(outputs))
+        """,
+    "what steps return beside the loss, by way of a method": """
+        import pytorch_lightning as pl
+
+        class Lit(pl.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Linear(4, 1)
+                self.outs = []
+
+            def step(self, batch):
+                out = self.net(batch)
+                found = {"loss": out.mean()}
+                found["out"] = out
+                return found
+
+            def training_step(self, batch, i):
+                return self.step(batch)  # expect: TML701  # instead: return {"loss": self.step(batch)["loss"]}
+
+            def training_epoch_end(self, outputs):
+                print(len(outputs))
+        """,
+    "what steps return beside the loss, for nobody": """
+        import pytorch_lightning as pl
+
+        class Lit(pl.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Linear(4, 1)
+                self.outs = []
+
+            def training_step(self, batch, i):
+                out = self.net(batch)
+                return {"loss": out.mean(), "out": out}
+        """,
+    "what steps return beside the loss, of which something else is made": """
+        import pytorch_lightning as pl
+
+        class Lit(pl.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Linear(4, 1)
+                self.outs = []
+
+            def training_step(self, batch, i):
+                out = self.net(batch)
+                return {"loss": out.mean(), "out": out}
+
+            def training_step_end(self, found):
+                return {"loss": found["loss"], "size": len(found["out"])}
+
+            def training_epoch_end(self, outputs):
+                print(len(outputs))
+        """,
+    "a step that returns its loss, for a hook": """
+        import pytorch_lightning as pl
+
+        class Lit(pl.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Linear(4, 1)
+                self.outs = []
+
+            def training_step(self, batch, i):
+                return self.net(batch).mean()
+
+            def training_epoch_end(self, outputs):
+                print(len(outputs))
+        """,
+    "a metric that keeps what it is called with": """
+        from torchmetrics import SpearmanCorrCoef
+
+        def train(loader):
+            metric = SpearmanCorrCoef()
+            for x, y in loader:
+                out = model(x)
+                F.mse_loss(out, y).backward()
+                optimizer.step()
+                metric(out, y)  # expect: TML102  # instead: metric(out.detach(), y)
+            print(metric.compute())
+        """,
+    "a metric that keeps sums": """
+        from torchmetrics import MeanSquaredError
+
+        def train(loader):
+            metric = MeanSquaredError()
+            for x, y in loader:
+                out = model(x)
+                F.mse_loss(out, y).backward()
+                optimizer.step()
+                metric(out, y)
+            print(metric.compute())
         """,
     "a LightningModule that keeps what it validates": """
         import lightning as L
