@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from torchmemlint.flow import data_sources, single_batches
 from torchmemlint.flow.analysis import analyse
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.project import Project
+from torchmemlint.rules.loading import data_sources, single_batches
 from torchmemlint.syntax.source_module import SourceModule
 
 DATA = """

@@ -144,7 +144,7 @@ def split(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
 def in_memory(value: Value | None) -> bool:
     """Is it seen at once that the items lie ready in memory, so that a worker would only copy them between processes?
 
-    What is seen of the project's classes and of helpers is asked by `flow.data_sources`, where it decides.
+    What is seen of the project's classes and of helpers is asked by `rules.loading.data_sources`, where it decides.
     """
     match value:
         case Tensor() | Container():

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from torchmemlint.flow.attention import axes
-from torchmemlint.flow.attention.operations import Operations, Owner, integer
-from torchmemlint.flow.attention.stages import Attention, Kind, Step
 from torchmemlint.flow.program import Program
 from torchmemlint.rules.activations import fused_terms as terms
+from torchmemlint.rules.activations.attention import axes
+from torchmemlint.rules.activations.attention.operations import Operations, Owner, integer
+from torchmemlint.rules.activations.attention.stages import Attention, Kind, Step
 from torchmemlint.syntax.outline import dotted
 
 

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchmemlint.findings import Edit, Position, Span
-from torchmemlint.flow.attention.stages import Attention, Kind
 from torchmemlint.rules.activations import fused_terms as terms
+from torchmemlint.rules.activations.attention.stages import Attention, Kind
 from torchmemlint.rules.activations.fused_call import Call
 from torchmemlint.syntax.outline import dotted
 

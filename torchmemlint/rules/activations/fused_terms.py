@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from torchmemlint.flow.attention import axes
-from torchmemlint.flow.attention.stages import Kind, Stage, Step
 from torchmemlint.flow.program import Program
+from torchmemlint.rules.activations.attention import axes
+from torchmemlint.rules.activations.attention.stages import Kind, Stage, Step
 from torchmemlint.syntax.outline import dotted
 
 FAR_BELOW = -1e9  # a score of less adds nothing: `score + FAR_BELOW` and `FAR_BELOW` are the same to rounding

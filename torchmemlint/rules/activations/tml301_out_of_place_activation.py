@@ -10,10 +10,10 @@ import libcst as cst
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
 from torchmemlint.flow.facts import Activation, FileFacts, LayerAdded, SequentialBuilt
 from torchmemlint.flow.overwriting import module_flag
-from torchmemlint.flow.scripting import is_scripted
 from torchmemlint.flow.values import ModuleValue, Tensor, Value
 from torchmemlint.knowledge import activations, saved_tensors
 from torchmemlint.rules.activations.places import inplace_argument, kind_of
+from torchmemlint.rules.activations.scripting import is_scripted
 from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report

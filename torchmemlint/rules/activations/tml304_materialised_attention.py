@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.attention import search
-from torchmemlint.flow.attention.stages import Attention, Kind, Product
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.knowledge import versions
 from torchmemlint.rules.activations import fused_edits
+from torchmemlint.rules.activations.attention import search
+from torchmemlint.rules.activations.attention.stages import Attention, Kind, Product
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
 from torchmemlint.rules.loading.loaders import tests_live_here

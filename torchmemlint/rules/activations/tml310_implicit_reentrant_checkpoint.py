@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow import recomputing
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.flow.recomputing import Recomputation
 from torchmemlint.knowledge import versions
+from torchmemlint.rules.activations import recomputing
+from torchmemlint.rules.activations.recomputing import Recomputation
 from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report

@@ -8,8 +8,8 @@ import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmemlint.flow.facts import CheckpointLoad, FileFacts, Use
-from torchmemlint.flow.saving import saves_from_devices
 from torchmemlint.knowledge import checkpoints
+from torchmemlint.rules.allocation.saving import saves_from_devices
 from torchmemlint.rules.arguments import adding, node_of, replacing
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report

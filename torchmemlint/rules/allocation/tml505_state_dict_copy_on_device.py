@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
-from torchmemlint.flow import snapshots
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.flow.snapshots import Snapshot
+from torchmemlint.rules.allocation import snapshots
+from torchmemlint.rules.allocation.snapshots import Snapshot
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
 from torchmemlint.syntax.text import shortened, text_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
-from torchmemlint.flow import leftover
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.flow.leftover import Leftover
+from torchmemlint.rules.allocation import leftover
+from torchmemlint.rules.allocation.leftover import Leftover
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
 from torchmemlint.syntax.text import shortened, text_of

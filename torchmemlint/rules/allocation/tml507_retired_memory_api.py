@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
-from torchmemlint.flow import retired
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.flow.retired import RetiredName
 from torchmemlint.knowledge.versions import Retirement
+from torchmemlint.rules.allocation import retired
+from torchmemlint.rules.allocation.retired import RetiredName
 from torchmemlint.rules.base import Rule, Tag
 from torchmemlint.rules.findings import report
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow import allocator_settings
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.rules.allocation import allocator_settings
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
 from torchmemlint.syntax.text import shortened, text_of

@@ -6,7 +6,7 @@ import libcst as cst
 
 from torchmemlint.findings import Span
 from torchmemlint.flow.facts import Detach, FileFacts, ModuleCall
-from torchmemlint.flow.small_graphs import is_small
+from torchmemlint.rules.gradient_mode.small_graphs import is_small
 from torchmemlint.syntax.text import text_of
 
 

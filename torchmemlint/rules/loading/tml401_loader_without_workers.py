@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
-from torchmemlint.flow import data_sources, default_device, single_batches
 from torchmemlint.flow.facts import FileFacts, Loader
 from torchmemlint.rules.arguments import adding, is_default, node_of, replacing, shown
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import report
+from torchmemlint.rules.loading import data_sources, default_device, single_batches
 from torchmemlint.rules.loading.loaders import for_debugging, in_tests, name_of, of_torch, only_shown, workers
 
 WORKERS = 4  # what the fix asks for; the right number depends on the machine and the data

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow import datasets, indexing
+from torchmemlint.flow import datasets
 from torchmemlint.flow.facts import FileFacts, Loader, Transfer
 from torchmemlint.flow.values import Known
 from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import report
+from torchmemlint.rules.loading import indexing
 from torchmemlint.rules.loading.loaders import (
     in_tests,
     makes_device_tensors,

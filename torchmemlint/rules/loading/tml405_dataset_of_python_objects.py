@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow import python_objects
 from torchmemlint.flow.datasets import given_to
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.program import ClassInfo
 from torchmemlint.rules.arguments import is_default
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
+from torchmemlint.rules.loading import python_objects
 from torchmemlint.rules.loading.loaders import in_order, in_tests, name_of, workers
 
 

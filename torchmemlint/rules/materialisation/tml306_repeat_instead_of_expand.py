@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
-from torchmemlint.flow import copies
-from torchmemlint.flow.copies import Repeated
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
+from torchmemlint.rules.materialisation import copies
+from torchmemlint.rules.materialisation.copies import Repeated
 from torchmemlint.syntax.text import shortened, text_of
 
 

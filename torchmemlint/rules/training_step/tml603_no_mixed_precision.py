@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow import precision
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
+from torchmemlint.rules.training_step import precision
 from torchmemlint.syntax.text import shortened
 
 

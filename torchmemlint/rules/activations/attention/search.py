@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from torchmemlint.flow.attention import judging
-from torchmemlint.flow.attention.reading import Reader
-from torchmemlint.flow.attention.stages import Attention, Definition, Kind, Names, Stage, Step
 from torchmemlint.flow.program import ClassInfo, Program
+from torchmemlint.rules.activations.attention import judging
+from torchmemlint.rules.activations.attention.reading import Reader
+from torchmemlint.rules.activations.attention.stages import Attention, Definition, Kind, Names, Stage, Step
 
 _FUSED = (  # a file that names one of them has chosen already
     "scaled_dot_product_attention",

@@ -19,7 +19,7 @@ from typing import TypeAlias
 import libcst as cst
 
 from torchmemlint.findings import Lead
-from torchmemlint.flow import bindings, call_sites, datasets, indexing
+from torchmemlint.flow import bindings, call_sites, datasets
 from torchmemlint.flow.bindings import Definition
 from torchmemlint.flow.call_sites import CallSite
 from torchmemlint.flow.callers import Callers
@@ -27,6 +27,7 @@ from torchmemlint.flow.facts import FileFacts, Loader
 from torchmemlint.flow.given import argument_of, call_at
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.values import Container, Instance, Known, Tensor, Value
+from torchmemlint.rules.loading import indexing
 from torchmemlint.syntax.outline import dotted
 
 MAX_DEPTH = 40  # steps from one expression to the next

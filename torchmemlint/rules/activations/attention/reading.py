@@ -5,11 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from torchmemlint.flow.attention import axes, einsums, judging, numbers
-from torchmemlint.flow.attention.numbers import Factor
-from torchmemlint.flow.attention.operations import Operations, Owner, integer
-from torchmemlint.flow.attention.stages import Attention, Branch, Definition, Kind, Names, Path, Product, Stage, Step
 from torchmemlint.flow.program import ClassInfo, Program
+from torchmemlint.rules.activations.attention import axes, einsums, judging, numbers
+from torchmemlint.rules.activations.attention.numbers import Factor
+from torchmemlint.rules.activations.attention.operations import Operations, Owner, integer
+from torchmemlint.rules.activations.attention.stages import (
+    Attention,
+    Branch,
+    Definition,
+    Kind,
+    Names,
+    Path,
+    Product,
+    Stage,
+    Step,
+)
 from torchmemlint.syntax.outline import dotted
 
 _CASTS = frozenset({"float", "half", "bfloat16", "to", "type", "type_as", "contiguous", "double"})

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchmemlint.flow.program import Program
-from torchmemlint.flow.surroundings import Surroundings
 from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import torch_api
+from torchmemlint.rules.materialisation.surroundings import Surroundings
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of

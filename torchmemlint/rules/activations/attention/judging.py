@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from torchmemlint.flow.attention import axes
-from torchmemlint.flow.attention.axes import Axis
-from torchmemlint.flow.attention.operations import Operations
-from torchmemlint.flow.attention.stages import Attention, Names, Product
+from torchmemlint.rules.activations.attention import axes
+from torchmemlint.rules.activations.attention.axes import Axis
+from torchmemlint.rules.activations.attention.operations import Operations
+from torchmemlint.rules.activations.attention.stages import Attention, Names, Product
 
 # What is asked of a tensor without looking at its values.
 LOOKING = frozenset({"shape", "dtype", "device", "ndim", "is_cuda", "requires_grad"})

@@ -9,9 +9,9 @@ import ast
 import enum
 from collections.abc import Callable
 
-from torchmemlint.flow.attention.operations import Assigned, Operations
-from torchmemlint.flow.attention.stages import Definition, Names
 from torchmemlint.flow.program import Program
+from torchmemlint.rules.activations.attention.operations import Assigned, Operations
+from torchmemlint.rules.activations.attention.stages import Definition, Names
 from torchmemlint.syntax.outline import dotted
 
 _DEPTH = 6

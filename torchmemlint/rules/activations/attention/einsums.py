@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.attention.stages import Stage
+from torchmemlint.rules.activations.attention.stages import Stage
 
 
 def parts(equation: str) -> tuple[str, str, str]:

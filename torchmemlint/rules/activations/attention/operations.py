@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchmemlint.flow.attention.stages import Names
 from torchmemlint.flow.program import ClassInfo, Program
 from torchmemlint.immutable import immutable
+from torchmemlint.rules.activations.attention.stages import Names
 from torchmemlint.syntax.outline import dotted, walk
 
 _SOFTMAX = frozenset({"torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax"})

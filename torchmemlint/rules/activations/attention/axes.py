@@ -10,8 +10,8 @@ import ast
 import enum
 import re
 
-from torchmemlint.flow.attention.operations import Operations, argument, integer
-from torchmemlint.flow.attention.stages import Definition, Names
+from torchmemlint.rules.activations.attention.operations import Operations, argument, integer
+from torchmemlint.rules.activations.attention.stages import Definition, Names
 from torchmemlint.syntax.outline import dotted
 
 _DEPTH = 12
