@@ -318,21 +318,6 @@ class Hazard:
 
 
 @immutable(frozen=True)
-class TrainerBuilt:
-    """A transformers `Trainer` (or one that evaluates as it does), all of whose arguments are known."""
-
-    site: Site
-    scope: Scope
-    callee: str  # source text of its class
-    arguments: tuple[tuple[str, Value], ...]
-    options: tuple[tuple[str, Value], ...]  # of its training arguments
-    options_made: Site | None  # None: the trainer has the default ones
-    target: str  # what it is called from here on
-    metrics: bool  # it has a compute_metrics for certain
-    wide: Step | None  # what shows that it predicts something for every token or pixel
-
-
-@immutable(frozen=True)
 class FailureHeld:
     """Work, or a kept exception, while a traceback holds the frames of a step that failed."""
 
@@ -504,7 +489,6 @@ class FileFacts:
     copied_to_modules: set[Origin] = field(default_factory=set)  # of these, what not only optimizers copy
     module_shown: dict[Origin, Step] = field(default_factory=dict)  # loaded value -> what shows that it is a module
     formulas: dict[Function, Formula] = field(default_factory=dict)  # of functions that may write out too much
-    trainers: list[TrainerBuilt] = field(default_factory=list)
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
     uses_in: dict[Function | None, dict[Origin, Use]] = field(default_factory=dict)  # as each function's analysis saw
     uses: dict[Origin, Use] = field(default_factory=dict)  # all of these
@@ -640,7 +624,6 @@ _LISTS = (
     "failures",
     "checkpoint_loads",
     "host_creations",
-    "trainers",
 )
 
 # Kinds of facts that a walk adds to, in the order in which they are added.

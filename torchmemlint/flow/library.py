@@ -22,7 +22,6 @@ from torchmemlint.flow import (
     modules,
     services,
     tensors,
-    trainers,
     training,
 )
 from torchmemlint.flow.arguments import Arguments
@@ -75,10 +74,6 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
             return promised
         if qualified in it.contracts.names("loaders"):
             return loaders.build(it, node, qualified, arguments)
-        if qualified in it.contracts.names("trainer-arguments"):
-            return trainers.settings(it, node, qualified, arguments)
-        if qualified in it.contracts.names("trainers"):
-            trainers.built(it, node, qualified, arguments)
         if it.contracts.is_module_class(qualified) or it.contracts.is_module_factory(qualified):
             return modules.build(it, node, qualified, arguments)
         if it.contracts.is_wrapper(qualified) and arguments.items:

@@ -15,7 +15,6 @@ from torchmemlint.flow import (
     layers,
     overwriting,
     tensors,
-    trainers,
     training,
 )
 from torchmemlint.flow.arguments import Arguments
@@ -87,7 +86,6 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
         return Known("optimizer", oid, cls.name, made)
     else:
         value = Instance(oid, cls, it.frame.loops, made)
-        trainers.subclass_built(it, node, cls, arguments)
         if cls.program is not it.main:
             it.foreign_objects.add(oid)
     if isinstance(value, ModuleValue) and not cls.builds_layers:

@@ -374,7 +374,7 @@ def _joined_objects(a: Known, b: Known) -> Known:
         return replace(a, oid=0, made=None, qualified="")
     if a.role == "default":
         return replace(a, element=join(a.element or UNKNOWN, b.element or UNKNOWN))
-    if a.role in ("loader", "batch", "dataset", "parts", "device", "training arguments"):
+    if a.role in ("loader", "batch", "dataset", "parts", "device"):
         return replace(a, oid=0, made=None, arguments=(), qualified="", element=None)
     return a
 

@@ -78,6 +78,7 @@ class Special(enum.Enum):
     FUNCTION = "function"  # of a partial: what it calls
     GRAPH = "graph"  # of a tensor that was changed in place: what was added to its graph
     CACHED = "cached"  # of a function: the results that a decorator keeps
+    GIVEN = "given"  # of an object of the project: what holds the arguments that a library's constructor is given
     OUTPUTS = "outputs"  # of an object: what its steps returned, where the framework that calls them keeps it
     SENT = "sent"  # of a generator: what is sent into it
     OTHER = "other"  # of what may be a module: the same thing where a test has shown that it is none

@@ -25,7 +25,7 @@ from torchmemlint.flow.domain.refs import (
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, limited, of, symbol
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.ops import Class, Function, GetAttribute, Op
-from torchmemlint.flow.models import containers, modules, tensors
+from torchmemlint.flow.models import containers, modules, tensors, trainers
 from torchmemlint.flow.names.index import is_abstract
 
 _KEEPING = frozenset({"cached_property"})
@@ -234,6 +234,8 @@ def construct(frame: Frame, state: State, cls_ref: ClassRef, arguments: Argument
         frame.machine.call(frame, state, of(Bound.of(code, made)), arguments, point)
     else:
         _fill_fields(frame, state, made, arguments, point)
+        if index.trainer(cls_ref.cls) is not None:
+            trainers.hand(CallSite(frame, state, point, arguments), made)
     post = index.method(cls_ref.cls, "__post_init__") if init is None else None
     if post is not None:
         frame.machine.call(frame, state, of(Bound.of(code_of(post), made)), Arguments(), point)

@@ -25,6 +25,7 @@ from torchmemlint.flow.fact.passes import Pass, Passes, Reason
 from torchmemlint.flow.fact.retaining import Retained, differentiating, retained
 from torchmemlint.flow.fact.retention import Fate, Retention, retentions
 from torchmemlint.flow.fact.storing import Readers, needing, stores
+from torchmemlint.flow.fact.trainers import collecting
 from torchmemlint.flow.ir.ops import Function, Op, Span, Unit
 from torchmemlint.flow.names.sources import Sources
 
@@ -204,7 +205,7 @@ def outcome(
         tuple(places.wasted(engine, passes)),
         (*places.retained(again), *places.discarded(handing)),
         frozenset(places.of(point.chain()[0]) for point in needed),
-        tuple(places.noted(done)),
+        (*places.noted(done), *places.collecting(engine, done)),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),
         frozenset(places.of(s) for run, evidence in done for p in needing(run, evidence) for s in p.chain()),
@@ -249,6 +250,12 @@ class _Places:
                 graphs = self._graphs(self._begun(run, evidence, one.sources))
                 by = self.of(one.by)
                 yield Case(place, "TML205", one.doubts, graphs=graphs, within=by, calls=tuple(calls), access=one.access)
+
+    def collecting(self, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
+        for run, evidence in done:
+            for one in collecting(engine, run):
+                made = self.of(one.settings) if one.settings is not None else None
+                yield Case(self.of(one.made), "TML702", evidence.cut, graphs=(self.of(one.wide),), within=made)
 
     def wanted(self, held: Iterable[tuple[Run, Evidence, Retention]]) -> Iterator[Place]:
         for _, _, kept in held:

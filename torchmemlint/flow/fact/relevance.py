@@ -25,6 +25,7 @@ _RUN = frozenset({"backward", "eval", "grad", "jacobian", "requires_grad", "requ
 _COMMON = (_KEPT - {"cache", "lru_cache"}) | {"cpu", "data", "float", "format", "print", "requires_grad", "train"}
 _OF_NETWORKS = _RUN | {"Parameter", "autograd", "forward", "named_parameters", "parameters", "state_dict"}
 _OLD = frozenset({"volatile"})
+_MEASURED = frozenset({"compute_metrics"})  # of what a trainer collects
 HOOKED = frozenset(f"register_{kind}" for kind in ("hook", "forward_hook", "forward_pre_hook", "full_backward_hook"))
 
 
@@ -107,7 +108,7 @@ def _words(contracts: Contracts) -> frozenset[str]:
     names = contracts.names
     shown = names("differentiates").shown_by | names("runs-without-gradients").methods
     modes = contracts.off.last_parts | contracts.on.last_parts
-    return _READ | _KEPT | _RUN | HOOKED | _OLD | shown | modes
+    return _READ | _KEPT | _RUN | HOOKED | _OLD | _MEASURED | shown | modes
 
 
 def _telling(contracts: Contracts, unit: Unit) -> set[str]:

@@ -19,6 +19,7 @@ from torchmemlint.flow.models import (
     modules,
     optimizers,
     torch_functions,
+    trainers,
 )
 
 Model = Callable[[CallSite], Value]
@@ -50,7 +51,9 @@ def call(site: CallSite, qualified: str) -> Value:
     if known.is_optimizer(qualified) and qualified.rpartition(".")[2][:1].isupper():
         return optimizers.construct(site, qualified)
     if known.is_wrapper(qualified):
-        return contracted.wrapped(site)
+        settings = site.value(1).refs  # `get_peft_model(model, LoraConfig(...))`
+        is_alone = bool(settings) and all(type(r) is Object and r.kind is Kind.OPAQUE for r in settings)
+        return site.value(0) if is_alone else contracted.wrapped(site)
     if qualified.startswith("torch."):
         found = torch_functions.call(site, qualified)
         if found is not None:
@@ -83,6 +86,13 @@ def _other(site: CallSite, qualified: str) -> Value:
     if function is not None:
         return function
     made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, qualified)
+    if qualified in known.names("trainer-arguments"):
+        state.heap.drop(made)
+        trainers.hold(site, made)
+        return of(made)
+    if qualified in known.names("trainers"):
+        state.heap.drop(made)
+        trainers.hold(site, made)
     if is_plain(qualified):
         frame.read(given, Reading.NUMBER)
         return Value(made.alone, open=True)

@@ -292,6 +292,11 @@ class Index:
         own = (f"{base.unit.name}.{base.name}" for base in self.order(cls)[1:])
         return any(map(self.contracts.is_pipeline, (*own, *self.libraries(cls))))
 
+    def trainer(self, cls: Class) -> str | None:
+        """Return the trainer of a library that a class derives from; None for others."""
+        known = self.contracts.names("trainers")
+        return next((name for name in sorted(self.libraries(cls)) if name in known), None)
+
     def is_operation(self, cls: Class) -> bool:
         """Is it an operation with a gradient of its own: a torch.autograd.Function?"""
         return not self.libraries(cls).isdisjoint(_OPERATIONS)

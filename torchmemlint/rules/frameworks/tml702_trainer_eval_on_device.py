@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.facts import FileFacts, TrainerBuilt
-from torchmemlint.flow.values import Constant, External, Value
+from torchmemlint.flow.fact.trainers import STEPS
 from torchmemlint.rules.arguments import adding, node_of, replacing
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import Link, is_test, report
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.detaching import at
+from torchmemlint.rules.told import Told
+from torchmemlint.syntax.source_module import Site
 
-_STEPS = "eval_accumulation_steps"
 
-
-class TrainerEvalOnDevice(Rule):
+class TrainerEvalOnDevice(TellingRule):
     """transformers' Trainer keeps the predictions for the whole evaluation set on the device.
 
     ## What it does
@@ -59,11 +58,12 @@ class TrainerEvalOnDevice(Rule):
     the number is to be tuned. Otherwise a hint.
 
     ## When it stays silent
-    The training arguments are not all in view (from the command line, a file or a caller), or say that predictions are
-    not kept: `prediction_loss_only`, `batch_eval_metrics`, `predict_with_generate` (token ids, and no logits), a host
-    as the device. Nothing evaluates: no evaluation strategy, no call of `evaluate` or `predict`. The model predicts
-    once for each example (`…ForSequenceClassification`), where the predictions are small, or it is not known. The
-    trainer has its own way to evaluate.
+    - The training arguments are not all known (from the command line, a file or a caller).
+    - They say that predictions are not kept: `prediction_loss_only`, `batch_eval_metrics`, `predict_with_generate`
+      (token ids, and no logits), or a CPU as the device.
+    - Nothing evaluates: no evaluation strategy, no call of `evaluate` or `predict`.
+    - The model predicts once for each example (`…ForSequenceClassification`), or it is not known what it predicts.
+    - The trainer has its own way to evaluate.
 
     ## References
     - transformers 5.23.0, `trainer.py`: `Trainer.evaluation_loop`; `trainer_pt_utils.py`: `EvalLoopContainer`
@@ -78,68 +78,29 @@ class TrainerEvalOnDevice(Rule):
     fix = Applicability.UNSAFE
     why = "the predictions for the whole evaluation set are collected on the device before they are moved to the host"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield trainers that keep what they predict."""
-        if is_test(facts):
-            return
-        for trainer in facts.trainers:
-            if trainer.metrics and trainer.wide is not None and _keeps(trainer) and _evaluates(facts, trainer):
-                yield self._finding(facts, trainer, (trainer.wide.site, trainer.wide.text))
-
-    def _finding(self, facts: FileFacts, trainer: TrainerBuilt, wide: Link) -> Finding:
-        links = [wide]
-        if trainer.options_made is not None:
-            links.append((trainer.options_made, f"the training arguments do not set `{_STEPS}`"))
-        return report(
+    def tell(self, told: Told) -> Finding:
+        """Say that predictions are collected, and what shows that they are large."""
+        case = told.case
+        links = [told.link(place, "predicts something for every token or pixel of an example") for place in case.graphs]
+        if case.within is not None:
+            links.append(told.link(case.within, f"the training arguments do not set `{STEPS}`"))
+        return told.finding(
             self,
-            facts,
-            trainer.site,
-            f"`{trainer.callee}` collects its predictions for the whole evaluation set on the device: it has a"
-            f" `compute_metrics`, and neither `{_STEPS}` nor `preprocess_logits_for_metrics`",
-            evidence=links,
-            fix=_fix(facts, trainer),
+            f"`{told.text.partition('(')[0]}` collects its predictions for the whole evaluation set on the device:"
+            f" it has a `compute_metrics`, and neither `{STEPS}` nor `preprocess_logits_for_metrics`",
+            links,
+            fix=_fix(told),
         )
 
 
-def _keeps(trainer: TrainerBuilt) -> bool:
-    """Do predictions, as they come from the model, stay on the device until the end?"""
-    options = dict(trainer.options)
-    if not _is_off(dict(trainer.arguments).get("preprocess_logits_for_metrics")):
-        return False
-    names = (_STEPS, "prediction_loss_only", "batch_eval_metrics", "predict_with_generate", "use_cpu", "no_cuda")
-    return all(_is_off(options.get(name)) for name in names)
-
-
-def _is_off(value: Value | None) -> bool:
-    """Is it not given, or None or False for certain?"""
-    return value is None or (isinstance(value, Constant) and value.known and not value.value)
-
-
-def _evaluates(facts: FileFacts, trainer: TrainerBuilt) -> bool:
-    """Is it evaluated, while it trains or by a call in the file?"""
-    function = trainer.scope.function
-    methods = facts.methods if "." in trainer.target or function is None else function.outline.methods
-    if methods.get(trainer.target, set()) & {"evaluate", "predict"}:
-        return True
-    options = dict(trainer.options)
-    strategy = options.get("eval_strategy") or options.get("evaluation_strategy")
-    match strategy:
-        case None:
-            return False
-        case Constant(known=True, value=value):
-            return value not in (None, False, "no")
-        case External(qualified=qualified):
-            return not qualified.endswith(".NO")
-        case _:
-            return False
-
-
-def _fix(facts: FileFacts, trainer: TrainerBuilt) -> Fix:
-    made = trainer.options_made
-    setting = f"{_STEPS}=8"
-    given = node_of(made, _STEPS) if made is not None else None
-    set_later = given is None and _STEPS in dict(trainer.options)
-    if made is None or made.piece.path != facts.path or set_later:
-        return Fix(f"Set `{setting}` in the training arguments", Applicability.HINT)
-    edits = replacing(made, given, "8") if given is not None else adding(facts, made, setting)
-    return Fix(f"Set `{setting}`, and tune the number", Applicability.UNSAFE, edits)
+def _fix(told: Told) -> Fix:
+    made, piece = told.case.within, told.piece
+    call = None
+    if made is not None and made.path == told.facts.path and piece is not None:
+        call = next(at(piece, told.span_of(made), cst.Call), None)
+    if piece is None or call is None:
+        return Fix(f"Set `{STEPS}=8` in the training arguments", Applicability.HINT)
+    site = Site(piece, call)
+    given = node_of(site, STEPS)
+    edits = replacing(site, given, "8") if given is not None else adding(told.facts, site, f"{STEPS}=8")
+    return Fix(f"Set `{STEPS}=8`, and tune the number", Applicability.UNSAFE, edits)

@@ -27,6 +27,7 @@ from .spent import SPENT
 from .states import STATES
 from .sums import SUMS
 from .torch_things import TORCH_THINGS
+from .trainers import TRAINERS
 from .uncalled import UNCALLED
 from .unseen import UNSEEN
 from .untrained import UNTRAINED
@@ -36,7 +37,7 @@ LARGER = (
     *(MODES, PASSES, HOOKS, LIBRARIES, PARTS, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS, UNCALLED, UNSEEN),
     *(NEEDED, UNTRAINED, SPENT, RETAINED, DISCARDED),
 )
-BESIDE = (PAST_AUTOGRAD,)
+BESIDE = (PAST_AUTOGRAD, TRAINERS)
 
 
 def programs() -> list[Program]:
