@@ -34,7 +34,7 @@ def test_each_result_is_brought_to_the_host_when_unsafe_fixes_are_asked_for() ->
 
 
 def test_evidence_tells_what_moves_the_batches_and_where_the_results_go() -> None:
-    found = next(finding for finding in _check(FIXTURE.read_text()) if "`embeddings`" in finding.message)
+    found = next(finding for finding in _check(FIXTURE.read_text()) if "`embeddings.append(" in finding.message)
 
     lines = FIXTURE.read_text().splitlines()
     assert [lines[link.span.start.row - 1].strip() for link in found.evidence] == [

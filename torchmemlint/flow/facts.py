@@ -382,19 +382,6 @@ class HostCreation:
 
 
 @immutable(frozen=True)
-class DeviceResults:
-    """Tensors that a loop over batches collects on the device, all to be brought to the host after it."""
-
-    site: Site  # what puts one into the list
-    scope: Scope
-    container: str  # the list's name
-    element: Site  # the expression that is put in
-    loop: LoopMark
-    on_device: Site  # what shows that the loop computes on a device
-    to_host: Site  # where they are brought to the host
-
-
-@immutable(frozen=True)
 class ServiceCall:
     """A call that manages memory, measures it or switches debugging on (`knowledge.services`)."""
 
@@ -476,7 +463,6 @@ class FileFacts:
     layers_added: list[LayerAdded] = field(default_factory=list)
     failures: list[FailureHeld] = field(default_factory=list)
     host_creations: list[HostCreation] = field(default_factory=list)
-    device_results: dict[Site, DeviceResults] = field(default_factory=dict)
     initial: set[Site] = field(default_factory=set)  # values that parameters are made from
     services: dict[tuple[Site, Loops], ServiceCall] = field(default_factory=dict)
     doubles: dict[Site, DoubleOnDevice] = field(default_factory=dict)

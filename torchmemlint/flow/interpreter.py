@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from torchmemlint.flow.arguments import Arguments
     from torchmemlint.flow.callers import Callers
     from torchmemlint.flow.formulas import Formula
-    from torchmemlint.flow.gathered import LocalNames
     from torchmemlint.flow.properties import Reading
 
 MAX_DEPTH = 5  # nested calls that are followed into the project
@@ -192,7 +191,6 @@ class Interpreter:
         self.yield_modes: list[list[Mode]] = []  # modes at the yields of context managers being walked
         self.parser_arguments: dict[int, set[str]] = {}
         self.local_functions: dict[cst.FunctionDef, Function] = {}
-        self.local_names: dict[Function, LocalNames] = {}
         self.local_classes: dict[cst.ClassDef, ClassInfo] = {}
         self.global_writes: dict[str, Value] = {}  # what functions assign to `global` names
         self.module_mode = Mode.ON

@@ -189,7 +189,6 @@ def _forget(it: Interpreter, gone: Set[Function]) -> None:
     for function in gone:
         it.facts.forget(it.taken_down.pop(function, []))
         it.effects.pop(function, None)
-        for known in (it.local_names, it.returned):
-            known.pop(function, None)
+        it.returned.pop(function, None)
         if function.parent is not None:
             it.nested.pop(function, None)

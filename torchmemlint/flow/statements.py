@@ -11,10 +11,10 @@ from torchmemlint.flow import (
     calls,
     checkpoints,
     containers,
+    device_loops,
     entrywise,
     expressions,
     failures,
-    gathered,
     gradient_modes,
     iteration,
     micro_batches,
@@ -737,7 +737,7 @@ def for_statement(it: Interpreter, node: cst.For) -> None:
         element = iteration.element_of(it, iterable, node.iter)
         overwriting.renewed(it, element)
         micro_batches.entered(it, element, node.iter)
-        gathered.entered(it, element)
+        device_loops.entered(it, element)
         assign(it, node.target, element, node.iter)
 
     each = entrywise.target_of(node)

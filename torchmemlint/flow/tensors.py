@@ -8,8 +8,8 @@ from torchmemlint.flow import (
     attributes,
     containers,
     creation,
+    device_loops,
     doubles,
-    gathered,
     micro_batches,
     overwriting,
     statements,
@@ -105,7 +105,7 @@ def moved(it: Interpreter, node: cst.Call, owner: Value, name: str, arguments: A
     """`.to(...)`, `.cuda()`, `.cpu()`: the graph goes along."""
     made = it.site(node)
     device = device_of(it, name, arguments, node)
-    gathered.moved(it, node, owner, arguments, device)
+    device_loops.moved(it, node, owner, arguments, device)
     batch = isinstance(owner, Known) and owner.role == "batch" and owner.qualified in ("whole", "part")
     told = it.recording or (batch and bool(it.frame.path))  # a helper moves the batches of the loaders it is given
     if told and device is not Device.UNKNOWN and isinstance(owner, Known | Tensor | Unknown):

@@ -57,6 +57,7 @@ DISCRETE_FACTORIES = frozenset(
 JOINERS = frozenset(
     "cat concat concatenate stack hstack vstack dstack column_stack row_stack block_diag cartesian_prod".split()
 )
+STACKING = frozenset({"stack", "dstack", "column_stack"})  # of these, those that take single numbers, too
 # Results that are sequences of tensors.
 SPLITTERS = frozenset(
     "split chunk unbind tensor_split meshgrid broadcast_tensors where_indices hsplit vsplit dsplit".split()

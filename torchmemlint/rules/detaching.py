@@ -1,4 +1,4 @@
-"""Fixes that detach a value where it is kept, or where it is given to what carries it on."""
+"""Fixes that detach a value, or bring it to the host, where it is kept or given to what carries it on."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import libcst as cst
 
-from torchmemlint.findings import Fix, Span
+from torchmemlint.findings import Edit, Fix, Span
 from torchmemlint.flow.models.containers import ADDING
-from torchmemlint.rules.findings import detach_fix
+from torchmemlint.rules.findings import call_method, detach_fix
 from torchmemlint.syntax.source_module import Piece, Site
 from torchmemlint.syntax.text import text_of
 from torchmemlint.syntax.walking import inside
@@ -23,6 +23,12 @@ def detach_stored(piece: Piece, span: Span, *, safe: bool) -> Fix | None:
     for _, value in _assignments(piece, span):
         return detach_fix(Site(piece, value), safe=safe)
     return None
+
+
+def bring_to_host(piece: Piece, span: Span) -> tuple[Edit, ...]:
+    """Bring to the host what the call that stands there adds to a container; nothing where that is not one thing."""
+    added = (_added(call) for call in at(piece, span, cst.Call))
+    return next((call_method(Site(piece, one), "cpu") for one in added if one is not None), ())
 
 
 def detach_argument(piece: Piece, span: Span) -> Fix | None:

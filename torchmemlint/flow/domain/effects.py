@@ -160,6 +160,11 @@ class Reading(enum.Enum):
     DISCRETE = "discrete"  # argmax and the like
     ARRAY = "array"  # numpy: who reads it there is not seen
     TEXT = "text"  # as only a text can be: it has no graph
+    JOINED = "joined"  # its elements became a part of a larger tensor
+    USED = "used"  # it was computed with
+
+
+GOING_ON = frozenset({Reading.JOINED, Reading.USED})  # what is computed of its numbers is a tensor
 
 
 @dataclass(slots=True, eq=False)
@@ -347,6 +352,14 @@ class Note(Effect):
     within: Point | None = None
     of: Value = NOTHING  # to what
     mode: Mode | ModeOf = Mode.ON
+
+
+@dataclass(slots=True, eq=False)
+class Move(Effect):
+    """A tensor, or what something gives, is brought to the host or to an accelerator."""
+
+    of: Value
+    to_host: bool
 
 
 @dataclass(slots=True, eq=False)

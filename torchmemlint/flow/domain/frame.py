@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from torchmemlint.flow.domain.effects import (
+    GOING_ON,
     Arguments,
     Effect,
     Evidence,
@@ -135,7 +136,7 @@ class Frame:
         """Record that sources were read."""
         if sources:
             self.reads.setdefault(reading, set()).update(sources)
-            for loop in self.loops:
+            for loop in self.loops if reading not in GOING_ON else ():
                 self.read_in.setdefault(loop, set()).update(sources)
 
     def all_effects(self) -> list[Effect]:

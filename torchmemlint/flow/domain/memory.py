@@ -19,6 +19,7 @@ from torchmemlint.flow.domain.effects import (
 from torchmemlint.flow.domain.frame import Frame, Written
 from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, by_caller, load, reached, renew, visible
 from torchmemlint.flow.domain.refs import (
+    Bare,
     Behind,
     Derived,
     External,
@@ -29,12 +30,14 @@ from torchmemlint.flow.domain.refs import (
     Leaf,
     Method,
     Object,
+    Phi,
     Ref,
     Result,
     Slot,
     Source,
     Special,
     is_outside,
+    with_graphs,
 )
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, Value, join, of, with_graph
 
@@ -83,7 +86,7 @@ def write(
             before = NO_SOURCES.union(*(held.graph for held in held_under(state, holder, key)))
             frame.wrote((holder, key), Written(point, sources, frame.kind(value), strong, before, adds=weak))
         kept = with_graph(value, sources) if key is ELEMENT and sources is not value.graph else value
-        graphs = frozenset(s for s in sources if type(s) is not Leaf)  # a leaf is only itself
+        graphs = frozenset(s for s in sources if type(s) not in (Leaf, Bare))  # those are only themselves
         if graphs and not weak and _is_slot(frame, holder):
             stored = _through_slot(frame, holder, key, kept, graphs, point, frame.kind(value))
             kept = with_graph(stored, sources - graphs)
@@ -228,17 +231,29 @@ def is_raw(source: Source) -> bool:
 
 
 def computed(
-    frame: Frame, state: State, sources: frozenset[Source], point: Point, copies: bool = False
+    frame: Frame,
+    state: State,
+    sources: frozenset[Source],
+    point: Point,
+    copies: bool = False,
+    joins: bool = False,
 ) -> frozenset[Source]:
-    """Return the sources of an operation's result: none without gradients; a leaf begins a graph here.
+    """Return the sources of an operation's result: none with a graph without gradients; a leaf begins a graph here.
 
     `copies`: the result is a copy or view, for which nothing is saved: that of a leaf is as good as the leaf.
+    `joins`: it consists of what it is computed from.
     """
     if not sources:
         return NO_SOURCES
+    moves = copies or joins
+    if not moves:
+        frame.read(frozenset(s for s in sources if type(s) in (Bare, Phi)), Reading.USED)
     if state.mode is Mode.OFF:
-        frame.read(sources, Reading.DETACHED)
-        return NO_SOURCES
+        frame.read(with_graphs(sources), Reading.DETACHED)
+        on_host = [s.host for s in sources if type(s) is Bare]
+        return bare(frame, sources, point, moves, bool(on_host) and all(on_host))
+    if not moves:
+        sources = with_graphs(sources)
     leaves = frozenset(s for s in sources if type(s) is Leaf) if not copies else NO_SOURCES
     if leaves and frame.inside:  # part of a forward pass, which has begun a graph
         outer = frame.inside[-1]
@@ -261,6 +276,16 @@ def computed(
             frame.log(Derive(point, raw, state.mode, node, copies))
             return (sources - raw) | {node}
     return sources
+
+
+def bare(
+    frame: Frame, sources: frozenset[Source], point: Point, copy: bool = False, host: bool = False
+) -> frozenset[Source]:
+    """Return the source of a new tensor without a graph, and record what it is made from."""
+    made = Bare.of(point.site, point.context, copy, host)
+    frame.provenance.derive(made, sources)
+    frame.arise(made)
+    return made.alone
 
 
 def changed_in_place(
@@ -297,6 +322,7 @@ def differentiate(
     named: bool = True,
 ) -> None:
     """A backward pass through sources: all that they come from is spent unless it is retained."""
+    sources = with_graphs(sources)
     if not sources:
         return
     through = frame.provenance.ancestors(sources)

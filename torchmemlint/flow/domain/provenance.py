@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 
-from torchmemlint.flow.domain.refs import Behind, Loop, Phi, Source, root
+from torchmemlint.flow.domain.refs import Bare, Behind, Loop, Phi, Source, root
 
 _NONE: frozenset[Source] = frozenset()
+
+
+class Numbers(enum.Enum):
+    """Which tensors without a graph are followed to what their numbers come from."""
+
+    NONE = "none: they keep nothing"
+    COPIED = "copies: their elements are the same"
+    ALL = "all"
 
 
 @dataclass(slots=True)
@@ -49,11 +58,13 @@ class Provenance:
         outside: frozenset[Loop] = frozenset(),
         parts: bool = True,
         cut: Set[Source] = _NONE,
+        numbers: Numbers = Numbers.NONE,
     ) -> set[Source]:
         """Return the sources with all that they come from.
 
         Of a phi of one of the loops `outside`, what came round is not followed: it belongs to earlier iterations.
         Without `parts`, a part of something does not come from the whole. What `cut` is made from is left out.
+        `numbers` says which of the tensors without a graph come from what they were made from.
         """
         seen = set(sources)
         queue = list(seen)
@@ -61,6 +72,8 @@ class Provenance:
         while queue:
             source = queue.pop()
             if source in cut or (type(source) is Phi and source.loop in outside):
+                continue
+            if type(source) is Bare and numbers is not Numbers.ALL and not (source.copy and numbers is Numbers.COPIED):
                 continue
             parents = known.get(source)
             if parents and not parents <= seen:

@@ -379,7 +379,24 @@ def is_outside(reference: Ref) -> bool:
     return reference.symbolic
 
 
-Source = Ref  # Graph, Part, Derived, Leaf, Phi, Slot, or symbolic
+class Bare(Ref):
+    """A tensor without a graph: made while gradients are off, or detached. It keeps nothing that it was made from.
+
+    `copy`: are its elements those of what it was made from? `host`: was it brought to the host?
+    """
+
+    __slots__ = ("context", "copy", "host", "site")
+
+    def __init__(self, site: Site, context: Context, copy: bool, host: bool) -> None:
+        self.site, self.context, self.copy, self.host = site, context, copy, host
+
+
+Source = Ref  # Graph, Part, Derived, Leaf, Bare, Phi, Slot, or symbolic
+
+
+def with_graphs(sources: frozenset[Source]) -> frozenset[Source]:
+    """Return the sources that may have a graph."""
+    return frozenset(s for s in sources if type(s) is not Bare) if any(type(s) is Bare for s in sources) else sources
 
 
 def first_key(reference: Ref) -> Key | None:

@@ -9,6 +9,7 @@ from torchmemlint.flow.domain.memory import differentiate, forget, renew_keys, w
 from torchmemlint.flow.domain.refs import (
     NO_PATH,
     PATH_LIMIT,
+    Bare,
     Behind,
     Bound,
     ClassRef,
@@ -51,7 +52,7 @@ from torchmemlint.flow.engine.loops import run_loop
 from torchmemlint.flow.ir.ops import FIRST, SOME_PART
 from torchmemlint.flow.models import containers, gradients, modules, tensors
 
-_CARRIERS = (Graph, Part, Result, Derived, Phi, Slot)
+_CARRIERS = (Graph, Bare, Part, Result, Derived, Phi, Slot)
 
 
 def attribute(frame: Frame, state: State, base: Value, name: Key, point: Point) -> Value:

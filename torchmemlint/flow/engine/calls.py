@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchmemlint.flow.domain.effects import Arguments, Evidence, Invoke, InvokeMethod, Point, Reading, Use
 from torchmemlint.flow.domain.frame import CallSite, Frame, Summary
 from torchmemlint.flow.domain.heap import BOXES, Mode, State
-from torchmemlint.flow.domain.memory import computed, sources_of
+from torchmemlint.flow.domain.memory import bare, computed, sources_of
 from torchmemlint.flow.domain.refs import (
     Behind,
     Bound,
@@ -160,7 +160,7 @@ def unknown(frame: Frame, state: State, callee: Value, arguments: Arguments, poi
     result = _new_result(frame, state, point)
     evaluating = gradients.is_evaluating(state, callee)
     frame.log(Invoke(point, callee, arguments, state.mode, result, evaluating))
-    value = _symbolic_result(frame, state, result, given)
+    value = _symbolic_result(frame, state, result, given, point)
     for target in callee.each():
         modules.run_hooks(CallSite(frame, state, point, arguments), target, value)
     decorated = library.decorated(arguments) if frame.entry else None
@@ -176,7 +176,7 @@ def _unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
     result = _new_result(frame, state, site.point)
     evaluating = gradients.is_evaluating(state, receiver)
     frame.log(InvokeMethod(site.point, receiver, name, site.arguments, state.mode, result, evaluating))
-    found = _symbolic_result(frame, state, result, given)
+    found = _symbolic_result(frame, state, result, given, site.point)
     tensors_too = Value(graph=frozenset(s for s in receiver.graph - receiver.refs if isinstance(s, Graph | Derived)))
     if not tensors_too.graph or operations.method(name) is None:
         return found
@@ -190,8 +190,10 @@ def _new_result(frame: Frame, state: State, point: Point) -> Result:
     return result
 
 
-def _symbolic_result(frame: Frame, state: State, result: Result, given: frozenset[Source]) -> Value:
-    if state.mode is Mode.OFF or (frame.inside and frame.inside[-1] is None):
+def _symbolic_result(frame: Frame, state: State, result: Result, given: frozenset[Source], point: Point) -> Value:
+    if state.mode is Mode.OFF:
+        return Value(result.alone, bare(frame, given, point))
+    if frame.inside and frame.inside[-1] is None:
         return Value(result.alone)
     inside = [graph for graph in frame.inside[-1:] if graph is not None]
     frame.provenance.derive(result, [*inside, *(s for s in given if type(s) is not Leaf)])

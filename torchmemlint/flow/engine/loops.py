@@ -6,13 +6,14 @@ A phi knows what it was made from: what the place held before the loop, and what
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from torchmemlint.flow.domain.effects import How, Keep, Repeat, Reset
 from torchmemlint.flow.domain.frame import Frame, Written
 from torchmemlint.flow.domain.heap import ELEMENT, State, behind_code, load, reachable, reached
 from torchmemlint.flow.domain.memory import held_under, lies_behind
 from torchmemlint.flow.domain.refs import (
+    Bare,
     Behind,
     Derived,
     Graph,
@@ -27,6 +28,7 @@ from torchmemlint.flow.domain.refs import (
     Special,
     is_outside,
     root,
+    with_graphs,
 )
 from torchmemlint.flow.domain.values import NO_CONSTANT, NO_SOURCES, NOTHING, Value
 
@@ -72,7 +74,7 @@ def run_loop(
         found = [
             place
             for place, notes in frame.writes[loop].items()
-            if place not in known and any(n.sources for n in notes) and not _is_of_item(frame, loop, place)
+            if place not in known and any(map(_comes_round, notes)) and not _is_of_item(frame, loop, place)
         ]
         if back.dead:
             break
@@ -98,6 +100,11 @@ def run_loop(
     state.become(back if not back.dead else _dead(before))
     for other in breaks:
         state.join(other)
+
+
+def _comes_round(written: Written) -> bool:
+    """May what is written bring a graph to the next iteration, or add one more tensor without one?"""
+    return bool(written.sources if written.adds else with_graphs(written.sources))
 
 
 def _dead(state: State) -> State:
@@ -202,24 +209,27 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
         if phi not in came_round:
             continue
         events = {s for s in provenance.alone(held, came_round) if root(s) in made and _is_event(s)}
-        if not events:
-            continue
-        erased = holder is not None and holder in frame.erased[loop]
-        stores = [(note, ancestors(note.sources)) for note in _last(notes)]
-        replacing = [n for n, stored in stores if n.strong and phi not in stored and not events & stored]
-        often = holder not in (None, frame.own) or any(n.often for n in replacing)
-        reset = Reset.NEVER if not (erased or replacing) else Reset.OFTEN if often else Reset.SELDOM
-        for note, stored in stores:
-            fresh = events & stored
-            how = _how(place, note, phi, stored)
-            if how is How.COLLECTION and phi not in ancestors(note.before):
-                continue  # added to what this iteration has made; what is kept on another path is another object
-            if fresh and how is not None:
-                kept = frozenset(fresh)
-                spent = kept & back.spent
-                is_read = is_among(phi, kept, read)
-                flags = reset, is_read, note.stored
-                frame.log(Keep(note.point, place, phi, note.sources, held, kept, spent, how, loop, *flags))
+        stores = [(note, ancestors(note.sources)) for note in _last(notes)] if events else []
+        for kept in _apart(events):
+            erased = holder is not None and holder in frame.erased[loop]
+            replacing = [n for n, stored in stores if n.strong and phi not in stored and not kept & stored]
+            often = holder not in (None, frame.own) or any(n.often for n in replacing)
+            reset = Reset.NEVER if not (erased or replacing) else Reset.OFTEN if often else Reset.SELDOM
+            for note, stored in stores:
+                fresh = kept & stored
+                how = _how(place, note, phi, stored)
+                if how is How.COLLECTION and phi not in ancestors(note.before):
+                    continue  # added to what this iteration has made; what is kept on another path is another object
+                if fresh and how is not None:
+                    spent = fresh & back.spent
+                    flags = reset, is_among(phi, fresh, read), note.stored
+                    frame.log(Keep(note.point, place, phi, note.sources, held, fresh, spent, how, loop, *flags))
+
+
+def _apart(events: set[Source]) -> Iterator[frozenset[Source]]:
+    """Yield what may have a graph, and what has none: that is kept for other reasons."""
+    graphs = with_graphs(frozenset(events))
+    yield from (kept for kept in (graphs, frozenset(events - graphs)) if kept)
 
 
 def is_among(phi: Phi, events: frozenset[Source], read: set[Source]) -> bool:
@@ -251,7 +261,7 @@ def _is_passing(holder: object) -> bool:
 
 def _is_event(source: Source) -> bool:
     kind = type(source)
-    return kind is Graph or kind is Derived or type(root(source)) is Result
+    return kind is Graph or kind is Derived or kind is Bare or type(root(source)) is Result
 
 
 def _how(place: Place, note: Written, phi: Phi, stored: set[Source]) -> How | None:

@@ -9,6 +9,7 @@ from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State
 from torchmemlint.flow.domain.refs import (
+    Bare,
     Behind,
     Bound,
     ClassRef,
@@ -135,6 +136,10 @@ def _leaf(s: Caller, leaf: Leaf) -> Value:
     return tensor((Leaf.of(leaf.site, extended(leaf.context, s.calls)),))
 
 
+def _bare(s: Caller, source: Bare) -> Value:
+    return tensor((Bare.of(source.site, extended(source.context, s.calls), source.copy, source.host),))
+
+
 def _loop(s: Caller, loop: Loop) -> Value:
     return of(Loop.of(loop.site, extended(loop.context, s.calls)))
 
@@ -168,6 +173,7 @@ MAKERS: dict[type[Ref], Callable[[Any, Any], Value]] = {
     Derived: _derived,
     Part: _part,
     Leaf: _leaf,
+    Bare: _bare,
     Loop: _loop,
     Phi: _phi,
     Slot: _slot,

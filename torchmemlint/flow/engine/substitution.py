@@ -9,8 +9,18 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Arguments, Effect, Point, Remark
 from torchmemlint.flow.domain.frame import CallSite, Frame, Summary
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State, reached, renew
-from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, differentiate, each_key, erase, key_of
+from torchmemlint.flow.domain.memory import (
+    bare,
+    begin,
+    changed_in_place,
+    computed,
+    differentiate,
+    each_key,
+    erase,
+    key_of,
+)
 from torchmemlint.flow.domain.refs import (
+    Bare,
     Behind,
     Derived,
     External,
@@ -29,6 +39,7 @@ from torchmemlint.flow.domain.refs import (
     extended,
     is_outside,
     root,
+    with_graphs,
 )
 from torchmemlint.flow.domain.values import (
     LIMIT,
@@ -48,7 +59,9 @@ from torchmemlint.flow.engine.references import MAKERS, resting_on
 from torchmemlint.flow.ir.ops import For
 from torchmemlint.flow.models import gradients, guards, modules, optimizers
 
-_QUIET = frozenset({fx.Note, fx.Read, fx.Use, fx.Step, fx.Differentiate})  # they change nothing that an object holds
+_QUIET = frozenset(
+    {fx.Note, fx.Move, fx.Read, fx.Use, fx.Step, fx.Differentiate}
+)  # they change nothing that an object holds
 
 
 class Substitution:
@@ -93,6 +106,8 @@ class Substitution:
             kind = type(reference)
             if kind is Phi or kind is Slot or kind is Part:
                 self._met(reference)
+            elif kind is Bare:
+                self.frame.arise(next(iter(found.graph)))
             elif (base := resting_on(reference)) is not None:
                 self.behind.setdefault(base, []).append(reference)
         return found
@@ -332,7 +347,7 @@ class Substitution:
         mode = self.mode(effect.mode)
         graph = effect.graph
         if mode is Mode.OFF:
-            self.map[graph] = NOTHING
+            self.map[graph] = tensor(bare(frame, self.sources(effect.inputs), self.at(effect)))
             return
         if frame.inside:
             outer = frame.inside[-1]
@@ -417,7 +432,10 @@ class Substitution:
             return
         stored = provenance.alone(sources, came_round & provenance.ancestors(sources, around))
         made = provenance.made_in(loop)
-        events = frozenset(s for s in stored if root(s) in made)
+        if with_graphs(effect.events):
+            events = with_graphs(frozenset(s for s in stored if root(s) in made))
+        else:  # nothing of the caller decides whether it makes them
+            events = self.sources(effect.events) & stored
         if events:
             place = phi.place
             seen = provenance.ancestors(self.frame.read_in.get(loop, ()), around)
@@ -461,6 +479,10 @@ class Substitution:
         within = effect.within and effect.within.below(self.calls)
         point = at if effect.flag.known else self.point
         guards.note(self.frame, effect.what, flag, point, within if effect.flag.known else within or at)
+
+    def move(self, effect: fx.Move) -> None:
+        """Bring something to the host or to an accelerator."""
+        self.frame.log(fx.Move(self.at(effect), self.value(effect.of), effect.to_host))
 
     def set_mode(self, effect: fx.SetMode) -> None:
         """Change the gradient mode."""
@@ -531,6 +553,7 @@ _PERFORMERS: dict[type[Effect], Callable[[Substitution, Any], None]] = {
     fx.Freeze: Substitution.freeze,
     fx.SetMode: Substitution.set_mode,
     fx.Note: Substitution.note,
+    fx.Move: Substitution.move,
     fx.Register: Substitution.register,
     fx.Step: Substitution.step,
     fx.Returned: Substitution.returned,

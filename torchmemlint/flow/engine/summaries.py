@@ -215,6 +215,8 @@ class _Wanted:
             case fx.Note():
                 self.value(effect.flag)
                 self.value(effect.of)
+            case fx.Move():
+                self.value(effect.of)
             case fx.Keep():
                 self.references(effect.sources)
                 self.references(effect.events)

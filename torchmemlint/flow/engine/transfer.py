@@ -17,6 +17,7 @@ from torchmemlint.flow.domain.refs import (
     Ref,
     Special,
     SuperRef,
+    with_graphs,
 )
 from torchmemlint.flow.domain.values import (
     NOTHING,
@@ -192,7 +193,7 @@ def _narrow_items(frame: Frame, state: State, item: Value, narrower: Value) -> N
 def _comes_from(item: Value, held: Value) -> bool:
     """Is it what a container holds, but for the places that it went through on the way?"""
     way = item.graph - held.graph
-    return item.refs == held.refs and held.graph <= item.graph and containers.through(way) == way
+    return item.refs == held.refs and with_graphs(held.graph) <= item.graph and containers.through(way) == way
 
 
 def _narrowed(frame: Frame, value: Value, kind: str) -> Value:

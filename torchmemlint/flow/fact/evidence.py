@@ -7,11 +7,13 @@ from functools import cached_property
 
 from torchmemlint.doubts import Doubt, rank
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Arguments, Point, Reading
+from torchmemlint.flow.domain.effects import GOING_ON, Arguments, Point, Reading
 from torchmemlint.flow.domain.effects import Evidence as Shown
 from torchmemlint.flow.domain.heap import HOLDERS, Mode, ModeOf, reached
+from torchmemlint.flow.domain.provenance import Numbers
 from torchmemlint.flow.domain.refs import (
     NO_PATH,
+    Bare,
     Behind,
     Derived,
     Graph,
@@ -25,6 +27,7 @@ from torchmemlint.flow.domain.refs import (
     Source,
     first_key,
     root,
+    with_graphs,
 )
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Run
@@ -33,6 +36,8 @@ from torchmemlint.flow.fact.owning import owned
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.knowledge import modules
 
+_FOLLOWED = dict.fromkeys(GOING_ON, Numbers.COPIED)
+_READINGS = [reading for reading in Reading if reading not in GOING_ON]
 CERTAIN: frozenset[Doubt] = frozenset()
 
 
@@ -136,7 +141,7 @@ class Evidence:
         self.overwritten = {
             Behind.of(effect.holder, effect.key)
             for event in run.of(fx.Write)
-            if isinstance(effect := event.effect, fx.Write) and not effect.weak and not effect.value.graph
+            if isinstance(effect := event.effect, fx.Write) and not effect.weak and not with_graphs(effect.value.graph)
             if effect.holder.symbolic
         }
         for creates in (False, True):  # one that creates a graph is no last one: others say how long it is needed
@@ -149,7 +154,7 @@ class Evidence:
         for event in run.of(fx.Read):
             effect = event.effect
             assert isinstance(effect, fx.Read)
-            found = run.provenance.ancestors(effect.sources)
+            found = run.provenance.ancestors(effect.sources, numbers=_FOLLOWED.get(effect.reading, Numbers.NONE))
             self.readings.setdefault(effect.reading, set()).update(found)
             if effect.reading in (Reading.ARRAY, Reading.TEXT):
                 self.arrays |= self._made_from(effect.sources)
@@ -232,7 +237,7 @@ class Evidence:
     def graph(self, source: Source) -> frozenset[Doubt] | None:
         """Return the doubts whether a source has a graph; None if nothing shows that it has."""
         kind = type(source)
-        if source in self.networks or source in self.called:
+        if kind is Bare or source in self.networks or source in self.called:
             return None  # what is called is no tensor
         if source in self.arrays and not (kind is Graph and source in self.differentiated):
             return None
@@ -297,7 +302,7 @@ class Evidence:
 
     def is_read(self, source: Source, *readings: Reading) -> bool:
         """Is it read in one of these ways, or in any?"""
-        return any(source in self.readings.get(reading, ()) for reading in readings or Reading)
+        return any(source in self.readings.get(reading, ()) for reading in readings or _READINGS)
 
     def is_pass(self, source: Source) -> bool:
         """Does a forward pass, or what may be one, begin a graph here?"""

@@ -38,6 +38,7 @@ class Run:
     receiver: Ref | None = None
     life: frozenset[Loop] | None = None  # in which a function, or any method of an object, is run again and again
     cut: bool = False
+    over: dict[Loop, Value] = field(default_factory=dict)  # what loops run over
     mentioned: Callable[[], bool] = lambda: False  # does code name the entry that was not seen to call it?
     _index: dict[type[Effect], list[Event]] = field(default_factory=dict)
     _lasting: set[Ref] | None = None
@@ -65,29 +66,21 @@ class Run:
         return self._index.get(kind, [])
 
 
-def _flattened(
-    effects: list[Effect], loops: frozenset[Loop], branches: dict[Effect, bool], into: list[Event]
-) -> list[Event]:
+def _take_down(effects: list[Effect], loops: frozenset[Loop], branches: dict[Effect, bool], into: Run) -> None:
     for effect in effects:
         if isinstance(effect, fx.Repeat):
-            _flattened(effect.effects, loops | {effect.loop}, branches, into)
+            into.over[effect.loop] = effect.over
+            _take_down(effect.effects, loops | {effect.loop}, branches, into)
         elif isinstance(effect, fx.Fork):
-            _flattened(effect.then, loops, {**branches, effect: True}, into)
-            _flattened(effect.orelse, loops, {**branches, effect: False}, into)
+            _take_down(effect.then, loops, {**branches, effect: True}, into)
+            _take_down(effect.orelse, loops, {**branches, effect: False}, into)
         else:
-            into.append(Event(effect, loops, branches))
-    return into
+            into.events.append(Event(effect, loops, branches))
 
 
 def logged(frame: Frame, state: State, returned: Value) -> Run:
     """Return the log of a run that has ended."""
     sources = reached(state, returned, HOLDERS)
-    return Run(
-        frame.function,
-        _flattened(frame.all_effects(), frozenset(), {}, []),
-        frame.provenance,
-        returned,
-        sources,
-        state,
-        cut=frame.cut,
-    )
+    run = Run(frame.function, [], frame.provenance, returned, sources, state, cut=frame.cut)
+    _take_down(frame.all_effects(), frozenset(), {}, run)
+    return run

@@ -15,6 +15,7 @@ from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Graph, Kind, Ob
 from torchmemlint.flow.engine.following import leave
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
+from torchmemlint.flow.fact.collecting import collected
 from torchmemlint.flow.fact.data import Access, bypasses
 from torchmemlint.flow.fact.discarding import Discarded, discarded
 from torchmemlint.flow.fact.entries import mentions, runs
@@ -99,6 +100,7 @@ class Case:
     making: bool = False  # when an object is made: once for each
     creates: bool = False  # does the backward pass which keeps its graph for nobody make one of the gradients, too?
     remark: Remark | None = None  # or something is remarkable by itself
+    moves: tuple[Place, ...] = ()  # or what is kept was brought to a device, and is brought to the host later: where
     access: Access | None = None  # or values are read or changed past autograd
     discarding: Discarding | None = None  # or a backward pass goes on into other networks for nothing
 
@@ -151,7 +153,7 @@ class Outcome:
     wasted: tuple[Waste, ...] = ()
     unneeded: tuple[Case, ...] = ()  # backward passes that keep their graph, and passes that hand backward on
     needed: frozenset[Place] = frozenset()  # those of them that something uses
-    noted: tuple[Case, ...] = ()  # what is remarkable by itself, or done past autograd
+    noted: tuple[Case, ...] = ()  # what is remarkable by itself, done past autograd, or kept without a graph
     used: frozenset[Place] = frozenset()  # calls that led to passes that are differentiated
     open: frozenset[Place] = frozenset()  # calls that led to passes which nothing shows to be waste
     needing: frozenset[Place] = frozenset()  # what differentiates, or hands a network to code that may
@@ -250,6 +252,10 @@ class _Places:
                 graphs = self._graphs(self._begun(run, evidence, one.sources))
                 by = self.of(one.by)
                 yield Case(place, "TML205", one.doubts, graphs=graphs, within=by, calls=tuple(calls), access=one.access)
+            for kept in collected(run, evidence):
+                place, *calls = map(self.of, kept.point.chain())
+                moves = tuple(self.of(point.chain()[0]) for point in (kept.on_device, kept.to_host))
+                yield Case(place, "TML508", kept.doubts, how=How.COLLECTION, calls=tuple(calls), moves=moves)
 
     def collecting(self, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
         for run, evidence in done:

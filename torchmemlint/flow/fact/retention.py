@@ -24,6 +24,7 @@ from torchmemlint.flow.domain.refs import (
     Source,
     Special,
     root,
+    with_graphs,
 )
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
@@ -67,6 +68,8 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         assert isinstance(effect, fx.Keep)
         if run.life is not None and effect.loop not in run.life:
             continue  # seen where it is run once
+        if not with_graphs(effect.events):
+            continue  # tensors without a graph
         doubts = evidence.best(effect.sources, effect.events)
         if doubts is None:
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Reading
+from torchmemlint.flow.domain.effects import Move, Reading
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import ELEMENT
 from torchmemlint.flow.domain.memory import differentiate, sources_of
@@ -55,6 +55,10 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
 def wrapped(site: CallSite) -> Value:
     """Return what a wrapper was given: one thing, or each of several in a tuple."""
     positional = site.arguments.positional
+    loaders = site.machine.index.contracts.names("loaders")
+    for value in positional:
+        if any(str(r.about) in loaders for r in value.refs if type(r) is Object):
+            site.frame.log(Move(site.point, value, False))  # its batches come on the device
     if not positional:
         return site.arguments.joined() if site.arguments.named else UNKNOWN
     if len(positional) == 1 or not all(value.refs for value in positional[:2]):

@@ -18,7 +18,7 @@ from torchmemlint.flow.domain.effects import (
 )
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, reached, renew, visible
-from torchmemlint.flow.domain.memory import computed, sources_of
+from torchmemlint.flow.domain.memory import bare, computed, sources_of
 from torchmemlint.flow.domain.refs import (
     PATH_LIMIT,
     Behind,
@@ -157,7 +157,7 @@ def forward(site: CallSite, target: Object) -> Value:
     state = site.state
     if state.mode is Mode.OFF:
         run_hooks(site, target, NOTHING)
-        return PLAIN
+        return Value(graph=bare(site.frame, sources_of(state, site.arguments.all()), site.point))
     inputs = sources_of(state, site.arguments.all())
     if is_transparent(state, target):
         if str(target.about).endswith("Loss"):

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Evidence, Point, Reading, Use
+from torchmemlint.flow.domain.effects import Arguments, Evidence, Move, Point, Reading, Use
 from torchmemlint.flow.domain.frame import CallSite, Frame
-from torchmemlint.flow.domain.heap import State, graph_of, reached
-from torchmemlint.flow.domain.memory import changed_in_place, computed, differentiate, sources_of
-from torchmemlint.flow.domain.refs import Derived, External, Kind, Leaf, Object, Parameters, Part, Slot, Source
-from torchmemlint.flow.domain.values import PLAIN, Value, one_tensor, with_graph
+from torchmemlint.flow.domain.heap import Mode, State, graph_of, reached
+from torchmemlint.flow.domain.memory import bare, changed_in_place, computed, differentiate, sources_of
+from torchmemlint.flow.domain.refs import (
+    Derived,
+    External,
+    Kind,
+    Leaf,
+    Object,
+    Parameters,
+    Part,
+    Slot,
+    Source,
+    first_key,
+    with_graphs,
+)
+from torchmemlint.flow.domain.values import NO_SOURCES, PLAIN, Value, one_tensor, with_graph
 from torchmemlint.flow.models import containers, gradients, optimizers
 from torchmemlint.knowledge import operations, torch_api
 
@@ -26,6 +38,7 @@ SHOWING = METHODS - frozenset(
 # A tensor, or a module.
 MODULE_OR_TENSOR = frozenset("to cuda cpu half float double bfloat16 type share_memory".split())
 NO_GRAPH_ATTRIBUTES = torch_api.METADATA_ATTRIBUTES | frozenset({"grad_fn", "data"})
+_MOVES = frozenset({"to", "cpu", "cuda"})
 _READERS = torch_api.READERS
 _DISCRETE = torch_api.DISCRETE
 # They return values, which have the graph, and indices, which have none; those of the second set with a `dim` only.
@@ -73,7 +86,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
         return _requires(site, base)
     if name in torch_api.CUTS:
         _detached(frame, sources, site.point)
-        return Value(open=base.open)
+        return Value(graph=bare(frame, sources, site.point, True) if sources else NO_SOURCES, open=base.open)
     if name in _READERS:
         frame.read(sources, Reading.ARRAY if name in ("numpy", "__array__") else Reading.NUMBER)
         return PLAIN
@@ -86,6 +99,12 @@ def method(site: CallSite, base: Value, name: str) -> Value:
         return PLAIN
     if name in ("zero_", "fill_", "random_", "normal_", "uniform_", "bernoulli_", "set_", "resize_"):
         return PLAIN
+    if name in _MOVES:
+        goes = _goes_to_host(site, name)
+        if goes is not None:
+            frame.log(Move(site.point, base, goes))
+        if goes and sources and (state.mode is Mode.OFF or not with_graphs(sources)):
+            return Value(base.refs, bare(frame, sources, site.point, True, True), open=base.open)
     given = sources_of(state, site.arguments.all())
     if not base.refs and name in SHOWING and len(sources) == 1:  # nothing else can make a tensor of it
         _shown(frame, sources, Evidence.TENSOR, site.point)
@@ -100,6 +119,20 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     if name in ("cpu", "cuda", "to", "float", "half", "double", "bfloat16", "type") and base.refs:
         return Value(base.refs, result.graph, open=base.open)  # a module, too, is what it was
     return result
+
+
+def _goes_to_host(site: CallSite, name: str) -> bool | None:
+    """Is it the host that `cpu`, `cuda` or `to` brings a tensor to? None where it may be no device that is given."""
+    if name != "to":
+        return name == "cpu"
+    given = site.arguments.get(0, "device")
+    if given is None or "dtype" in site.arguments.named:
+        return None
+    if isinstance(given.constant, str):
+        return given.constant.startswith("cpu")
+    if not given.refs or any(type(r) is External or first_key(r) == "dtype" for r in given.refs):
+        return None
+    return False
 
 
 def _detached(frame: Frame, sources: frozenset[Source], point: Point) -> None:

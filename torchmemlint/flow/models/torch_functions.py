@@ -41,7 +41,10 @@ def call(site: CallSite, qualified: str) -> Value | None:
         return None
     if is_loss(name):
         note_loss(site)
-    result = Value(graph=computed(site.frame, site.state, given, site.point))
+    joins = name in torch_api.JOINERS
+    if joins and name not in torch_api.STACKING:
+        site.frame.read(given, Reading.JOINED)
+    result = Value(graph=computed(site.frame, site.state, given, site.point, joins=joins))
     if name.endswith("_") and site.arguments.positional:
         return join(site.arguments.positional[0], result)
     if tensors.ranks(site, name, 1):

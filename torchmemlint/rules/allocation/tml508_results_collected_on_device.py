@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.facts import FileFacts
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import call_method, is_test, report
-from torchmemlint.syntax.text import shortened, text_of
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.detaching import bring_to_host
+from torchmemlint.rules.told import Told
 
 
-class ResultsCollectedOnDevice(Rule):
+class ResultsCollectedOnDevice(TellingRule):
     """The results of a whole pass over the data wait on the device and go to the host only after it.
 
     ## What it does
@@ -45,7 +42,7 @@ class ResultsCollectedOnDevice(Rule):
     It is not shown that the loop computes on a device (its batches are moved there, or its loader is prepared by a
     framework that does so); anything else is done with the list or with what it is joined to, such as a metric on the
     device or a `gather`; elements are brought to the host already; what is collected may be single numbers (`stack`);
-    the values carry a graph, which is TML102; the list is an attribute, or stands at the module level; tests.
+    the values carry a graph, which is TML102; the list is an attribute, returned, or emptied on the way; tests.
     The rule is off by default: what published projects collect so is mostly a number for each sample
     (docs/precision.md). It is for passes that collect feature maps, logits of many classes or images.
 
@@ -61,22 +58,18 @@ class ResultsCollectedOnDevice(Rule):
     fix = Applicability.UNSAFE
     why = "the list grows with the data set, in the memory that the model needs"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield lists that are filled on the device and wanted on the host."""
-        if is_test(facts):
-            return
-        for results in facts.device_results.values():
-            text = shortened(text_of(results.element.node), 40)
-            links = [
-                (results.on_device, "the batches of this loop come to the device here"),
-                (results.site, f"`{results.container}` keeps each result there"),
-                (results.to_host, "all of them go to the host here"),
-            ]
-            yield report(
-                self,
-                facts,
-                results.element,
-                f"`{results.container}` collects `{text}` on the device in every iteration, to be moved only later",
-                evidence=links,
-                fix=Fix("Bring each result to the host", self.fix, call_method(results.element, "cpu")),
-            )
+    def tell(self, told: Told) -> Finding:
+        """Say what is filled on the device, and wanted on the host."""
+        on_device, to_host = told.case.moves
+        edits = bring_to_host(told.piece, told.span) if told.piece is not None else ()
+        return told.finding(
+            self,
+            f"`{told.text_of(told.case.place)}` keeps every iteration's result on the device, to be moved only later",
+            [
+                told.link(on_device, "the batches of this loop come to the device here"),
+                told.link(told.case.place, "keeps each result there"),
+                told.link(to_host, "all of them go to the host here"),
+                *told.called(),
+            ],
+            fix=Fix("Bring each result to the host", self.fix, edits) if edits else None,
+        )

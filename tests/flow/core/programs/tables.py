@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import Program, read
 from .caches import CACHES
+from .collecting import COLLECTING
 from .containers import CONTAINERS
 from .control import CONTROL
 from .discarded import DISCARDED
@@ -37,7 +38,7 @@ LARGER = (
     *(MODES, PASSES, HOOKS, LIBRARIES, PARTS, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS, UNCALLED, UNSEEN),
     *(NEEDED, UNTRAINED, SPENT, RETAINED, DISCARDED),
 )
-BESIDE = (PAST_AUTOGRAD, TRAINERS)
+BESIDE = (PAST_AUTOGRAD, COLLECTING, TRAINERS)
 
 
 def programs() -> list[Program]:

@@ -1,0 +1,89 @@
+"""Collecting: tensors without a graph that a loop keeps on a device, to bring them to the host when it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchmemlint.doubts import Doubt
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import How, Point, Reading, Reset
+from torchmemlint.flow.domain.provenance import Numbers
+from torchmemlint.flow.domain.refs import Bare, Kind, Loop, Object, Ref, Source
+from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.logs import Event, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """A list that grows on a device, and of which all that is wanted is a copy on the host."""
+
+    point: Point
+    on_device: Point  # what shows that the loop computes there
+    to_host: Point
+    loop: Loop
+    doubts: frozenset[Doubt]
+
+
+def collected(run: Run, evidence: Evidence) -> Iterator[Collected]:
+    """Yield the lists of one run that grow on a device."""
+    for event in run.of(fx.Keep):
+        kept = event.effect
+        assert isinstance(kept, fx.Keep)
+        if kept.how is not How.COLLECTION or kept.reset is not Reset.NEVER or not all(map(_is_bare, kept.events)):
+            continue
+        on_device = _on_device(run, evidence, kept)
+        to_host = _to_host(run, kept)
+        if on_device is not None and to_host is not None and _is_only_moved(run, evidence, kept):
+            doubts = evidence.cut | ({Doubt.GIVEN} if kept.phi in evidence.handed else set())
+            yield Collected(kept.point, on_device, to_host, kept.loop, doubts)
+
+
+def _is_bare(source: Source) -> bool:
+    """Is it a tensor without a graph that was not brought to the host?"""
+    return type(source) is Bare and not source.host
+
+
+def _on_device(run: Run, evidence: Evidence, kept: fx.Keep) -> Point | None:
+    """Return what brings to a device what is kept there, or what it is computed from."""
+    comes_from = run.provenance.ancestors(kept.events, numbers=Numbers.ALL)
+    for event, move in _moves(run):
+        if move.to_host or any(r in evidence.networks or evidence.is_known(r) for r in move.of.refs):
+            continue
+        if kept.loop in run.over and not move.of.refs.isdisjoint(run.over[kept.loop].refs):
+            return move.point  # a loader whose batches come on the device
+        copies = {s for s in run.provenance.parents if type(s) is Bare and Point(s.site, s.context) == move.point}
+        if kept.loop in event.loops and not comes_from.isdisjoint(copies or (move.of.refs | move.of.graph)):
+            return move.point
+    return None
+
+
+def _to_host(run: Run, kept: fx.Keep) -> Point | None:
+    """Return what brings to the host, after the loop, what was kept."""
+    for event, move in _moves(run):
+        later = move.to_host and kept.loop not in event.loops
+        if later and kept.phi in run.provenance.ancestors(move.of.graph, numbers=Numbers.COPIED):
+            return move.point
+    return None
+
+
+def _moves(run: Run) -> Iterator[tuple[Event, fx.Move]]:
+    for event in run.of(fx.Move):
+        assert isinstance(event.effect, fx.Move)
+        yield event, event.effect
+
+
+def _is_only_moved(run: Run, evidence: Evidence, kept: fx.Keep) -> bool:
+    """Is all that is done with a list that it is joined, so that it holds no numbers, and brought to the host?"""
+    holder, readings = kept.place[0], evidence.readings
+    if not _is_local(run, holder) or kept.phi in readings.get(Reading.USED, ()):
+        return False
+    reads = (e.effect for e in run.of(fx.Read))
+    arrays = {s for r in reads if isinstance(r, fx.Read) and r.reading is Reading.ARRAY for s in r.sources}
+    as_arrays = kept.phi in run.provenance.ancestors(arrays, numbers=Numbers.COPIED)
+    return as_arrays or kept.phi in readings.get(Reading.JOINED, ())
+
+
+def _is_local(run: Run, holder: Ref | None) -> bool:
+    is_list = type(holder) is Object and holder.kind is Kind.LIST
+    return is_list and holder not in run.lasting() and holder not in run.given()
