@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchmemlint.flow import checkpoints, configurations, containers, failures, overwriting, properties
+from torchmemlint.flow import checkpoints, configurations, containers, overwriting, properties
 from torchmemlint.flow.facts import Detach, Use
 from torchmemlint.flow.graphs import detached, tensor_from
 from torchmemlint.flow.interpreter import KEPT, Interpreter, class_of
@@ -31,7 +31,6 @@ from torchmemlint.flow.values import (
 )
 from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.outline import dotted_text
-from torchmemlint.syntax.text import text_of
 
 _COMPUTED_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag"})
 
@@ -256,9 +255,6 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
         return
     if name == "training":
         it.effect("restores training mode")
-    if it.frame.handler is not None:
-        failures.attribute(it, owner, name, value)
-        failures.put(it, value, target, text_of(target))
     if isinstance(owner, Tensor):
         if name == "data":
             return

@@ -11,7 +11,6 @@ from torchmemlint.flow import (
     checkpoints,
     containers,
     contracted,
-    failures,
     gradient_modes,
     library,
     micro_batches,
@@ -70,12 +69,7 @@ def call(it: Interpreter, node: cst.Call) -> Value:
     arguments = evaluate_arguments(it, node.args)
     if type(func) is cst.Attribute and func.attr.value == "from_pretrained":
         checkpoints.built(it, node, arguments)
-    if it.frame.attempt is None and it.frame.handler is None:
-        return apply(it, node, callee, arguments)
-    before = it.computed
-    value = apply(it, node, callee, arguments)
-    failures.called(it, node, callee, arguments, value, it.computed > before)
-    return value
+    return apply(it, node, callee, arguments)
 
 
 def apply(it: Interpreter, node: cst.Call, callee: Value, arguments: Arguments) -> Value:

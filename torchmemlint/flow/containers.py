@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import libcst as cst
 
-from torchmemlint.flow import failures, items
+from torchmemlint.flow import items
 from torchmemlint.flow.facts import Collection, Use
 from torchmemlint.flow.graphs import tensor_from, through
 from torchmemlint.flow.interpreter import FOLDED, KEPT, MAX_ELEMENT_DEPTH, Interpreter
@@ -149,8 +149,6 @@ def put(
     fixed = key is not None and key.known
     place = it.site(node)
     loop = it.repeating(container.loops)
-    if it.frame.handler is not None and loop is not None:
-        failures.put(it, value, site_node, text)
     it.use(value, Use.COLLECTED)
     mark = it.origin(site_node, KEPT)
     if are_leaves(it, value, place):

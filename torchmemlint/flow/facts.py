@@ -318,18 +318,6 @@ class Hazard:
 
 
 @immutable(frozen=True)
-class FailureHeld:
-    """Work, or a kept exception, while a traceback holds the frames of a step that failed."""
-
-    site: Site
-    scope: Scope
-    kind: str  # "retry": work in the handler; "kept": the exception is put where it outlives the handler
-    text: str  # source text of what is called, or of what keeps
-    handler: Site  # the exceptions that the clause names (the clause, where it names none)
-    failed: Site  # the call in the `try` body
-
-
-@immutable(frozen=True)
 class SequentialBuilt:
     """An `nn.Sequential` with its children in order."""
 
@@ -461,7 +449,6 @@ class FileFacts:
     shared_activations: set[Site] = field(default_factory=set)  # activation modules handed to code out of view
     sequentials: list[SequentialBuilt] = field(default_factory=list)
     layers_added: list[LayerAdded] = field(default_factory=list)
-    failures: list[FailureHeld] = field(default_factory=list)
     host_creations: list[HostCreation] = field(default_factory=list)
     initial: set[Site] = field(default_factory=set)  # values that parameters are made from
     services: dict[tuple[Site, Loops], ServiceCall] = field(default_factory=dict)
@@ -607,7 +594,6 @@ _LISTS = (
     "hazards",
     "sequentials",
     "layers_added",
-    "failures",
     "checkpoint_loads",
     "host_creations",
 )

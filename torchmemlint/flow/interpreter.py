@@ -17,7 +17,6 @@ import libcst as cst
 
 from torchmemlint.flow import building
 from torchmemlint.flow.asking import Asked, strength
-from torchmemlint.flow.attempts import Attempt, Handler
 from torchmemlint.flow.facts import FileFacts, InPlace, Noted, Scope, Use
 from torchmemlint.flow.heap import Heap, Slot
 from torchmemlint.flow.program import ClassInfo, Function, Program
@@ -116,8 +115,7 @@ class Frame:
     created: set[int] = field(default_factory=set)  # places of this frame that made tensors
     foreign: set[int] = field(default_factory=set)  # places in callees whose tensors came here
     tests: tuple[tuple[cst.BaseExpression, bool], ...] = ()  # `if` conditions around, False in their else branches
-    attempt: Attempt | None = None  # the `try` body and the `except` clause being walked: see flow.failures
-    handler: Handler | None = None
+    handling: bool = False  # is an `except` clause being walked?
 
     @property
     def leads_abroad(self) -> bool:

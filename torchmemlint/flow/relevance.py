@@ -22,7 +22,7 @@ from torchmemlint.flow import bindings, doubles, idle, signs, telling, written_o
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.units import Unit
 from torchmemlint.immutable import immutable
-from torchmemlint.knowledge import failures, torch_api
+from torchmemlint.knowledge import torch_api
 from torchmemlint.knowledge.contracts import Contracts
 from torchmemlint.syntax.outline import Outline, dotted, walk
 from torchmemlint.syntax.source_module import Piece
@@ -188,14 +188,11 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: 
     measured = _see_modules(program, units)
     overwriting: set[Unit] = set()  # what happens to an activation shows in its own function
     graphs: set[Unit] = set()
-    failing = failures.speaks_of_memory(program.source.text)
     alone: set[Unit] = set()  # what a handler or service does shows in its own function
     for unit in units:
         part = (driven or unit.name == "__init__") and unit.in_module and _has_part(unit, program)
         if part:
             unit.attributes |= _attributes_of_part(unit, program)
-        if failing and signs.handles_failures(unit):
-            alone.add(unit)
         if any(tells(unit) for tells in _TELLING_ALONE) or written_out.shows(unit.outline, unit.cls):
             alone.add(unit)
         sampling = telling.samples(unit)

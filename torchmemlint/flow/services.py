@@ -26,7 +26,7 @@ def note(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
         text_of(node.func),
         arguments.pairs(),
         tuple(test for frame in frames for test in frame.tests),
-        any(frame.handler is not None for frame in frames),
+        any(frame.handling for frame in frames),
         statement.node if statement is not None else None,
         function is not None and called_per_batch(function),
     )

@@ -63,16 +63,6 @@ def asks_for_gradients(unit: Unit) -> bool:
     return "requires_grad_" in outline.calls or ("requires_grad" in outline.names and _asks_for_gradients(unit))
 
 
-def handles_failures(unit: Unit) -> bool:
-    """Is something done in an `except` clause of memory that ran out (or may be one)?"""
-    return any(
-        not isinstance(statement, ast.Raise | ast.Pass | ast.Continue | ast.Break)
-        for attempt in unit.nodes(ast.Try)
-        for handler in attempt.handlers
-        for statement in handler.body
-    )
-
-
 def _asks_for_gradients(unit: Unit) -> bool:
     """`x.requires_grad = True`, `torch.zeros(3, requires_grad=True)`; not `nn.Parameter(x, requires_grad=flag)`."""
     if any(_is_switched(node) for node in unit.nodes(ast.Attribute)):

@@ -14,7 +14,6 @@ from torchmemlint.flow import (
     device_loops,
     entrywise,
     expressions,
-    failures,
     gradient_modes,
     iteration,
     micro_batches,
@@ -118,8 +117,6 @@ def _kept_globally(
 def _assign_name(
     it: Interpreter, name: str, value: Value, target: cst.CSTNode, node: cst.BaseExpression | None = None
 ) -> None:
-    if it.frame.handler is not None:
-        failures.named(it, name, node, value)
     if isinstance(value, Constant) and it.marked_storages:
         overwriting.renewed(it, it.state.vars.get(name, value))  # a sum that begins anew
     if isinstance(value, Unknown):
@@ -612,8 +609,6 @@ def if_statement(it: Interpreter, node: cst.If) -> None:
     type_tests.narrow(it, node.test, test, True)
     execute_body(it, node.body)
     after = it.state
-    if it.frame.handler is not None:
-        failures.tested(it, node.test, after.dead)
     it.state = before
     type_tests.narrow(it, node.test, test, False)
     if node.orelse is not None:
@@ -648,8 +643,7 @@ def _orelse(it: Interpreter, node: cst.If | cst.Else) -> None:
 def try_statement(it: Interpreter, node: cst.Try | cst.TryStar) -> None:
     """`try`: handlers start anywhere in the body."""
     before = it.state.copy()
-    with failures.attempting(it) as attempt:
-        execute_body(it, node.body)
+    execute_body(it, node.body)
     after_body = it.state
     if node.orelse is not None and not after_body.dead:
         execute_body(it, node.orelse.body)
@@ -659,8 +653,9 @@ def try_statement(it: Interpreter, node: cst.Try | cst.TryStar) -> None:
     for handler in node.handlers:
         it.state = start.copy()
         it.state.dead = False
-        with failures.handling(it, handler, attempt):
-            execute_body(it, handler.body)
+        outer, it.frame.handling = it.frame.handling, True
+        execute_body(it, handler.body)
+        it.frame.handling = outer
         ends = join_states(ends, it.state)
     it.state = ends
     if node.finalbody is not None:

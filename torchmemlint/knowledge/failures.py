@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-# Source: torch/_C/__init__.pyi.in and torch/cuda/__init__.py; `torch.OutOfMemoryError` is a RuntimeError since 2.5.
-OUT_OF_MEMORY = frozenset(
-    {
-        "torch.OutOfMemoryError",
-        "torch.cuda.OutOfMemoryError",
-        "torch._C.OutOfMemoryError",
-        "torch._C._OutOfMemoryError",
-    }
-)
-
 # Functions that say whether an exception means that memory ran out.
 # Sources: accelerate/utils/memory.py; (lightning/)pytorch(_lightning)/utilities/memory.py.
 PREDICATES = frozenset(
@@ -23,7 +13,6 @@ PREDICATES = frozenset(
     }
 )
 
-CLEARING = frozenset({"traceback.clear_frames"})
 _MESSAGES = ("out of memory", "outofmemory", "out_of_memory")
 
 

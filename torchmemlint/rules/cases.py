@@ -25,7 +25,8 @@ from torchmemlint.rules.told import Told
 
 _KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106", "TML701"})
 _WASTED = frozenset({"TML201", "TML203"})
-_APART = frozenset({"TML105", "TML107", "TML202", "TML205", "TML508", "TML702"})  # worded by their rules, in any case
+# Worded by their rules, and told whatever else is found.
+_APART = frozenset({"TML105", "TML107", "TML109", "TML202", "TML205", "TML508", "TML702"})
 CODES = _KEPT | _WASTED | _APART
 _TELL_OF_WASTED = _WASTED | {"TML202", "TML206"}
 

@@ -249,6 +249,11 @@ class Forward(Effect):
 
 
 @dataclass(slots=True, eq=False)
+class Ran(Effect):
+    """A module was run that records no graph there."""
+
+
+@dataclass(slots=True, eq=False)
 class Derive(Effect):
     """An operation on what the caller knows; without gradients its result has no graph. `copies`: it saves nothing."""
 

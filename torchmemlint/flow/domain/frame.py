@@ -15,6 +15,7 @@ from torchmemlint.flow.domain.effects import (
     Invoke,
     InvokeMethod,
     Point,
+    Ran,
     Read,
     Reading,
     Repeat,
@@ -100,6 +101,7 @@ class Frame:
     often: int = 0  # blocks around that are run once in a few times
     calls: int = 0  # of what is not known, so far
     followed: dict[Summary, Mode | ModeOf] = field(default_factory=dict)  # of what was called, and in which mode
+    ran: list[Effect] | None = None  # the effects among which it is noted that a module was run
     guarded: int = 0  # blocks without gradients that were entered, so far
     entry: bool = False  # is nothing outside of it?
     cut: bool = False  # was a part of it not run, because it would have been too much or too deep?
@@ -121,6 +123,12 @@ class Frame:
             self.effects.append(effect)
         else:
             self.cut = True
+
+    def note_run(self, point: Point) -> None:
+        """Record that a module is run which begins no graph of its own: once where nothing is handled that fails."""
+        if self.ran is not self.effects or any(op.owner.handles for op in point.chain()):
+            self.ran = self.effects
+            self.log(Ran(point))
 
     def is_tensor(self, value: Value) -> bool:
         """Is a value one tensor, on all paths, as far as it was used until now?"""

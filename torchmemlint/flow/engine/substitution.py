@@ -341,6 +341,10 @@ class Substitution:
         for known in self.behind.pop(result, ()):
             self.map.pop(known, None)
 
+    def ran(self, effect: fx.Ran) -> None:
+        """Note that a module was run."""
+        self.frame.note_run(self.at(effect))
+
     def forward(self, effect: fx.Forward) -> None:
         """Begin a graph, if the mode allows it here."""
         frame, state = self.frame, self.state
@@ -348,8 +352,10 @@ class Substitution:
         graph = effect.graph
         if mode is Mode.OFF:
             self.map[graph] = tensor(bare(frame, self.sources(effect.inputs), self.at(effect)))
+            frame.note_run(self.at(effect))
             return
         if frame.inside:
+            frame.note_run(self.at(effect))
             outer = frame.inside[-1]
             if outer is not None:
                 frame.provenance.derive(outer, self.sources(effect.inputs))
@@ -543,6 +549,7 @@ _PERFORMERS: dict[type[Effect], Callable[[Substitution, Any], None]] = {
     fx.InvokeMethod: Substitution.invoke_method,
     fx.Load: Substitution.load,
     fx.Forward: Substitution.forward,
+    fx.Ran: Substitution.ran,
     fx.Derive: Substitution.derive,
     fx.Differentiate: Substitution.differentiate,
     fx.Read: Substitution.read,

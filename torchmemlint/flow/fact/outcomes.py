@@ -20,6 +20,7 @@ from torchmemlint.flow.fact.data import Access, bypasses
 from torchmemlint.flow.fact.discarding import Discarded, discarded
 from torchmemlint.flow.fact.entries import mentions, runs
 from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.failures import Failures
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.notes import notes
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
@@ -207,7 +208,7 @@ def outcome(
         tuple(places.wasted(engine, passes)),
         (*places.retained(again), *places.discarded(handing)),
         frozenset(places.of(point.chain()[0]) for point in needed),
-        (*places.noted(done), *places.collecting(engine, done)),
+        (*places.noted(done), *places.collecting(engine, done), *places.failures(engine, done)),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),
         frozenset(places.of(s) for run, evidence in done for p in needing(run, evidence) for s in p.chain()),
@@ -262,6 +263,13 @@ class _Places:
             for one in collecting(engine, run):
                 made = self.of(one.settings) if one.settings is not None else None
                 yield Case(self.of(one.made), "TML702", evidence.cut, graphs=(self.of(one.wide),), within=made)
+
+    def failures(self, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
+        failures = Failures(engine)
+        for run, evidence in done:
+            for one in failures.of(run, evidence):
+                how = How.SLOT if one.keeps else None
+                yield Case(self.of(one.at), "TML109", one.doubts, how=how, graphs=(self.of(one.failed),))
 
     def wanted(self, held: Iterable[tuple[Run, Evidence, Retention]]) -> Iterator[Place]:
         for _, _, kept in held:

@@ -14,6 +14,7 @@ from functools import lru_cache, partial
 from torchmemlint.flow.domain.refs import ClassRef
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
+from torchmemlint.flow.fact.clauses import speaks_of_memory
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.ops import AttributePlace, Function, Op, SetItem, Unit
 from torchmemlint.knowledge import torch_api
@@ -26,6 +27,7 @@ _COMMON = (_KEPT - {"cache", "lru_cache"}) | {"cpu", "data", "float", "format", 
 _OF_NETWORKS = _RUN | {"Parameter", "autograd", "forward", "named_parameters", "parameters", "state_dict"}
 _OLD = frozenset({"volatile"})
 _MEASURED = frozenset({"compute_metrics"})  # of what a trainer collects
+_FAILING = frozenset({"OutOfMemoryError", "empty_cache"})
 HOOKED = frozenset(f"register_{kind}" for kind in ("hook", "forward_hook", "forward_pre_hook", "full_backward_hook"))
 
 
@@ -91,8 +93,8 @@ class Relevance:
         return any(type(r) is ClassRef and self._engine.index.is_network(r.cls) for r in found.refs) if found else False
 
     def _tells(self, function: Function) -> bool:
-        """Does something show of a function by what it fills, or by what it is for?"""
-        return _fills(function.body) or self._has_role(function)
+        """Does something show of a function by what it fills, its role, or what it does without memory?"""
+        return _fills(function.body) or self._has_role(function) or speaks_of_memory(function)
 
     def _has_role(self, function: Function) -> bool:
         return roles.is_for_users(self._engine, function) or roles.is_step(self._engine, function)
@@ -108,7 +110,7 @@ def _words(contracts: Contracts) -> frozenset[str]:
     names = contracts.names
     shown = names("differentiates").shown_by | names("runs-without-gradients").methods
     modes = contracts.off.last_parts | contracts.on.last_parts
-    return _READ | _KEPT | _RUN | HOOKED | _OLD | _MEASURED | shown | modes
+    return _READ | _KEPT | _RUN | HOOKED | _OLD | _MEASURED | _FAILING | shown | modes
 
 
 def _telling(contracts: Contracts, unit: Unit) -> set[str]:

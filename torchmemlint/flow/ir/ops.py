@@ -507,10 +507,18 @@ def operations(body: Iterable[Op]) -> Iterator[Op]:
     """Yield all operations of a body, those of inner blocks after the one that runs them."""
     for op in body:
         yield op
-        for block in ("head", "body", "then", "orelse", "final"):
-            yield from operations(getattr(op, block, ()))
-        for handler in getattr(op, "handlers", ()):
-            yield from operations(handler.body)
+        for block in blocks(op):
+            yield from operations(block)
+
+
+def blocks(op: Op) -> Iterator[list[Op]]:
+    """Yield the blocks that an operation runs."""
+    for name in ("head", "body", "then", "orelse", "final"):
+        block = getattr(op, name, None)
+        if block is not None:
+            yield block
+    for handler in getattr(op, "handlers", ()):
+        yield handler.body
 
 
 # Functions, classes, files.
@@ -560,6 +568,7 @@ class Function:
     temps: int = 0
     generator: bool = False
     coroutine: bool = False
+    handles: bool = False  # has it an `except`?
     bound: set[str] = field(default_factory=set)  # names that it binds: parameters, too
     shared: set[str] = field(default_factory=set)  # those that nested functions use: scope CELL
     mentions: set[str] = field(default_factory=set)  # names, attributes, methods and keywords in it, nested ones too

@@ -129,6 +129,7 @@ FUNCTIONS = {f"torch.nn.{name}.from_pretrained": _pretrained for name in ("Embed
 def _begin(site: CallSite, module: Value, inputs: frozenset[Source]) -> frozenset[Source]:
     frame = site.frame
     if frame.inside:
+        frame.note_run(site.point)
         outer = frame.inside[-1]
         if outer is None:
             return NO_SOURCES
@@ -156,6 +157,7 @@ def forward(site: CallSite, target: Object) -> Value:
     """Call a module of a library, or a part of one."""
     state = site.state
     if state.mode is Mode.OFF:
+        site.frame.note_run(site.point)
         run_hooks(site, target, NOTHING)
         return Value(graph=bare(site.frame, sources_of(state, site.arguments.all()), site.point))
     inputs = sources_of(state, site.arguments.all())

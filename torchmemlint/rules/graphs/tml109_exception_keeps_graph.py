@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.facts import FailureHeld, FileFacts
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import is_test, report
-from torchmemlint.syntax.source_module import Site
-from torchmemlint.syntax.text import shortened, text_of
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
 
 
-class ExceptionKeepsGraph(Rule):
+class ExceptionKeepsGraph(TellingRule):
     """A failed step is retried, or its exception kept, while the traceback still holds the step's tensors.
 
     ## What it does
@@ -56,9 +51,11 @@ class ExceptionKeepsGraph(Rule):
     or call `traceback.clear_frames(e.__traceback__)` first.
 
     ## When it stays silent
-    The handler only frees, logs, skips, raises, or notes down that it has to be done again (a flag, a smaller batch
-    size, `continue`); the traceback is cleared before; the retry runs on the host; it is not known that memory ran out,
-    or that what is called again computes anything.
+    - The handler only frees, logs, skips, raises, or notes down that it has to be done again (a flag, a smaller batch
+      size, `continue`).
+    - The traceback is cleared in the clause.
+    - The retry runs on the CPU.
+    - It is not known that memory ran out, or that what is called again computes anything.
 
     ## References
     - [PyTorch FAQ: my out of memory exception handler can't allocate memory](https://pytorch.org/docs/stable/notes/faq.html#my-out-of-memory-exception-handler-can-t-allocate-memory)
@@ -71,47 +68,16 @@ class ExceptionKeepsGraph(Rule):
     fix = Applicability.HINT
     why = "the exception's traceback holds the frames of the failed step, with every tensor in them"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield what is done while a traceback holds a failed step; of a handler's retries, the first."""
-        if is_test(facts):
-            return
-        retried: set[Site] = set()
-        for failure in sorted(facts.failures, key=lambda failure: failure.site.span.start):
-            if failure.kind == "retry":
-                if failure.handler not in retried:
-                    retried.add(failure.handler)
-                    yield self._retried(facts, failure)
-            else:
-                yield self._kept(facts, failure)
-
-    def _retried(self, facts: FileFacts, failure: FailureHeld) -> Finding:
-        return report(
-            self,
-            facts,
-            failure.site,
-            f"`{shortened(failure.text, 40)}(...)` runs inside the handler: the exception still holds the tensors of"
-            " the step that ran out of memory",
-            evidence=[
-                (failure.failed, f"`{_text(failure.failed)}` may fail here: the traceback keeps its frames"),
-                (failure.handler, "the exception is alive until this clause is left"),
-            ],
-            fix=Fix("Leave the `except` clause first, and retry after it", Applicability.HINT),
-        )
-
-    def _kept(self, facts: FileFacts, failure: FailureHeld) -> Finding:
-        return report(
-            self,
-            facts,
-            failure.site,
-            f"`{shortened(failure.text, 40)}` keeps the exception, and with its traceback the tensors of the failed"
-            " step",
-            evidence=[
-                (failure.failed, f"`{_text(failure.failed)}` may fail here: the traceback keeps its frames"),
-                (failure.handler, "the exception that is caught here outlives the clause"),
-            ],
-            fix=Fix("Keep `str(e)`, or clear the frames with `traceback.clear_frames` first", Applicability.HINT),
-        )
-
-
-def _text(site: Site) -> str:
-    return shortened(text_of(site.node), 40)
+    def tell(self, told: Told) -> Finding:
+        """Say what runs, or keeps the exception, while its traceback holds the failed step."""
+        (failed,), text = told.case.graphs, told.text_of(told.case.place)
+        if told.case.how is None:
+            message = f"`{text}` runs inside the handler: the exception still holds the tensors"
+            message += " of the step that ran out of memory"
+            title = "Leave the `except` clause first, and retry after it"
+        else:
+            message = f"`{text}` keeps the exception, and with its traceback the tensors of the"
+            message += " failed step"
+            title = "Keep `str(e)`, or clear the frames with `traceback.clear_frames` first"
+        link = told.link(failed, f"`{told.text_of(failed)}` may fail here: the traceback keeps its frames")
+        return told.finding(self, message, [link], fix=Fix(title, Applicability.HINT))

@@ -8,6 +8,7 @@ from .collecting import COLLECTING
 from .containers import CONTAINERS
 from .control import CONTROL
 from .discarded import DISCARDED
+from .failing import FAILING
 from .frameworks import FRAMEWORKS
 from .functions import FUNCTIONS
 from .hooks import HOOKS
@@ -38,7 +39,7 @@ LARGER = (
     *(MODES, PASSES, HOOKS, LIBRARIES, PARTS, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS, UNCALLED, UNSEEN),
     *(NEEDED, UNTRAINED, SPENT, RETAINED, DISCARDED),
 )
-BESIDE = (PAST_AUTOGRAD, COLLECTING, TRAINERS)
+BESIDE = (PAST_AUTOGRAD, COLLECTING, TRAINERS, FAILING)
 
 
 def programs() -> list[Program]:

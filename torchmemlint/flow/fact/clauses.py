@@ -1,0 +1,202 @@
+"""Clauses of `except`: what is done in them where memory ran out, and where they keep the exception."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from torchmemlint.flow.domain.refs import Code, External
+from torchmemlint.flow.ir.ops import (
+    AttributePlace,
+    Bind,
+    Break,
+    Call,
+    CallMethod,
+    Choose,
+    Compare,
+    Constant,
+    Continue,
+    For,
+    Function,
+    GetAttribute,
+    Handler,
+    If,
+    Load,
+    Make,
+    Move,
+    Op,
+    Raise,
+    Return,
+    SetAttribute,
+    SetItem,
+    Temp,
+    Try,
+    While,
+    blocks,
+    operations,
+)
+from torchmemlint.flow.names.index import Index
+from torchmemlint.knowledge import failures
+
+_ERROR = "OutOfMemoryError"
+_FREEING = "empty_cache"  # who calls it in a clause says that memory ran out
+_CLEARING = frozenset({"clear_frames", "with_traceback"})
+_TRACEBACK = "__traceback__"
+_ADDING = frozenset({"append", "appendleft", "add", "insert", "put", "put_nowait"})
+_HOST = "cpu"
+_LEAVING = (Raise, Return, Continue, Break)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One clause, with what it is for: operations of the same function."""
+
+    body: frozenset[Op]  # of the `try`
+    out_of_memory: frozenset[Op]  # what is done where memory ran out
+    on_host: bool  # is it done on the host?
+    keeping: tuple[Op, ...]  # what keeps the exception beyond the clause
+
+
+def clauses(index: Index, function: Function) -> Iterator[Clause]:
+    """Yield the clauses of a function that do not let go of the frames."""
+    for attempt, is_repeated in _attempts(function.body, False):
+        body = frozenset(operations(attempt.body))
+        for handler in attempt.handlers:
+            reader = _Reader(index, function, handler)
+            if reader.mentioned.isdisjoint({*_CLEARING, _TRACEBACK}):
+                out = frozenset(reader.where_memory_ran_out())
+                yield Clause(body, out, any(map(_is_host, out)), tuple(reader.keeping(is_repeated)))
+
+
+def _attempts(body: Iterable[Op], is_repeated: bool) -> Iterator[tuple[Try, bool]]:
+    for op in body:
+        if type(op) is Try:
+            yield op, is_repeated
+        for block in blocks(op):
+            yield from _attempts(block, is_repeated or type(op) in (For, While))
+
+
+def _is_host(op: Op) -> bool:
+    return (type(op) is CallMethod and op.name == _HOST) or (type(op) is Constant and op.value == _HOST)
+
+
+class _Reader:
+    """Reads one clause."""
+
+    def __init__(self, index: Index, function: Function, handler: Handler) -> None:
+        self._index, self._function, self._handler = index, function, handler
+        self._ops = list(operations(handler.body))
+        self._made = {dst: op for op in self._ops if (dst := getattr(op, "dst", None)) is not None}
+        self._bound = {op.name.text: op.src for op in self._ops if type(op) is Bind}
+        self.mentioned = {name for op in self._ops if (name := _name(op))}
+
+    # What is done where memory ran out.
+
+    def where_memory_ran_out(self) -> Iterator[Op]:
+        """Yield what is done where memory is known to have run out."""
+        named = any(kind.rpartition(".")[2] == _ERROR for kind in self._handler.types)
+        return self._out_of_memory(self._handler.body, named or _FREEING in self.mentioned)
+
+    def _out_of_memory(self, block: list[Op], is_known: bool) -> Iterator[Op]:
+        for op in block:
+            says = self._says(op.test) if type(op) is If else None
+            if type(op) is not If or says is None:
+                if is_known:
+                    yield op
+                for inner in blocks(op):
+                    yield from self._out_of_memory(inner, is_known)
+                continue
+            so, not_so = (op.then, op.orelse) if says else (op.orelse, op.then)
+            yield from self._out_of_memory(so, True)
+            if _leaves(so):
+                return
+            is_known = is_known or _leaves(not_so)
+
+    def _says(self, temp: Temp) -> bool | None:
+        """Does a test hold where memory ran out, or only elsewhere? None if it is about something else."""
+        op = self._made.get(temp)
+        match op:
+            case Compare(operator="not", operands=(inner,)):
+                says = self._says(inner)
+                return None if says is None else not says
+            case Compare():
+                return op.operator != "not in" if any(map(self._is_about, op.operands)) else None
+            case Choose():
+                return next((says for operand in op.operands if (says := self._says(operand)) is not None), None)
+            case Load() if op.name.text in self._bound:
+                return self._says(self._bound[op.name.text])
+            case Call() | CallMethod():
+                return True if self._is_about(temp) else None
+        return None
+
+    def _is_about(self, temp: Temp) -> bool:
+        """Does what is computed there speak of memory that ran out?"""
+        op = self._made.get(temp)
+        match op:
+            case Constant(value=str() as text):
+                return failures.speaks_of_memory(text)
+            case Load() | GetAttribute():
+                return _name(op) == _ERROR
+            case Make():
+                return any(self._is_about(entry.temp) for entry in op.entries)
+            case Call() | CallMethod():
+                given = (argument.temp for argument in op.arguments)
+                return any(map(self._is_about, given)) or self._asks(op)
+        return False
+
+    def _asks(self, call: Call | CallMethod) -> bool:
+        """Is a function asked that tells whether memory ran out?"""
+        callee = self._made.get(call.callee) if type(call) is Call else None
+        found = self._index.in_unit(self._function.unit, callee.name.text) if type(callee) is Load else None
+        functions = [r.function for r in found.refs if type(r) is Code] if found is not None else []
+        if type(call) is CallMethod and self._function.cls is not None:
+            method = self._index.method(self._function.cls, call.name)
+            functions += [method] if method is not None else []
+        named = (r.qualified for r in found.refs if type(r) is External) if found is not None else ()
+        return any(map(speaks_of_memory, functions)) or not failures.PREDICATES.isdisjoint(named)
+
+    # Where the exception is kept.
+
+    def keeping(self, is_repeated: bool) -> Iterator[Op]:
+        """Yield what keeps the exception beyond the clause: over the iterations of a loop, or in an attribute."""
+        held = {self._handler.caught}
+        name = self._handler.name.text if self._handler.name is not None else ""
+        for op in self._ops:
+            match op:
+                case Load() if name and op.name.text == name:
+                    held.add(op.dst)
+                case Move() if op.src in held:
+                    held.add(op.dst)
+                case Make() if any(entry.temp in held for entry in op.entries):
+                    held.add(op.dst)
+                case SetAttribute() if op.src in held:
+                    yield op
+                case SetItem() if op.src in held and (is_repeated or type(op.place) is AttributePlace):
+                    yield op
+                case CallMethod() if op.name in _ADDING and any(argument.temp in held for argument in op.arguments):
+                    if is_repeated or type(op.place) is AttributePlace:
+                        yield op
+                case Bind() if op.src in held and op.name.text != name and is_repeated:
+                    if not any(type(last) in (Return, Break, Raise) for last in self._handler.body[-1:]):
+                        yield op
+
+
+def _leaves(block: list[Op]) -> bool:
+    return bool(block) and type(block[-1]) in _LEAVING
+
+
+def _name(op: Op | None) -> str:
+    match op:
+        case Load():
+            return op.name.text
+        case GetAttribute() | CallMethod() | SetAttribute():
+            return op.name
+    return ""
+
+
+def speaks_of_memory(function: Function) -> bool:
+    """Does a function have to do with memory that ran out?"""
+    if _ERROR in function.mentions:
+        return True
+    constants = (op.value for op in operations(function.body) if type(op) is Constant)
+    return any(isinstance(value, str) and failures.speaks_of_memory(value) for value in constants)
