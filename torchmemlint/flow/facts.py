@@ -370,26 +370,6 @@ class HostCreation:
 
 
 @immutable(frozen=True)
-class ServiceCall:
-    """A call that manages memory, measures it or switches debugging on (`knowledge.services`)."""
-
-    site: Site
-    scope: Scope  # with the loops of the caller, where the function was followed from one
-    qualified: str
-    callee: str  # source text of what is called
-    arguments: tuple[tuple[str, Value], ...]
-    tests: tuple[tuple[cst.BaseExpression, bool], ...]  # `if` conditions around, callers' included
-    handling: bool  # in an `except` clause
-    statement: cst.CSTNode | None  # the simple statement that it stands in, where that was noted
-    per_batch: bool  # a framework or module calls the function for every batch
-
-    def get(self, *names: str) -> Value | None:
-        """The argument given under the first of these names."""
-        given = dict(self.arguments)
-        return next((given[name] for name in names if name in given), None)
-
-
-@immutable(frozen=True)
 class GradientsZeroed:
     """Gradients set to zero in place: they stay allocated."""
 
@@ -451,7 +431,6 @@ class FileFacts:
     layers_added: list[LayerAdded] = field(default_factory=list)
     host_creations: list[HostCreation] = field(default_factory=list)
     initial: set[Site] = field(default_factory=set)  # values that parameters are made from
-    services: dict[tuple[Site, Loops], ServiceCall] = field(default_factory=dict)
     doubles: dict[Site, DoubleOnDevice] = field(default_factory=dict)
     cast: set[Site] = field(default_factory=set)  # of these moves: what is cast to less as soon as it is there
     gradients_zeroed: dict[tuple[Site, Function | None], GradientsZeroed] = field(default_factory=dict)

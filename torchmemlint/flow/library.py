@@ -20,7 +20,6 @@ from torchmemlint.flow import (
     loaders,
     micro_batches,
     modules,
-    services,
     tensors,
     training,
 )
@@ -48,7 +47,6 @@ from torchmemlint.flow.values import (
     Value,
 )
 from torchmemlint.knowledge import checkpoints as known_checkpoints
-from torchmemlint.knowledge import services as known_services
 from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.text import text_of
 
@@ -63,8 +61,6 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
     handler = _HANDLERS.get(qualified)
     if handler is not None:
         return handler(it, node, arguments)
-    if qualified in known_services.NOTED:
-        services.note(it, node, qualified, arguments)
     if qualified in known_checkpoints.LOADERS:
         return checkpoints.load(it, node, qualified, arguments)
     known = it.contracts.speaks_of(qualified)

@@ -7,11 +7,10 @@ import ast
 from torchmemlint.flow import datasets
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.units import Unit
-from torchmemlint.knowledge import checkpoints, operations, services
+from torchmemlint.knowledge import checkpoints, operations
 from torchmemlint.syntax.outline import dotted
 
 _LOADING = frozenset(name.rpartition(".")[2] for name in checkpoints.LOADERS)
-_SERVING = frozenset(name.rpartition(".")[2] for name in services.REPORTED)
 _MOVING = frozenset({"to", "cuda"})
 
 
@@ -20,11 +19,6 @@ def loads(unit: Unit, program: Program) -> bool:
     if _LOADING.isdisjoint(unit.outline.calls):
         return False
     return any(program.qualify(path) in checkpoints.LOADERS for path in unit.outline.called)
-
-
-def serves(unit: Unit) -> bool:
-    """Is the allocator's cache emptied, garbage collected, or debugging switched on?"""
-    return not _SERVING.isdisjoint(unit.outline.calls) or not services.COLLECT.isdisjoint(unit.outline.called)
 
 
 def samples(unit: Unit) -> set[Function]:

@@ -37,3 +37,4 @@ RECORDED = frozenset({"torch.cuda.memory._dump_snapshot", "torch.cuda.memory._sn
 
 NOTED = EMPTY_CACHE | COLLECT | COLLECTOR_CHOSEN | MEASURING | ANOMALY_SWITCH | ANOMALY_CONTEXT | RECORDING | RECORDED
 REPORTED = EMPTY_CACHE | ANOMALY_SWITCH | ANOMALY_CONTEXT | RECORDING
+WORDS = frozenset(name.rpartition(".")[2] for name in REPORTED | COLLECT)

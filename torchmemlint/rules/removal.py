@@ -9,13 +9,18 @@ from torchmemlint.syntax.source_module import Piece
 from torchmemlint.syntax.walking import children
 
 
-def removing(piece: Piece, statement: cst.CSTNode | None) -> tuple[Edit, ...]:
-    """Edits that remove a simple statement with its row, and every `if` that holds nothing else.
+def removing(piece: Piece, call: cst.Call) -> tuple[Edit, ...]:
+    """Edits that remove a call that is a statement with its row, and every `if` that holds nothing else.
 
     Where nothing would be left of another block, `pass` takes its place. () where the statement shares its row.
     """
-    path = _path(piece.module, statement) if statement is not None else []
-    if len(path) < 3 or not isinstance(path[-2], cst.SimpleStatementLine) or len(path[-2].body) != 1:
+    *path, _ = _path(piece.module, call)
+    if (
+        len(path) < 3
+        or not isinstance(path[-1], cst.Expr)
+        or not isinstance(path[-2], cst.SimpleStatementLine)
+        or len(path[-2].body) != 1
+    ):
         return ()
     span = piece.span(path[-1])
     for depth in range(len(path) - 3, -1, -1):

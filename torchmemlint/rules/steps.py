@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 import libcst as cst
 
 from torchmemlint.flow.values import LoopMark
-from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
 from torchmemlint.syntax.walking import contains
 
@@ -52,11 +51,3 @@ def _counts(test: cst.BaseExpression) -> bool:
         case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=cst.Equal())]):
             return isinstance(left, cst.BinaryOperation) and isinstance(left.operator, cst.Modulo)
     return False
-
-
-def covers(outer: Site, inner: cst.CSTNode, *, head: bool = False) -> bool:
-    """Does a loop contain a node of the same piece? `head`: in what it runs over, and not in its body."""
-    node: cst.CSTNode = outer.node
-    if head and isinstance(node, cst.For):
-        node = node.iter
-    return contains(node, inner)

@@ -77,6 +77,12 @@ class Told:
             if place != self.case.place:
                 yield self.link(place, f"`{self.text_of(place)}` builds the graph")
 
+    def each(self) -> Iterator[Evidence]:
+        """What shows that it happens for every batch."""
+        service, shown = self.case.service, self.case.shown
+        if service is not None and service.each is not None and shown is not None:
+            yield self.link(shown, service.each.value)
+
     def called(self) -> Iterator[Evidence]:
         """The calls that lead there, innermost first."""
         for place in self.case.calls[:_CALLS]:

@@ -254,6 +254,13 @@ class Ran(Effect):
 
 
 @dataclass(slots=True, eq=False)
+class Infer(Effect):
+    """A module with parameters was run with gradients off."""
+
+    module: Value
+
+
+@dataclass(slots=True, eq=False)
 class Derive(Effect):
     """An operation on what the caller knows; without gradients its result has no graph. `copies`: it saves nothing."""
 
@@ -365,6 +372,14 @@ class Move(Effect):
 
     of: Value
     to_host: bool
+
+
+@dataclass(slots=True, eq=False)
+class Serve(Effect):
+    """A function of a library was called that manages memory or watches the program."""
+
+    name: str  # qualified
+    arguments: Arguments
 
 
 @dataclass(slots=True, eq=False)

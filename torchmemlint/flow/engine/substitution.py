@@ -60,7 +60,7 @@ from torchmemlint.flow.ir.ops import For
 from torchmemlint.flow.models import gradients, guards, modules, optimizers
 
 _QUIET = frozenset(
-    {fx.Note, fx.Move, fx.Read, fx.Use, fx.Step, fx.Differentiate}
+    {fx.Note, fx.Serve, fx.Infer, fx.Move, fx.Read, fx.Use, fx.Step, fx.Differentiate}
 )  # they change nothing that an object holds
 
 
@@ -353,6 +353,7 @@ class Substitution:
         if mode is Mode.OFF:
             self.map[graph] = tensor(bare(frame, self.sources(effect.inputs), self.at(effect)))
             frame.note_run(self.at(effect))
+            self.infer(effect)
             return
         if frame.inside:
             frame.note_run(self.at(effect))
@@ -372,6 +373,10 @@ class Substitution:
         if any(r.symbolic for r in effect.module.refs):
             evaluating = gradients.is_evaluating(state, module)
         frame.log(fx.Forward(self.at(effect), module, inputs, mode, new, evaluating, effect.given))
+
+    def infer(self, effect: fx.Infer | fx.Forward) -> None:
+        """Run a module with gradients off."""
+        self.frame.log(fx.Infer(self.at(effect), self.value(effect.module)))
 
     def derive(self, effect: fx.Derive) -> None:
         """Compute with what the caller gives: a leaf begins a graph, and without gradients there is none."""
@@ -490,6 +495,10 @@ class Substitution:
         """Bring something to the host or to an accelerator."""
         self.frame.log(fx.Move(self.at(effect), self.value(effect.of), effect.to_host))
 
+    def serve(self, effect: fx.Serve) -> None:
+        """Manage memory."""
+        self.frame.log(fx.Serve(self.at(effect), effect.name, self.arguments(effect.arguments)))
+
     def set_mode(self, effect: fx.SetMode) -> None:
         """Change the gradient mode."""
         self.state.mode = self.entry_mode if effect.mode is Mode.CALLER else self.mode(effect.mode)
@@ -550,6 +559,7 @@ _PERFORMERS: dict[type[Effect], Callable[[Substitution, Any], None]] = {
     fx.Load: Substitution.load,
     fx.Forward: Substitution.forward,
     fx.Ran: Substitution.ran,
+    fx.Infer: Substitution.infer,
     fx.Derive: Substitution.derive,
     fx.Differentiate: Substitution.differentiate,
     fx.Read: Substitution.read,
@@ -561,6 +571,7 @@ _PERFORMERS: dict[type[Effect], Callable[[Substitution, Any], None]] = {
     fx.SetMode: Substitution.set_mode,
     fx.Note: Substitution.note,
     fx.Move: Substitution.move,
+    fx.Serve: Substitution.serve,
     fx.Register: Substitution.register,
     fx.Step: Substitution.step,
     fx.Returned: Substitution.returned,

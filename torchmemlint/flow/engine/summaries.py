@@ -204,6 +204,8 @@ class _Wanted:
             case fx.Forward():
                 self.value(effect.module)
                 self.references(effect.inputs)
+            case fx.Infer():
+                self.value(effect.module)
             case fx.Derive():
                 self.references(effect.inputs)
             case fx.Differentiate() | fx.Read() | fx.Returned() | fx.Put():
@@ -217,6 +219,8 @@ class _Wanted:
                 self.value(effect.of)
             case fx.Move():
                 self.value(effect.of)
+            case fx.Serve():
+                self.arguments(effect.arguments)
             case fx.Keep():
                 self.references(effect.sources)
                 self.references(effect.events)

@@ -41,7 +41,7 @@ def enter(
 
 
 def _annotated(engine: Engine, state: State, function: Function, parameter: Parameter) -> Value | None:
-    """Return an object for a parameter that is annotated as a network."""
+    """Return an object for a parameter that is annotated as a network, or as a loader."""
     if not parameter.annotation or parameter.passing in (Passing.STAR, Passing.STARS):
         return None
     cls = engine.index.find_class(function.unit, parameter.annotation)
@@ -49,6 +49,8 @@ def _annotated(engine: Engine, state: State, function: Function, parameter: Para
         if not engine.index.is_network(cls):
             return None
         return engine.unseen_instance(state, cls, function)
+    if parameter.annotation in engine.index.contracts.names("loaders"):
+        return of(Object.of(Kind.OPAQUE, function, (), parameter.annotation))
     if engine.index.is_network_name(parameter.annotation):
         return of(Object.of(Kind.MODULE, function, (), f"{parameter.annotation}:{parameter.name}"))
     return None

@@ -22,6 +22,7 @@ class Event:
     effect: Effect
     loops: frozenset[Loop]
     branches: dict[Effect, bool]
+    around: tuple[Effect, ...]  # the loops and tests, outer ones first
 
 
 @dataclass(slots=True, eq=False)
@@ -66,21 +67,28 @@ class Run:
         return self._index.get(kind, [])
 
 
-def _take_down(effects: list[Effect], loops: frozenset[Loop], branches: dict[Effect, bool], into: Run) -> None:
+def _take_down(
+    effects: list[Effect],
+    into: Run,
+    loops: frozenset[Loop] = frozenset(),
+    branches: dict[Effect, bool] | None = None,
+    around: tuple[Effect, ...] = (),
+) -> None:
+    branches = branches or {}
     for effect in effects:
         if isinstance(effect, fx.Repeat):
             into.over[effect.loop] = effect.over
-            _take_down(effect.effects, loops | {effect.loop}, branches, into)
+            _take_down(effect.effects, into, loops | {effect.loop}, branches, (*around, effect))
         elif isinstance(effect, fx.Fork):
-            _take_down(effect.then, loops, {**branches, effect: True}, into)
-            _take_down(effect.orelse, loops, {**branches, effect: False}, into)
+            _take_down(effect.then, into, loops, {**branches, effect: True}, (*around, effect))
+            _take_down(effect.orelse, into, loops, {**branches, effect: False}, (*around, effect))
         else:
-            into.events.append(Event(effect, loops, branches))
+            into.events.append(Event(effect, loops, branches, around))
 
 
 def logged(frame: Frame, state: State, returned: Value) -> Run:
     """Return the log of a run that has ended."""
     sources = reached(state, returned, HOLDERS)
     run = Run(frame.function, [], frame.provenance, returned, sources, state, cut=frame.cut)
-    _take_down(frame.all_effects(), frozenset(), {}, run)
+    _take_down(frame.all_effects(), run)
     return run

@@ -26,6 +26,7 @@ from torchmemlint.flow.fact.notes import notes
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
 from torchmemlint.flow.fact.retaining import Retained, differentiating, retained
 from torchmemlint.flow.fact.retention import Fate, Retention, retentions
+from torchmemlint.flow.fact.services import Service, services
 from torchmemlint.flow.fact.storing import Readers, needing, stores
 from torchmemlint.flow.fact.trainers import collecting
 from torchmemlint.flow.ir.ops import Function, Op, Span, Unit
@@ -100,6 +101,8 @@ class Case:
     repeated: bool = True  # or does it happen once and end with the program?
     making: bool = False  # when an object is made: once for each
     creates: bool = False  # does the backward pass which keeps its graph for nobody make one of the gradients, too?
+    service: Service | None = None  # or something manages memory, or watches the program
+    shown: Place | None = None  # what shows that it does so for every batch
     remark: Remark | None = None  # or something is remarkable by itself
     moves: tuple[Place, ...] = ()  # or what is kept was brought to a device, and is brought to the host later: where
     access: Access | None = None  # or values are read or changed past autograd
@@ -208,7 +211,12 @@ def outcome(
         tuple(places.wasted(engine, passes)),
         (*places.retained(again), *places.discarded(handing)),
         frozenset(places.of(point.chain()[0]) for point in needed),
-        (*places.noted(done), *places.collecting(engine, done), *places.failures(engine, done)),
+        (
+            *places.noted(done),
+            *places.collecting(engine, done),
+            *places.failures(engine, done),
+            *places.served(services(engine, done)),
+        ),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),
         frozenset(places.of(s) for run, evidence in done for p in needing(run, evidence) for s in p.chain()),
@@ -270,6 +278,11 @@ class _Places:
             for one in failures.of(run, evidence):
                 how = How.SLOT if one.keeps else None
                 yield Case(self.of(one.at), "TML109", one.doubts, how=how, graphs=(self.of(one.failed),))
+
+    def served(self, found: Iterable[Service]) -> Iterator[Case]:
+        for one in found:
+            place, *calls = map(self.of, one.point.chain())
+            yield Case(place, one.code, frozenset(), calls=tuple(calls), service=one, shown=self._first(one.shown))
 
     def wanted(self, held: Iterable[tuple[Run, Evidence, Retention]]) -> Iterator[Place]:
         for _, _, kept in held:

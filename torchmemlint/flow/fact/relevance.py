@@ -17,7 +17,7 @@ from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.clauses import speaks_of_memory
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.ops import AttributePlace, Function, Op, SetItem, Unit
-from torchmemlint.knowledge import torch_api
+from torchmemlint.knowledge import services, torch_api
 from torchmemlint.knowledge.contracts import Contracts
 
 _READ = torch_api.READERS | torch_api.CUTS | {"argmax", "cpu", "data", "float", "format", "print"}
@@ -109,7 +109,7 @@ def _fills(body: Iterable[Op]) -> bool:
 def _words(contracts: Contracts) -> frozenset[str]:
     names = contracts.names
     shown = names("differentiates").shown_by | names("runs-without-gradients").methods
-    modes = contracts.off.last_parts | contracts.on.last_parts
+    modes = contracts.off.last_parts | contracts.on.last_parts | services.WORDS
     return _READ | _KEPT | _RUN | HOOKED | _OLD | _MEASURED | _FAILING | shown | modes
 
 

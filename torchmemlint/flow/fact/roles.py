@@ -96,6 +96,20 @@ def is_in_step_of_lightning(engine: Engine, sites: list[Op]) -> bool:
     return first is not None and first.cls is not None and is_step(engine, first) and _is_lightning(engine, first.cls)
 
 
+def is_called_for_batches(engine: Engine, function: Function) -> bool:
+    """Is it a network's forward, or a step that a framework runs for every batch?"""
+    cls = function.cls
+    if cls is None:
+        return False
+    if function.name == "forward":
+        return engine.index.is_network(cls)
+    overrides, bases = engine.index.contracts.overrides, engine.index.libraries(cls)
+    terms = (
+        ("called-with-gradients", "called-without-gradients", "inference") if function.name.endswith("_step") else ()
+    )
+    return any(overrides(term, function.name, bases) for term in ("called-per-batch", *terms))
+
+
 def is_step(engine: Engine, function: Function) -> bool:
     """Does a framework differentiate what this method returns?"""
     return function.cls is not None and engine.index.contracts.overrides(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmemlint.flow.domain.effects import Arguments, Reading
+from torchmemlint.flow.domain.effects import Arguments, Reading, Serve
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import ELEMENT, Mode, visible
 from torchmemlint.flow.domain.memory import computed, differentiate, key_of, sources_of
@@ -21,6 +21,7 @@ from torchmemlint.flow.models import (
     torch_functions,
     trainers,
 )
+from torchmemlint.knowledge import services
 
 Model = Callable[[CallSite], Value]
 
@@ -37,6 +38,8 @@ _COMPUTED = frozenset({"cdf", "entropy", "icdf", "perplexity", "rsample"})  # fr
 
 def call(site: CallSite, qualified: str) -> Value:
     """Return the value of a call of a library's function."""
+    if qualified in services.NOTED:
+        site.frame.log(Serve(site.point, qualified, site.arguments))
     model = FUNCTIONS.get(qualified)
     if model is not None:
         return model(site)

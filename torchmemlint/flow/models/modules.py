@@ -9,6 +9,7 @@ from torchmemlint.flow.domain.effects import (
     Evidence,
     Forward,
     Given,
+    Infer,
     Note,
     Point,
     Reading,
@@ -158,6 +159,7 @@ def forward(site: CallSite, target: Object) -> Value:
     state = site.state
     if state.mode is Mode.OFF:
         site.frame.note_run(site.point)
+        site.frame.log(Infer(site.point, of(target)))
         run_hooks(site, target, NOTHING)
         return Value(graph=bare(site.frame, sources_of(state, site.arguments.all()), site.point))
     inputs = sources_of(state, site.arguments.all())

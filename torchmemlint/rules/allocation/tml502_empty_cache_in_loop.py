@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.facts import FileFacts, ServiceCall
-from torchmemlint.knowledge.services import EMPTY_CACHE, MEASURING
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.batches import per_batch, stands_in_loop
-from torchmemlint.rules.findings import is_test, report
+from torchmemlint.flow.fact.services import Each
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.detaching import at
 from torchmemlint.rules.removal import removing
-from torchmemlint.rules.steps import covers
-from torchmemlint.syntax.source_module import Site
+from torchmemlint.rules.told import Told
 
 
-class EmptyCacheInLoop(Rule):
+class EmptyCacheInLoop(TellingRule):
     """The allocator's cache is emptied for every batch, which has to fill it again.
 
     ## What it does
@@ -65,35 +62,21 @@ class EmptyCacheInLoop(Rule):
     fix = Applicability.SAFE
     why = "the next batch asks the driver for the same blocks again, after a wait for all that the device computes"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield calls that empty the cache for every batch."""
-        if is_test(facts):
-            return
-        measuring = {call.scope.function for call in facts.services.values() if call.qualified in MEASURING}
-        by_site: dict[Site, list[ServiceCall]] = {}
-        for call in facts.services.values():
-            if call.qualified in EMPTY_CACHE:
-                by_site.setdefault(call.site, []).append(call)
-        for site, calls in by_site.items():
-            if any(call.handling or call.scope.function in measuring for call in calls):
-                continue
-            reason = next((found for call in calls if (found := per_batch(facts, call)) is not None), None)
-            if reason is None:
-                continue
-            statement = next((call.statement for call in calls if call.statement is not None), None)
-            edits = removing(site.piece, statement) if _stands_in_it(calls) else ()
-            yield report(
-                self,
-                facts,
-                site,
-                f"`{calls[0].callee}()` runs for every batch, which has to get its memory anew",
-                severity=None if any(stands_in_loop(call) for call in calls) else Severity.ADVICE,
-                evidence=[reason, (site, "the cached blocks go back to the driver here")],
-                fix=Fix("Leave the cache alone", Applicability.SAFE if edits else Applicability.HINT, edits),
-            )
+    def tell(self, told: Told) -> Finding:
+        """Say that the cache is emptied for every batch."""
+        service = told.case.service
+        assert service is not None
+        return told.finding(
+            self,
+            f"`{told.text_of(told.case.place)}` runs for every batch, which has to get its memory anew",
+            [*told.each(), told.link(told.case.place, "the cached blocks go back to the driver here"), *told.called()],
+            severity=Severity.ADVICE if service.each is Each.CALLED else None,
+            fix=_fix(told, edits=service.inside),
+        )
 
 
-def _stands_in_it(calls: Sequence[ServiceCall]) -> bool:
-    """Does the call stand in the loop itself, and not in a function that may be called elsewhere, too?"""
-    loops = [mark.site for call in calls for mark in call.scope.loops if mark.node is not None]
-    return all(loop is not None and covers(loop, call.site.node) for loop in loops for call in calls)
+def _fix(told: Told, *, edits: bool) -> Fix:
+    piece = told.piece
+    call = next(at(piece, told.span, cst.Call), None) if piece is not None and edits else None
+    removed = removing(piece, call) if piece is not None and call is not None else ()
+    return Fix("Leave the cache alone", Applicability.SAFE if removed else Applicability.HINT, removed)

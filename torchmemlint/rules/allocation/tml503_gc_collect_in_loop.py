@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.facts import FileFacts, ServiceCall
-from torchmemlint.knowledge.services import COLLECT, COLLECTOR_CHOSEN, MEASURING
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.batches import per_batch
-from torchmemlint.rules.findings import is_test, report
-from torchmemlint.syntax.source_module import Site
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
 
 
-class GcCollectInLoop(Rule):
+class GcCollectInLoop(TellingRule):
     """The garbage collector looks at every object of the program for every batch.
 
     ## What it does
@@ -68,33 +60,11 @@ class GcCollectInLoop(Rule):
     fix = Applicability.HINT
     why = "a tensor goes with its last reference; a full collection visits every object of the program meanwhile"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield full collections for every batch."""
-        calls = [call for call in facts.services.values() if call.qualified in COLLECT and _is_full(call)]
-        if is_test(facts) or not calls:
-            return
-        if any(call.qualified in COLLECTOR_CHOSEN for call in facts.services.values()):
-            return
-        measuring = {call.scope.function for call in facts.services.values() if call.qualified in MEASURING}
-        by_site: dict[Site, list[ServiceCall]] = {}
-        for call in calls:
-            by_site.setdefault(call.site, []).append(call)
-        for site, several in by_site.items():
-            if any(call.handling or call.scope.function in measuring for call in several):
-                continue
-            reason = next((found for call in several if (found := per_batch(facts, call)) is not None), None)
-            if reason is None:
-                continue
-            yield report(
-                self,
-                facts,
-                site,
-                f"`{several[0].callee}()` visits every object of the program for every batch",
-                evidence=[reason, (site, "a full collection runs here")],
-                fix=Fix("Collect once per epoch, or leave it to the collector", Applicability.HINT),
-            )
-
-
-def _is_full(call: ServiceCall) -> bool:
-    node = call.site.node
-    return isinstance(node, cst.Call) and not node.args
+    def tell(self, told: Told) -> Finding:
+        """Say that all garbage is collected for every batch."""
+        return told.finding(
+            self,
+            f"`{told.text_of(told.case.place)}` visits every object of the program for every batch",
+            [*told.each(), told.link(told.case.place, "a full collection runs here"), *told.called()],
+            fix=Fix("Collect once per epoch, or leave it to the collector", Applicability.HINT),
+        )

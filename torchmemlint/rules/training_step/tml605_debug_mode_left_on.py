@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.facts import FileFacts, ServiceCall
-from torchmemlint.flow.program import Function
-from torchmemlint.knowledge.services import ANOMALY_CONTEXT, ANOMALY_SWITCH, RECORDED, RECORDING
-from torchmemlint.rules.arguments import node_of, replacing, shown
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import is_test, report
-from torchmemlint.rules.steps import always
-
-_TRAINING = frozenset("train fit backward step zero_grad training_step".split())
+from torchmemlint.knowledge.services import ANOMALY_CONTEXT, RECORDING
+from torchmemlint.rules.arguments import node_of, replacing
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.detaching import at
+from torchmemlint.rules.told import Told
+from torchmemlint.syntax.source_module import Site
 
 
-class DebugModeLeftOn(Rule):
+class DebugModeLeftOn(TellingRule):
     """A mode for debugging is on whenever the program trains.
 
     ## What it does
@@ -61,53 +58,32 @@ class DebugModeLeftOn(Rule):
     fix = Applicability.UNSAFE
     why = "every step pays for debugging: in time, and in stack traces on the host, not in memory on the device"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield debugging modes that are switched on unconditionally and stay on."""
-        if is_test(facts):
-            return
-        calls = list({call.site: call for call in facts.services.values()}.values())
-        switched_off = any(call.qualified in ANOMALY_SWITCH and _switch(call) == "False" for call in calls)
-        used = any(call.qualified in RECORDED or (call.qualified in RECORDING and not _records(call)) for call in calls)
-        for call in calls:
-            if call.handling or not always(call.tests) or not _trains(call.scope.function):
-                continue
-            if call.qualified in ANOMALY_SWITCH and _switch(call) == "True" and not switched_off:
-                node = node_of(call.site, "mode", 0)
-                edits = replacing(call.site, node, "False") if node is not None else ()
-                fix = Fix("Switch anomaly detection off", Applicability.UNSAFE, edits)
-                what = "anomaly detection is on for every step: it costs time, and stack traces on the host"
-            elif call.qualified in ANOMALY_CONTEXT:
-                fix = Fix("Make it an option of the program", Applicability.HINT)
-                what = "anomaly detection is on for every step in it: it costs time, and stack traces on the host"
-            elif call.qualified in RECORDING and _records(call) and not used:
-                fix = Fix("Dump what is recorded, or do not record", Applicability.HINT)
-                what = "a stack is kept on the host for every allocation, and nothing reads or stops it"
-            else:
-                continue
-            where = call.scope.function
-            yield report(
-                self,
-                facts,
-                call.site,
-                f"`{call.callee}`: {what}",
-                evidence=[
-                    (call.site, f"on in every run of `{where.name}`" if where is not None else "on in every run")
-                ],
-                fix=fix,
-            )
+    def tell(self, told: Told) -> Finding:
+        """Say which mode stays on."""
+        service = told.case.service
+        assert service is not None
+        if service.name in RECORDING:
+            what = "a stack is kept on the host for every allocation, and nothing reads or stops it"
+            fix = Fix("Dump what is recorded, or do not record", Applicability.HINT)
+        elif service.name in ANOMALY_CONTEXT:
+            what = "anomaly detection is on for every step in it: it costs time, and stack traces on the host"
+            fix = Fix("Make it an option of the program", Applicability.HINT)
+        else:
+            what = "anomaly detection is on for every step: it costs time, and stack traces on the host"
+            fix = _switched_off(told)
+        place = told.case.place
+        return told.finding(
+            self,
+            f"`{told.text_of(place)}`: {what}",
+            [told.link(place, "on in every run"), *told.called()],
+            fix=fix,
+        )
 
 
-def _switch(call: ServiceCall) -> str:
-    """Source text of the mode that is set."""
-    return shown(node_of(call.site, "mode", 0))
-
-
-def _records(call: ServiceCall) -> bool:
-    return shown(node_of(call.site, "enabled", 0)) not in ("None", "False")
-
-
-def _trains(function: Function | None) -> bool:
-    """Is this the module level, or a function that trains and does not merely switch modes?"""
-    if function is None:
-        return True
-    return any(name in _TRAINING or name.startswith(("train", "run_train")) for name in function.outline.calls)
+def _switched_off(told: Told) -> Fix:
+    piece = told.piece
+    call = next(at(piece, told.span, cst.Call), None) if piece is not None else None
+    site = Site(piece, call) if piece is not None and call is not None else None
+    mode = node_of(site, "mode", 0) if site is not None else None
+    edits = replacing(site, mode, "False") if site is not None and mode is not None else ()
+    return Fix("Switch anomaly detection off", Applicability.UNSAFE, edits)

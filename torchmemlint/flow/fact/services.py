@@ -1,0 +1,210 @@
+"""Services: calls that manage memory or watch the program, and whether they are made for every batch."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import Effect, Point
+from torchmemlint.flow.domain.heap import contained
+from torchmemlint.flow.domain.refs import Behind, Object, Ref, root
+from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact import roles
+from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.ops import Function, Op, Temp
+from torchmemlint.knowledge import services as known
+
+_BACKENDS = ("cuda", "mps", "xpu", "gpu", "npu")
+_PASSES = (fx.Differentiate, fx.Forward, fx.Infer, fx.Invoke, fx.InvokeMethod)
+_TRAINING = frozenset("train fit backward step zero_grad training_step".split())
+
+
+class Each(enum.Enum):
+    """What shows that something happens for every batch."""
+
+    LOADER = "the loop runs over the batches of a loader"
+    BACKWARD = "the loop runs a backward pass each time"
+    MODEL = "the loop runs a model each time"
+    CALLED = "a framework calls this function for every batch"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A call that a rule speaks of, with what shows that it is made each time."""
+
+    code: str
+    name: str  # qualified
+    point: Point
+    each: Each | None = None
+    shown: Point | None = None
+    inside: bool = False  # does the call stand in the loop itself?
+
+
+def services(engine: Engine, done: list[tuple[Run, Evidence]]) -> Iterator[Service]:
+    """Yield the calls in some files that cost more than they give."""
+    met = [(run, evidence, event, effect) for run, evidence in done for event, effect in _of(run)]
+    names = {effect.name for _, _, _, effect in met}
+    switched_off = any(e.name in known.ANOMALY_SWITCH and _flag(e, "mode") is False for _, _, _, e in met)
+    looked_at = not names.isdisjoint(known.RECORDED) or any(
+        e.name in known.RECORDING and not _flag(e, "enabled") for _, _, _, e in met
+    )
+    measuring = {e.point.chain()[0].owner for _, _, _, e in met if e.name in known.MEASURING}
+    for run, evidence, event, effect in met:
+        owner = effect.point.chain()[0].owner
+        if _is_handling(event):
+            continue
+        collects = (
+            effect.name in known.COLLECT and not effect.arguments.all() and names.isdisjoint(known.COLLECTOR_CHOSEN)
+        )
+        if (effect.name in known.EMPTY_CACHE or collects) and owner not in measuring:
+            found = _each(engine, run, evidence, event)
+            if found is not None:
+                yield Service("TML503" if collects else "TML502", effect.name, effect.point, *found)
+        if _trains(owner) and all(_is_met(fork, branch) for fork, branch in event.branches.items()):
+            switches = effect.name in known.ANOMALY_SWITCH and _flag(effect, "mode") is True and not switched_off
+            records = effect.name in known.RECORDING and _flag(effect, "enabled") is not False and not looked_at
+            if switches or records or effect.name in known.ANOMALY_CONTEXT:
+                yield Service("TML605", effect.name, effect.point)
+
+
+def _of(run: Run) -> Iterator[tuple[Event, fx.Serve]]:
+    for event in run.of(fx.Serve):
+        effect = event.effect
+        assert isinstance(effect, fx.Serve)
+        if effect.point.chain():
+            yield event, effect
+
+
+def _flag(effect: fx.Serve, name: str) -> bool | None:
+    """Return what a call switches on or off: on, if it does not say; None if it is not known."""
+    value = effect.arguments.get(0, name)
+    if value is None:
+        return True
+    return bool(value.constant) if value.known else None
+
+
+def _trains(function: Function) -> bool:
+    """Is this a file's body, or a function that trains and does not merely switch modes?"""
+    if function.parent is None:
+        return True
+    return any(name in _TRAINING or name.startswith(("train", "run_train")) for name in function.mentions)
+
+
+def _each(engine: Engine, run: Run, evidence: Evidence, event: Event) -> tuple[Each, Point, bool] | None:
+    """Return what shows that an event happens for every batch, where that is, and whether it stands in the loop."""
+    repeats = [e for e in event.around if isinstance(e, fx.Repeat) and isinstance(e.loop.site, Op)]
+    loop = repeats[-1] if repeats else None
+    within = event.around[event.around.index(loop) :] if loop is not None else event.around
+    if not all(_is_met(e, event.branches[e]) for e in within if isinstance(e, fx.Fork)):
+        return None
+    site = event.effect.point.chain()[0]
+    if loop is None:
+        is_called = roles.is_called_for_batches(engine, site.owner)
+        return (Each.CALLED, event.effect.point, False) if is_called else None
+    assert isinstance(loop.loop.site, Op)
+    inside = loop.loop.site.owner is site.owner
+    shown = _shown(engine, run, evidence, loop)
+    return (*shown, inside) if shown is not None else None
+
+
+def _shown(engine: Engine, run: Run, evidence: Evidence, loop: fx.Repeat) -> tuple[Each, Point] | None:
+    """Return what shows that a loop has one round for each batch, and no other loop in it has."""
+    passes = [event for event in run.events if type(event.effect) in _PASSES and loop in event.around]
+    passes = [event for event in passes if _runs(event.effect, evidence)]
+    deeper = [e for e in passes if _innermost(engine, e) is not loop]
+    backward = next((e for e in passes if type(e.effect) is fx.Differentiate), None)
+    loaders = engine.index.contracts.names("loaders")
+    if any(type(r) is Object and str(r.about) in loaders for r in contained(run.state, [loop.over])):
+        return None if deeper and backward is None else (Each.LOADER, Point(loop.loop.site, loop.loop.context))
+    if deeper:
+        return None
+    if backward is not None:
+        return Each.BACKWARD, backward.effect.point
+    for one in passes:
+        if not any(_is_another(run, loop, r) for r in _callee(one.effect)):
+            return Each.MODEL, one.effect.point
+    return None
+
+
+def _innermost(engine: Engine, event: Event) -> fx.Repeat | None:
+    """Return the innermost loop around an event, but for those of a network's forward: they are parts of one pass."""
+    for effect in reversed(event.around):
+        if isinstance(effect, fx.Repeat):
+            site = effect.loop.site
+            if not (isinstance(site, Op) and roles.is_of_forward(engine, site.owner)):
+                return effect
+    return None
+
+
+def _callee(effect: Effect) -> Iterable[Ref]:
+    match effect:
+        case (
+            fx.Forward(module=value)
+            | fx.Infer(module=value)
+            | fx.Invoke(callee=value)
+            | fx.InvokeMethod(receiver=value)
+        ):
+            return value.refs
+    return ()
+
+
+def _runs(effect: Effect, evidence: Evidence) -> bool:
+    """Is it a backward or forward pass?"""
+    if isinstance(effect, fx.Invoke | fx.InvokeMethod):
+        return evidence.is_pass(effect.result)
+    return True
+
+
+def _is_another(run: Run, loop: fx.Repeat, module: Ref) -> bool:
+    """Is a network taken or made anew in each iteration of a loop?"""
+    begin = root(module)
+    if begin in run.provenance.made_in(loop.loop):
+        return True
+    if type(module) is Behind and any(r is begin or r is module.base for r in loop.over.refs):
+        return True
+    site = getattr(begin, "site", None)
+    return isinstance(site, Op) and isinstance(loop.loop.site, Op) and _contains(loop.loop.site, site)
+
+
+def _contains(loop: Op, op: Op) -> bool:
+    return loop.owner is op.owner and loop.span[:2] <= op.span[:2] and op.span[2:] <= loop.span[2:]
+
+
+# Conditions.
+
+
+def _is_handling(event: Event) -> bool:
+    """Does it happen only where something was raised?"""
+    return any(type(e.point.site) is ops.Try for e in event.around)
+
+
+def _is_met(fork: Effect, branch: bool) -> bool:
+    """Is a condition met each time, on a machine with an accelerator, in a program that is run?"""
+    site = fork.point.site
+    return branch and type(site) is ops.If and _holds(_definitions(site.owner), site.test)
+
+
+@lru_cache(maxsize=64)
+def _definitions(function: Function) -> DefUse:
+    return DefUse(function)
+
+
+def _holds(definitions: DefUse, test: Temp) -> bool:
+    """`torch.cuda.is_available()`, `device.type == "cuda"`, `"cuda" in str(device)`, `__name__ == "__main__"`."""
+    match definitions.made.get(test):
+        case ops.CallMethod(name="is_available"):
+            return True
+        case ops.Call(callee=callee):
+            return definitions.name(callee).endswith(".is_available")
+        case ops.Compare(operator="==" | "in", operands=operands):
+            found = [made.value for t in operands if isinstance(made := definitions.made.get(t), ops.Constant)]
+            return any(isinstance(text, str) and text.startswith((*_BACKENDS, "__main__")) for text in found)
+        case ops.Choose(operator="and", operands=operands):
+            return all(_holds(definitions, operand) for operand in operands)
+    return False
