@@ -39,6 +39,7 @@ from torchmemlint.flow.names.index import Index
 from torchmemlint.knowledge import failures
 
 _ERROR = "OutOfMemoryError"
+_ABOVE = frozenset({"RuntimeError", "Exception", "BaseException"})  # errors of other kinds are none of memory
 _FREEING = "empty_cache"  # who calls it in a clause says that memory ran out
 _CLEARING = frozenset({"clear_frames", "with_traceback"})
 _TRACEBACK = "__traceback__"
@@ -94,8 +95,9 @@ class _Reader:
 
     def where_memory_ran_out(self) -> Iterator[Op]:
         """Yield what is done where memory is known to have run out."""
-        named = any(kind.rpartition(".")[2] == _ERROR for kind in self._handler.types)
-        return self._out_of_memory(self._handler.body, named or _FREEING in self.mentioned)
+        kinds = {kind.rpartition(".")[2] for kind in self._handler.types}
+        freed = _FREEING in self.mentioned and (not kinds or not kinds.isdisjoint(_ABOVE))
+        return self._out_of_memory(self._handler.body, _ERROR in kinds or freed)
 
     def _out_of_memory(self, block: list[Op], is_known: bool) -> Iterator[Op]:
         for op in block:

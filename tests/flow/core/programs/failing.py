@@ -56,6 +56,22 @@ FAILING = {
                     raise
                 return model(x[:1])  # expect: TML109  # instead: return None
         """,
+    "an error of another kind, after which memory is freed": """
+        def run(x):
+            try:
+                return model(x)
+            except KeyboardInterrupt:
+                torch.cuda.empty_cache()
+                return model(x[:1])
+        """,
+    "an error that may be one of memory, after which that is freed": """
+        def run(x):
+            try:
+                return model(x)
+            except RuntimeError:
+                torch.cuda.empty_cache()
+                return model(x[:1])  # expect: TML109  # instead: return None
+        """,
     "a function that is run again, whatever it is": """
         def robust(run, x):
             try:
