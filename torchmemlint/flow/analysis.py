@@ -383,8 +383,6 @@ def _bind_parameters(it: Interpreter, function: Function, self_value: Value | No
         value: Value | None = record.arguments.get(name) if record is not None else None
         if isinstance(value, Constant) and _called_out_of_view(it, function):
             value = None  # others may give something else
-        if isinstance(value, Tensor | Unknown):
-            it.facts.handed_in.setdefault(function, set()).update(value.origins)
         if isinstance(value, Tensor) and value.carries_graph:
             value = replace(value, origins=value.origins | {it.origin(parameter)})
             it.facts.live_parameters.add(it.origin(parameter))

@@ -423,7 +423,6 @@ class FileFacts:
     transfers: list[Transfer] = field(default_factory=list)
     placed: list[Placed] = field(default_factory=list)
     activations: list[Activation] = field(default_factory=list)
-    in_places: list[InPlace] = field(default_factory=list)
     hazards: list[Hazard] = field(default_factory=list)
     followers: dict[Site, dict[Site, str]] = field(default_factory=dict)  # activation applied -> what takes its output
     shared_activations: set[Site] = field(default_factory=set)  # activation modules handed to code out of view
@@ -444,17 +443,13 @@ class FileFacts:
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
     uses_in: dict[Function | None, dict[Origin, Use]] = field(default_factory=dict)  # as each function's analysis saw
     uses: dict[Origin, Use] = field(default_factory=dict)  # all of these
-    leaving: set[tuple[Origin, Site]] = field(default_factory=set)  # results of forward passes kept or given away
     micro_batches: dict[LoopMark, MicroBatches] = field(default_factory=dict)  # loops over batches
     on_device: dict[LoopMark, Site] = field(default_factory=dict)  # loops over batches -> what puts these on a device
     pieces: set[Site] = field(default_factory=set)  # where batches are cut, and what runs over the pieces
     tests: dict[Site, tuple[tuple[cst.BaseExpression, bool], ...]] = field(default_factory=dict)  # `if`s around facts
 
     effects: dict[Function | None, set[str]] = field(default_factory=dict)
-    makers: set[Origin] = field(default_factory=set)  # forward passes
-    weak_makers: set[Origin] = field(default_factory=set)  # calls that may be
     live_parameters: set[Origin] = field(default_factory=set)  # function parameters that callers give a graph to
-    handed_in: dict[Function, set[Origin]] = field(default_factory=dict)  # what arguments are made from
     leaves: set[Origin] = field(default_factory=set)  # parameters and inputs that gradients are wanted for
     assigned_on: set[str] = field(default_factory=set)  # dotted paths of which an attribute is assigned, whole file
     methods: dict[str, set[str]] = field(default_factory=dict)  # dotted path -> methods called on it, whole file
@@ -495,8 +490,6 @@ class FileFacts:
             items = getattr(self, name)
             last = {_identity(item): item for item in items}
             setattr(self, name, list(last.values()))
-        self.makers = {call.origin for call in self.module_calls}
-        self.weak_makers = {call.origin for call in self.weak_calls}
 
     def extent(self) -> list[int]:
         """How much has been taken down so far, for `since`."""
@@ -569,7 +562,6 @@ _LISTS = (
     "transfers",
     "placed",
     "activations",
-    "in_places",
     "hazards",
     "sequentials",
     "layers_added",

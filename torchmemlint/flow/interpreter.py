@@ -66,7 +66,6 @@ MAX_STEPS_OF_FILE = 60_000  # after so many, a function gets a tenth of that: on
 MAX_ELEMENT_DEPTH = 4  # containers within containers
 FOLDED = -2  # index of the origin of a value folded over iterations
 PIPELINE = "diffusers.DiffusionPipeline"
-LEAVING = (Use.RETURNED, Use.STORED, Use.PASSED, Use.COLLECTED)
 KEPT = -3  # index of the origin of a value put where it outlives the iteration or call
 
 
@@ -577,10 +576,6 @@ class Interpreter:
         uses = self.uses
         if self.frame.leads_abroad and Use.ARRAY in use:
             use = (use & ~Use.ARRAY) | Use.READ  # which of several ways a library goes is not known
-        if use in LEAVING:
-            for part in self.elements(value) if isinstance(value, Container) else (value,):
-                if isinstance(part, Tensor) and part.made is not None:
-                    self.facts.leaving.update((o, part.made) for o in part.origins & self.forward_origins)
         for origin in self.deep_origins(value) - but:
             known = uses.get(origin)
             if known is None:

@@ -145,8 +145,6 @@ def overwritten(
     if not it.recording:
         return
     fact = InPlace(it.site(node), it.scope, value, text_of(target), operation, it.tick(), target, construction)
-    if isinstance(value, Tensor):
-        it.facts.in_places.append(fact)
     if it.state.mode is Mode.ON and it.looks_for_hazards:
         _needed(it, fact, value)
     effect = it.frame.statement is not None and _is_statement(it.frame.statement.node, node)
