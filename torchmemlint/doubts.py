@@ -40,6 +40,7 @@ class Doubt(enum.Enum):
     GRADIENTS = "the gradients have a graph, and code that was not followed may differentiate that"
     OPTIMIZER = "an optimizer steps here, and whose parameters it holds was not seen"
     FREEZER = "code that was not seen is given the network or its optimizer, and may freeze or train it"
+    BATCHES = "it was not seen that each iteration works on a batch of its own"
     LAYERS = "the loop stands in the code of a network, and may run over its layers in one pass"
     ITEM = "an item of something that was not seen holds it, and the next time there may be other items"
     RESET = "it is emptied or replaced under a condition"

@@ -58,6 +58,9 @@ JOINERS = frozenset(
     "cat concat concatenate stack hstack vstack dstack column_stack row_stack block_diag cartesian_prod".split()
 )
 STACKING = frozenset({"stack", "dstack", "column_stack"})  # of these, those that take single numbers, too
+# Weighted sums of what they are given.
+SUMS = JOINERS | frozenset("add add_ mean nanmean nansum neg neg_ negative sub sub_ subtract sum".split())
+QUOTIENTS = frozenset("div div_ divide divide_ true_divide".split())  # of the first by the second
 # Results that are sequences of tensors.
 SPLITTERS = frozenset(
     "split chunk unbind tensor_split meshgrid broadcast_tensors where_indices hsplit vsplit dsplit".split()

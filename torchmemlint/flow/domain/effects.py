@@ -262,12 +262,23 @@ class Infer(Effect):
 
 @dataclass(slots=True, eq=False)
 class Derive(Effect):
-    """An operation on what the caller knows; without gradients its result has no graph. `copies`: it saves nothing."""
+    """An operation on what the caller knows; without gradients its result has no graph.
+
+    `copies`: it saves nothing. `sums`: it is a weighted sum.
+    """
 
     inputs: frozenset[Source]
     mode: Mode | ModeOf
     node: Derived
     copies: bool = False
+    sums: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Bend(Effect):
+    """Something was computed of these sources that is no weighted sum of them."""
+
+    sources: frozenset[Source]
 
 
 @dataclass(slots=True, eq=False)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from torchmemlint.flow.domain.effects import (
     GOING_ON,
     Arguments,
+    Bend,
     Effect,
     Evidence,
     Fork,
@@ -24,7 +25,7 @@ from torchmemlint.flow.domain.effects import (
 )
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State
 from torchmemlint.flow.domain.provenance import Provenance
-from torchmemlint.flow.domain.refs import Behind, Code, Context, External, Graph, Key, Loop, Place, Ref, Source
+from torchmemlint.flow.domain.refs import Behind, Code, Context, External, Graph, Key, Leaf, Loop, Place, Ref, Source
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, SOLE, UNKNOWN, Value
 from torchmemlint.flow.ir.ops import Function, Op, Parameter, Unit
 from torchmemlint.flow.names.index import Index
@@ -75,6 +76,7 @@ class Frame:
     effects: list[Effect] = field(default_factory=list)
     reads: dict[Reading, set[Source]] = field(default_factory=dict)
     read_in: dict[Loop, set[Source]] = field(default_factory=dict)
+    bent: set[Source] = field(default_factory=set)  # of these, something was computed that is no weighted sum of them
     tensors: set[Ref] = field(default_factory=set)  # symbols that were used as only tensors can be
     loops: list[Loop] = field(default_factory=list)
     writes: dict[Loop, dict[Place, list[Written]]] = field(default_factory=dict)
@@ -153,7 +155,11 @@ class Frame:
             return []
         point = Point(self.function.body[0])
         reads = [Read(point, frozenset(sources), reading) for reading, sources in self.reads.items()]
-        return [*self.effects, *reads]
+        return [*self.effects, *reads, *([Bend(point, frozenset(self.bent))] if self.bent else ())]
+
+    def bend(self, sources: Iterable[Source]) -> None:
+        """Record that something was computed of sources that is no weighted sum of them; of a pass, all is computed."""
+        self.bent.update(source for source in sources if type(source) not in (Graph, Leaf))
 
     def arise(self, source: Source) -> None:
         """Record that a source comes into being here: in this iteration of every loop around it."""

@@ -237,11 +237,13 @@ def computed(
     point: Point,
     copies: bool = False,
     joins: bool = False,
+    sums: bool = False,
 ) -> frozenset[Source]:
     """Return the sources of an operation's result: none with a graph without gradients; a leaf begins a graph here.
 
     `copies`: the result is a copy or view, for which nothing is saved: that of a leaf is as good as the leaf.
     `joins`: it consists of what it is computed from.
+    `sums`: it is a weighted sum.
     """
     if not sources:
         return NO_SOURCES
@@ -254,6 +256,8 @@ def computed(
         return bare(frame, sources, point, moves, bool(on_host) and all(on_host))
     if not moves:
         sources = with_graphs(sources)
+    if not (moves or sums):
+        frame.bend(sources)
     leaves = frozenset(s for s in sources if type(s) is Leaf) if not copies else NO_SOURCES
     if leaves and frame.inside:  # part of a forward pass, which has begun a graph
         outer = frame.inside[-1]
@@ -273,7 +277,7 @@ def computed(
             node = Derived.of(point.site, point.context)
             frame.provenance.derive(node, raw)
             frame.arise(node)
-            frame.log(Derive(point, raw, state.mode, node, copies))
+            frame.log(Derive(point, raw, state.mode, node, copies, sums))
             return (sources - raw) | {node}
     return sources
 

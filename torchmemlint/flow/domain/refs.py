@@ -61,6 +61,9 @@ def extended(context: Context, calls: Context) -> Context:
     return context
 
 
+PIECES = "pieces"  # what the sequence of the smaller batches is about that one is cut into
+
+
 class Special(enum.Enum):
     """Keys of edges that are no attribute and no constant key of the program."""
 

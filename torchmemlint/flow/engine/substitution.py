@@ -60,7 +60,7 @@ from torchmemlint.flow.ir.ops import For
 from torchmemlint.flow.models import gradients, guards, modules, optimizers
 
 _QUIET = frozenset(
-    {fx.Note, fx.Serve, fx.Infer, fx.Move, fx.Read, fx.Use, fx.Step, fx.Differentiate}
+    {fx.Note, fx.Serve, fx.Infer, fx.Move, fx.Read, fx.Bend, fx.Use, fx.Step, fx.Differentiate}
 )  # they change nothing that an object holds
 
 
@@ -365,6 +365,7 @@ class Substitution:
         new = Graph.of(graph.site, extended(graph.context, self.calls))
         self.map[graph] = tensor((new,))
         inputs = self.sources(effect.inputs)
+        frame.bend(inputs)
         frame.provenance.derive(new, inputs)
         frame.arise(new)
         state.spent = state.spent - {new}
@@ -382,7 +383,8 @@ class Substitution:
         """Compute with what the caller gives: a leaf begins a graph, and without gradients there is none."""
         state = self.state
         saved = self._enter(effect.mode)
-        sources = computed(self.frame, state, self.sources(effect.inputs), self.at(effect), effect.copies)
+        inputs = self.sources(effect.inputs)
+        sources = computed(self.frame, state, inputs, self.at(effect), effect.copies, sums=effect.sums)
         self._leave(saved, effect.mode)
         self.map[effect.node] = tensor(sources)
 
@@ -395,6 +397,10 @@ class Substitution:
     def read(self, effect: fx.Read) -> None:
         """Read values."""
         self.frame.read(self.sources(effect.sources), effect.reading)
+
+    def bend(self, effect: fx.Bend) -> None:
+        """Compute what is no sum."""
+        self.frame.bend(self.sources(effect.sources))
 
     def use(self, effect: fx.Use) -> None:
         """Note what a use shows of an object of the caller."""
@@ -563,6 +569,7 @@ _PERFORMERS: dict[type[Effect], Callable[[Substitution, Any], None]] = {
     fx.Derive: Substitution.derive,
     fx.Differentiate: Substitution.differentiate,
     fx.Read: Substitution.read,
+    fx.Bend: Substitution.bend,
     fx.Use: Substitution.use,
     fx.Keep: Substitution.keep,
     fx.Slotted: Substitution.slotted,

@@ -208,7 +208,7 @@ class _Wanted:
                 self.value(effect.module)
             case fx.Derive():
                 self.references(effect.inputs)
-            case fx.Differentiate() | fx.Read() | fx.Returned() | fx.Put():
+            case fx.Differentiate() | fx.Read() | fx.Bend() | fx.Returned() | fx.Put():
                 self.references(effect.sources)
             case fx.Use() | fx.Freeze():
                 self.reference(effect.reference)

@@ -93,11 +93,18 @@ def _operated(frame: Frame, state: State, op: ops.Operate, values: list[Value], 
         return PLAIN
     if not sources:
         return Value(open=any(v.open or v.refs for v in values))
-    result = computed(frame, state, sources, point)
+    result = computed(frame, state, sources, point, sums=_sums(frame, op.operator, values))
     if op.place is not None and values[0].refs and result:
         changed_in_place(frame, state, values[0], result - values[0].graph, point, frame.kind(values[1]))
     are_tensors = [frame.is_tensor(value) for value in values]
     return one_tensor(result) if any(are_tensors[-1:] if op.place is not None else are_tensors) else Value(graph=result)
+
+
+def _sums(frame: Frame, operator: str, operands: list[Value]) -> bool:
+    """Is what an operator gives a weighted sum of its operands, a quotient one of the first?"""
+    if operator == "/":
+        frame.bend(operands[1].graph)
+    return operator in ("+", "-", "/") or (operator == "*" and any(value.known for value in operands))
 
 
 def _overloaded(frame: Frame, state: State, op: ops.Operate, values: list[Value], point: Point) -> Value | None:

@@ -17,6 +17,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.collecting import collected
 from torchmemlint.flow.fact.data import Access, bypasses
+from torchmemlint.flow.fact.deferring import deferred
 from torchmemlint.flow.fact.discarding import Discarded, discarded
 from torchmemlint.flow.fact.entries import mentions, runs
 from torchmemlint.flow.fact.evidence import Evidence
@@ -215,6 +216,7 @@ def outcome(
             *places.noted(done),
             *places.collecting(engine, done),
             *places.failures(engine, done),
+            *places.deferred(done),
             *places.served(services(engine, done)),
         ),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
@@ -283,6 +285,24 @@ class _Places:
         for one in found:
             place, *calls = map(self.of, one.point.chain())
             yield Case(place, one.code, frozenset(), calls=tuple(calls), service=one, shown=self._first(one.shown))
+
+    def deferred(self, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
+        for run, evidence in done:
+            for one in deferred(run, evidence):
+                sites = one.point.chain()
+                if sites and one.kept.chain():
+                    place = _meeting(sites, one.kept.chain())  # told where it is decided when backward runs
+                    calls = tuple(map(self.of, sites[sites.index(place) + 1 :]))
+                    graphs = self._graphs(self._begun(run, evidence, one.sources))
+                    yield Case(
+                        self.of(place),
+                        "TML108",
+                        one.doubts,
+                        how=one.how,
+                        graphs=graphs,
+                        calls=calls,
+                        kept=self._first(one.kept),
+                    )
 
     def wanted(self, held: Iterable[tuple[Run, Evidence, Retention]]) -> Iterator[Place]:
         for _, _, kept in held:

@@ -77,7 +77,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             continue  # operations on a graph that there is anyway, for as long as the call lasts
         spent = _is_spent(evidence, effect)
         if not spent and evidence.is_of_network(effect.loop):
-            if _is_chain(run, effect):
+            if is_chain(run, effect):
                 continue  # layer after layer: one pass
             doubts |= {Doubt.LAYERS}
         fate = Fate.NEVER
@@ -200,7 +200,7 @@ def _is_replaced(run: Run, effect: fx.Keep) -> bool:
     return effect.place[1] is not Special.ELEMENT and effect.phi not in run.provenance.ancestors(effect.sources)
 
 
-def _is_chain(run: Run, effect: fx.Keep) -> bool:
+def is_chain(run: Run, effect: fx.Keep) -> bool:
     """Does what an iteration makes come from what the one before it made, also apart from what is kept?"""
     ancestors = run.provenance.ancestors
     carried = {s for s in ancestors(effect.events) if type(s) is Phi and s.loop is effect.loop}
@@ -209,7 +209,7 @@ def _is_chain(run: Run, effect: fx.Keep) -> bool:
 
 def _is_one_pass(run: Run, effect: fx.Keep) -> bool:
     """Is it a pass that goes through the same layers again and again: is all that is left of it one result?"""
-    return not effect.read and effect.place[0] is None and _is_chain(run, effect)
+    return not effect.read and effect.place[0] is None and is_chain(run, effect)
 
 
 def _within_a_step(training: set[Loop], event: Event, loop: Loop) -> bool:

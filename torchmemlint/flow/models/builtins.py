@@ -103,7 +103,7 @@ def _sum(site: CallSite) -> Value:
 
     def add(at: CallSite, total: Value) -> Value:
         sources = sources_of(at.state, [total, at.machine.advance(at.frame, at.state, items, at.point)])
-        return Value(graph=computed(at.frame, at.state, sources, at.point))
+        return Value(graph=computed(at.frame, at.state, sources, at.point, sums=True))
 
     return _folded(site, site.arguments.get(1, "start") or PLAIN, add)
 

@@ -137,6 +137,7 @@ def _begin(site: CallSite, module: Value, inputs: frozenset[Source]) -> frozense
         frame.provenance.derive(outer, inputs)
         return outer.alone
     graph = Graph.of(site.point.site, site.point.context)
+    frame.bend(inputs)
     frame.provenance.derive(graph, inputs)
     frame.arise(graph)
     site.state.spent = site.state.spent - {graph}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Arguments, Evidence, Move, Point, Reading, Use
 from torchmemlint.flow.domain.frame import CallSite, Frame
-from torchmemlint.flow.domain.heap import Mode, State, graph_of, reached
+from torchmemlint.flow.domain.heap import ELEMENT, Mode, State, graph_of, reached
 from torchmemlint.flow.domain.memory import bare, changed_in_place, computed, differentiate, sources_of
 from torchmemlint.flow.domain.refs import (
+    PIECES,
     Derived,
     External,
     Kind,
@@ -111,9 +112,13 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     if name == "copy_":
         return Value(graph=computed(frame, state, given, site.point))
     copies = name in torch_api.COPIES
-    result = Value(graph=computed(frame, state, sources | given, site.point, copies), open=base.open)
+    result = Value(
+        graph=computed(frame, state, sources | given, site.point, copies, sums=sums(frame, name, given)), open=base.open
+    )
     if ranks(site, name, 0):
         return with_indices(site, result)
+    if cuts(site, name, 1):
+        return pieces(site, result)
     if _gives_one_tensor(name, site.arguments) and (frame.is_tensor(base) or not (base.refs or base.open)):
         return one_tensor(result.graph) if base.graph else result
     if name in ("cpu", "cuda", "to", "float", "half", "double", "bfloat16", "type") and base.refs:
@@ -133,6 +138,13 @@ def _goes_to_host(site: CallSite, name: str) -> bool | None:
     if not given.refs or any(type(r) is External or first_key(r) == "dtype" for r in given.refs):
         return None
     return False
+
+
+def sums(frame: Frame, name: str, others: frozenset[Source]) -> bool:
+    """Is what a function gives a weighted sum of its arguments, a quotient one of the first?"""
+    if name in torch_api.QUOTIENTS:
+        frame.bend(others)
+    return name in torch_api.SUMS or name in torch_api.QUOTIENTS
 
 
 def _detached(frame: Frame, sources: frozenset[Source], point: Point) -> None:
@@ -164,6 +176,19 @@ def ranks(site: CallSite, name: str, position: int) -> bool:
     if name in _RANKING:
         return True
     return name in _RANKING_ALONG and type(site.constant(position, "dim", "")) is int
+
+
+def cuts(site: CallSite, name: str, position: int) -> bool:
+    """Does a function of this name cut a batch into smaller ones? `dim` may be its argument at this position."""
+    return name in ("chunk", "split", "tensor_split") and site.constant(position, "dim", 0) == 0
+
+
+def pieces(site: CallSite, piece: Value) -> Value:
+    """Return what a batch is cut into."""
+    box = containers.made(site, Kind.TUPLE, PIECES)
+    for holder in box.each():
+        site.state.heap.put(holder, ELEMENT, piece)
+    return box
 
 
 def with_indices(site: CallSite, values: Value) -> Value:

@@ -44,11 +44,14 @@ def call(site: CallSite, qualified: str) -> Value | None:
     joins = name in torch_api.JOINERS
     if joins and name not in torch_api.STACKING:
         site.frame.read(given, Reading.JOINED)
-    result = Value(graph=computed(site.frame, site.state, given, site.point, joins=joins))
+    sums = tensors.sums(site.frame, name, sources_of(site.state, site.arguments.all()[1:]))
+    result = Value(graph=computed(site.frame, site.state, given, site.point, joins=joins, sums=sums))
     if name.endswith("_") and site.arguments.positional:
         return join(site.arguments.positional[0], result)
     if tensors.ranks(site, name, 1):
         return tensors.with_indices(site, result)
+    if tensors.cuts(site, name, 2):
+        return tensors.pieces(site, result)
     known = operations.function(qualified)
     return one_tensor(result.graph) if known is not None and known.result == "tensor" else result
 

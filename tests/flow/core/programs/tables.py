@@ -7,6 +7,7 @@ from .caches import CACHES
 from .collecting import COLLECTING
 from .containers import CONTAINERS
 from .control import CONTROL
+from .deferred import DEFERRED
 from .discarded import DISCARDED
 from .failing import FAILING
 from .frameworks import FRAMEWORKS
@@ -37,7 +38,7 @@ from .untrained import UNTRAINED
 LARGER = (
     *(SUMS, STATES, CACHES, CONTAINERS, KEEPING_MORE, CONTROL, FUNCTIONS, OBJECTS, LIVES),
     *(MODES, PASSES, HOOKS, LIBRARIES, PARTS, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS, UNCALLED, UNSEEN),
-    *(NEEDED, UNTRAINED, SPENT, RETAINED, DISCARDED),
+    *(NEEDED, UNTRAINED, SPENT, RETAINED, DISCARDED, DEFERRED),
 )
 BESIDE = (PAST_AUTOGRAD, COLLECTING, TRAINERS, FAILING)
 

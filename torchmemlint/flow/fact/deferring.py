@@ -1,0 +1,132 @@
+"""Deferring: backward passes that wait for the losses of several iterations, whose graphs all live until then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from torchmemlint.doubts import Doubt
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import How, Point
+from torchmemlint.flow.domain.heap import ELEMENT, contained
+from torchmemlint.flow.domain.refs import PIECES, Behind, Graph, Loop, Object, Ref, Result, Source, root
+from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.retention import is_chain
+from torchmemlint.knowledge import torch_api
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """A backward pass through the sum or mean of what several iterations made, each of its own."""
+
+    point: Point
+    kept: Point
+    how: How
+    loop: Loop
+    sources: frozenset[Source]
+    doubts: frozenset[Doubt]
+
+
+def deferred(run: Run, evidence: Evidence) -> Iterator[Deferred]:
+    """Yield the backward passes of one run that could run in each iteration instead."""
+    if run.life is not None:
+        return  # seen where each method is run once
+    for event in run.of(fx.Keep):
+        effect = event.effect
+        assert isinstance(effect, fx.Keep)
+        passes = frozenset(filter(evidence.is_pass, effect.events))
+        if effect.how not in (How.SUM, How.COLLECTION) or not passes or not passes.isdisjoint(effect.spent):
+            continue
+        backward = _only_backward(run, effect, passes)
+        if backward is None or not _waits(backward, event, effect.loop):
+            continue
+        if _is_bent(run, effect) or is_chain(run, effect) or _is_shared(run, evidence, effect):
+            continue
+        doubts = evidence.best(effect.sources, passes)
+        if doubts is not None:
+            doubts |= set(_doubts(run, evidence, event, effect, backward))
+            yield Deferred(backward.effect.point, effect.point, effect.how, effect.loop, passes, doubts)
+
+
+def _only_backward(run: Run, effect: fx.Keep, passes: frozenset[Source]) -> Event | None:
+    """Return the one backward pass through what is kept, if it frees the graph and gives no values to go on with."""
+    found = []
+    for event in run.of(fx.Differentiate):
+        backward = event.effect
+        assert isinstance(backward, fx.Differentiate)
+        through = run.provenance.ancestors(backward.sources)
+        if not passes.isdisjoint(through):
+            found.append(event)
+            if effect.phi not in through or backward.retains or backward.creates or not backward.named:
+                return None
+    return found[0] if len(found) == 1 else None
+
+
+def _waits(backward: Event, kept: Event, loop: Loop) -> bool:
+    """Does it run after a loop, or only in some of the iterations in which something is kept?"""
+    return loop not in backward.loops or not backward.branches.items() <= kept.branches.items()
+
+
+def _is_bent(run: Run, effect: fx.Keep) -> bool:
+    """Is something else than a weighted sum computed of what is kept? That may need all of it."""
+    bent = (event.effect for event in run.of(fx.Bend))
+    return any(isinstance(e, fx.Bend) and effect.phi in run.provenance.ancestors(e.sources) for e in bent)
+
+
+def _is_shared(run: Run, evidence: Evidence, effect: fx.Keep) -> bool:
+    """Have the graphs of the iterations a part in common that was made before?"""
+    inside = run.provenance.made_in(effect.loop)
+    above = run.provenance.ancestors(effect.events, frozenset({effect.loop}))
+    return any((type(s) is Graph or evidence.is_pass(s)) and root(s) not in inside for s in above)
+
+
+def _doubts(run: Run, evidence: Evidence, kept: Event, effect: fx.Keep, backward: Event) -> Iterator[Doubt]:
+    """Yield the doubts whether it could run in each iteration, and whether that is worth it."""
+    differentiate = backward.effect
+    assert isinstance(differentiate, fx.Differentiate)
+    calls = {s for s in run.provenance.parents if type(s) is Result and s not in effect.events}
+    if effect.phi not in run.provenance.ancestors(differentiate.sources, cut=calls):
+        yield Doubt.UNSEEN_CALL
+    if evidence.is_of_network(effect.loop):
+        yield Doubt.LAYERS
+    over = partial(_over, run)
+    items = {s.base for s in run.provenance.ancestors(effect.events) if type(s) is Behind and s.key is ELEMENT}
+    items -= set[Ref]().union(*map(over, kept.loops))  # one for all iterations
+    if not any(_is_of_batches(run, evidence, r) for r in over(effect.loop) | items):
+        yield Doubt.BATCHES
+
+
+def _over(run: Run, loop: Loop) -> set[Ref]:
+    """Return what a loop runs over."""
+    return contained(run.state, [run.over[loop]]) if loop in run.over else set()
+
+
+def _is_of_batches(run: Run, evidence: Evidence, reference: Ref) -> bool:
+    """Does something give batches: a loader, the pieces of a batch, or what is moved to a device item by item?"""
+    if type(reference) is Object:
+        about = reference.about if isinstance(reference.about, str) else ""
+        return about == PIECES or about in evidence.index.contracts.names("loaders")
+    if type(reference) is Result:
+        return any(_cuts(event, reference) for event in run.of(fx.InvokeMethod))
+    moved = (e.effect for e in run.of(fx.Use))
+    return any(
+        isinstance(m, fx.Use) and m.evidence is fx.Evidence.MOVED and _is_of(m.reference, reference) for m in moved
+    )
+
+
+def _cuts(event: Event, result: Result) -> bool:
+    call = event.effect
+    if not isinstance(call, fx.InvokeMethod) or call.result is not result or call.name not in torch_api.SPLITTERS:
+        return False
+    return len(call.arguments.all()) == 1 and not isinstance(call.arguments.all()[0].constant, str)
+
+
+def _is_of(reference: Ref, whole: Ref) -> bool:
+    """Is it an item of something, or a part of one?"""
+    while type(reference) is Behind:
+        if reference.base is whole:
+            return reference.key is ELEMENT
+        reference = reference.base
+    return False
