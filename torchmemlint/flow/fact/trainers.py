@@ -91,7 +91,8 @@ def _settings(engine: Engine, run: Run, value: Value | None) -> tuple[Op | None,
     if type(made) is not Object or others or value.open or not isinstance(made.site, Op):
         return None
     options = run.state.heap.edges(made)
-    if made.about not in engine.index.contracts.names("trainer-arguments") or Special.NAMED in options:
+    about = made.about if isinstance(made.about, str) else ""
+    if about not in engine.index.contracts.names("trainer-arguments") or Special.NAMED in options:
         return None
     named = {argument.name for argument in made.site.arguments} if type(made.site) is Call else set()
     return made.site if STEPS in named or STEPS not in options else None, options
