@@ -34,6 +34,27 @@ GIVES_NUMBERS = """
         return embedded.norm(dim=1).mean().item()
 """
 
+EXPLAINS = """
+    def explained(self, states):
+        from explaining import Explainer
+        mask = Explainer(self.target)(states)
+        return self.target(states).norm(dim=1).mean().item(), mask
+"""
+DIFFERENTIATES = """
+    def slope(self, states):
+        value = self.target(states).norm(dim=1).mean().item()
+        energy = self.predictor(states).sum()
+        return value, torch.autograd.grad(energy, self.predictor[0].weight)
+"""
+KEEPS_WHAT_IS_READ = """
+    def distance(self, states):
+        self.hidden = self.predictor(states)
+        return self.target(states).norm(dim=1).mean().item()
+
+    def last(self):
+        return self.hidden
+"""
+
 
 def fixed(text: str) -> str:
     def check(changed: str):  # type: ignore[no-untyped-def]
@@ -47,6 +68,7 @@ def fixed(text: str) -> str:
     [
         (GIVES_A_LOSS, "        with torch.no_grad():\n            embedded = self.target(states).detach()\n"),
         (GIVES_NUMBERS, "    @torch.no_grad()\n    def distance(self, states):\n"),
+        (DIFFERENTIATES, "        with torch.no_grad():\n            value = self.target(states).norm("),
     ],
 )
 def test_where(method: str, wanted: str) -> None:
@@ -54,3 +76,12 @@ def test_where(method: str, wanted: str) -> None:
     found = fixed(text)
     assert wanted in found
     assert found.count("no_grad") == 1
+
+
+@pytest.mark.parametrize("method", [EXPLAINS, KEEPS_WHAT_IS_READ])
+def test_what_is_done_beside_it_goes_on(method: str) -> None:
+    text = dedent(NETWORKS) + method
+    (found,) = check_text(text, Path("rnd.py"), CODES)
+    assert found.fix is not None
+    assert found.fix.message == "Run it with gradients off"
+    assert "@torch.no_grad()" not in fixed(text)

@@ -8,7 +8,9 @@ from torchmemlint.doubts import Confidence
 from torchmemlint.flow.fact import cases as facts
 from torchmemlint.flow.fact.outcomes import Case
 
-BESIDE = frozenset({"TML109", "TML205", "TML508", "TML702"})  # of rules with programs of their own
+BESIDE = frozenset(
+    {"TML109", "TML205", "TML502", "TML503", "TML508", "TML605", "TML702"}
+)  # of rules with programs of their own
 
 
 def cases(files: Mapping[str, str], beside: bool = False) -> list[Case]:

@@ -122,14 +122,13 @@ def _shown(engine: Engine, run: Run, evidence: Evidence, loop: fx.Repeat) -> tup
     loaders = engine.index.contracts.names("loaders")
     if any(type(r) is Object and str(r.about) in loaders for r in contained(run.state, [loop.over])):
         return None if deeper and backward is None else (Each.LOADER, Point(loop.loop.site, loop.loop.context))
-    if deeper:
-        return None
+    runs = [e for e in passes if type(e.effect) is not fx.Differentiate]
+    lasting = [e for e in runs if not any(_is_another(run, loop, r) for r in _callee(e.effect))]
+    if deeper or (runs and not lasting):
+        return None  # passes have a loop of their own, or each round has a network of its own
     if backward is not None:
         return Each.BACKWARD, backward.effect.point
-    for one in passes:
-        if not any(_is_another(run, loop, r) for r in _callee(one.effect)):
-            return Each.MODEL, one.effect.point
-    return None
+    return (Each.MODEL, lasting[0].effect.point) if lasting else None
 
 
 def _innermost(engine: Engine, event: Event) -> fx.Repeat | None:

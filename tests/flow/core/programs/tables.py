@@ -26,6 +26,7 @@ from .past_autograd import PAST_AUTOGRAD
 from .practice import PRACTICE
 from .projects import PROJECTS
 from .retained import RETAINED
+from .serving import NOT_SERVING, SERVING
 from .spent import SPENT
 from .states import STATES
 from .sums import SUMS
@@ -40,7 +41,7 @@ LARGER = (
     *(MODES, PASSES, HOOKS, LIBRARIES, PARTS, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS, UNCALLED, UNSEEN),
     *(NEEDED, UNTRAINED, SPENT, RETAINED, DISCARDED, DEFERRED),
 )
-BESIDE = (PAST_AUTOGRAD, COLLECTING, TRAINERS, FAILING)
+BESIDE = (PAST_AUTOGRAD, COLLECTING, TRAINERS, FAILING, SERVING, NOT_SERVING)
 
 
 def programs() -> list[Program]:
