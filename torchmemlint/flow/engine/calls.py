@@ -359,6 +359,10 @@ def _library_super(site: CallSite, target: SuperRef, name: str) -> Value:
         return PLAIN
     if name in modules.METHODS or name in modules.SWITCHES:
         return _module_method(site, receiver, of(receiver), name)
+    index = site.frame.machine.index
+    bases = filter(index.is_network_name, index.libraries(target.cls))
+    if name == "forward" and not all(map(modules.is_bare_class, bases)):
+        return modules.unseen_forward(site, receiver)
     given = sources_of(site.state, site.arguments.all())
     return Value(graph=computed(site.frame, site.state, given, site.point), open=True)
 

@@ -83,13 +83,18 @@ def is_transparent(state: State, module: Ref, depth: int = 3) -> bool:
     if qualified.rpartition(".")[2] in known.CONTAINERS and depth:
         parts = _parts(state, module)
         return bool(parts) and all(is_transparent(state, r, depth - 1) for r in parts)
-    return known.has_parameters(qualified) is False or qualified.endswith("Loss")
+    return is_bare_class(qualified)
+
+
+def is_bare_class(qualified: str) -> bool:
+    """Have the modules of a library's class no parameters? Those of `torch.nn.Module` have what they are given."""
+    return known.has_parameters(qualified) is False or qualified.endswith("Loss") or qualified == "torch.nn.Module"
 
 
 def _is_bare(state: State, instance: Object, depth: int) -> bool:
     """Has an instance of a network of the project no attributes but transparent modules and plain values?"""
     held = [value for _, value in visible(state.heap.edges(instance))]
-    return set(instance.about.cls.bases) <= {"torch.nn.Module"} and all(
+    return all(map(is_bare_class, instance.about.cls.bases)) and all(
         not value.graph and not value.open and all(is_transparent(state, r, depth - 1) for r in value.refs)
         for value in held
     )
@@ -157,23 +162,30 @@ def _given(site: CallSite) -> Given | None:
 
 def forward(site: CallSite, target: Object) -> Value:
     """Call a module of a library, or a part of one."""
+    if site.state.mode is Mode.OFF:
+        site.frame.log(Infer(site.point, of(target)))
+    result = unseen_forward(site, target)
+    run_hooks(site, target, NOTHING if site.state.mode is Mode.OFF else result)
+    return result
+
+
+def unseen_forward(site: CallSite, target: Ref) -> Value:
+    """Return what the forward of a library's module gives, or the one that a module has from a library's class."""
     state = site.state
     if state.mode is Mode.OFF:
         site.frame.note_run(site.point)
-        site.frame.log(Infer(site.point, of(target)))
-        run_hooks(site, target, NOTHING)
         return Value(graph=bare(site.frame, sources_of(state, site.arguments.all()), site.point))
     inputs = sources_of(state, site.arguments.all())
+    name = str(target.about) if type(target) is Object else ""
     if is_transparent(state, target):
-        if str(target.about).endswith("Loss"):
+        if name.endswith("Loss"):
             torch_functions.note_loss(site)
         graph = computed(site.frame, state, inputs, site.point)
     else:
         graph = _begin(site, of(target), inputs)
-    result = one_tensor(graph) if known.gives_one_tensor(str(target.about)) else Value(graph=graph)
+    result = one_tensor(graph) if known.gives_one_tensor(name) else Value(graph=graph)
     if any(type(r) is Object and r.about == torch_functions.PACKED for r in site.value(0).refs):
         result = _of_packed(site, result)
-    run_hooks(site, target, result)
     return result
 
 

@@ -128,6 +128,32 @@ PARTS = {
             def mean(self, kept):
                 return torch.tensor(kept[-5:]).mean()
         """,
+    "a network that extends one of torch": """
+        class Layers(nn.Sequential):
+            def forward(self, x):
+                return super().forward(x).flatten(1)
+                # instead: return x.flatten(1)
+
+        def main(loader):
+            layers, seen = Layers(nn.Linear(4, 4)), []
+            for x in loader:
+                seen.append(layers(x))  # expect: TML102
+            print(len(seen))
+        """,
+    "a loss that extends one of torch": """
+        class Loss(nn.MSELoss):
+            def forward(self, x, y):
+                return 2 * super().forward(x, y)
+
+        def main(loader):
+            net, criterion, total = nn.Linear(4, 4), Loss(), 0
+            for x, y in loader:
+                loss = criterion(net(x), y)
+                loss.backward()
+                total += loss  # expect: TML101
+                # instead: total += criterion(x, y)
+            print(total)
+        """,
     "a wrapper that detaches": """
         class Inner(nn.Module):
             def __init__(self):
