@@ -139,6 +139,7 @@ VOCABULARY = (
     Term("pipelines", "Classes whose objects hold modules in evaluation mode.", "acme.*.[A-Z]*Pipeline"),
     Term("pipeline-modules", "Attributes of pipelines that are such modules.", "unet", words=True),
     Term("pipeline-inference", "Methods by which pipelines run inference.", "__call__", words=True),
+    Term("pipeline-passes", "Methods by which pipelines run networks with gradients.", "encode_prompt", words=True),
     Term(
         "pipeline-methods",
         "Methods by which an object shows that it is one.",

@@ -43,6 +43,7 @@ from torchmemlint.flow.models import (
     library,
     modules,
     optimizers,
+    pipelines,
     tensors,
     threads,
     torch_functions,
@@ -308,7 +309,11 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
     if name in modules.SWITCHES:
         return modules.switch(site, target, name)
     if type(target) is Object:
-        known = threads.method(site, target, name) or library.of_distribution(site, target, receiver, name)
+        known = (
+            threads.method(site, target, name)
+            or library.of_distribution(site, target, receiver, name)
+            or pipelines.method(site, target, name)
+        )
         if known is not None:
             return known
         if library.is_plain(f"{target.about}.{name}"):

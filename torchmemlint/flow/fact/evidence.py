@@ -110,6 +110,7 @@ class Evidence:
                 self.training.add(effect.reference)
         movable.update(r.base for r in self.networks if type(r) is Behind)
         optional: set[Ref] = set()
+        pipelines: set[Ref] = set()
         for event in (*run.of(fx.Invoke), *run.of(fx.InvokeMethod)):
             call = event.effect
             assert isinstance(call, fx.Invoke | fx.InvokeMethod)
@@ -124,6 +125,8 @@ class Evidence:
             else:
                 callees = {Behind.of(r, call.name) for r in call.receiver.refs if r.depth < NO_PATH}
                 self.methods.add(call)
+                if call.name in self.index.contracts.pipeline_methods:
+                    pipelines |= call.receiver.refs
             self.callees.setdefault(call.result, set()).update(callees)
             self.modes[call.result] = call.mode
             if makes:
@@ -151,6 +154,7 @@ class Evidence:
                 if effect.creates is creates:
                     self._differentiate(effect.sources, event.loops, creates)
         self.networks |= self._detached_callees()
+        self.networks -= pipelines  # they turn gradients off by themselves
         for event in run.of(fx.Read):
             effect = event.effect
             assert isinstance(effect, fx.Read)

@@ -18,6 +18,7 @@ from torchmemlint.flow.models import (
     guards,
     modules,
     optimizers,
+    pipelines,
     torch_functions,
     trainers,
 )
@@ -63,7 +64,7 @@ def call(site: CallSite, qualified: str) -> Value:
             return found
     if known.is_module_class(qualified) or known.is_module_factory(qualified):
         return modules.construct(site, qualified)
-    return _other(site, qualified)
+    return pipelines.construct(site, qualified) or _other(site, qualified)
 
 
 def _other(site: CallSite, qualified: str) -> Value:
@@ -130,6 +131,8 @@ def call_object(site: CallSite, target: Object) -> Value | None:
         return _record(site, target)
     if target.about in _GETTERS:
         return _got(site, target)
+    if pipelines.is_pipeline(site, target):
+        return pipelines.run(site)
     found = contracted.method(site, target, "__call__")
     return decorated(site.arguments) if found is None else found  # a decorator with arguments
 

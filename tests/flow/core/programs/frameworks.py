@@ -518,4 +518,37 @@ FRAMEWORKS = {
             def prediction_step(self, network, inputs):
                 return network(inputs).softmax(1)
         """,
+    "a pipeline is given what its encoder makes": """
+        from diffusers import FluxPipeline
+
+        def validate(pipeline, prompt):
+            pipeline = pipeline.to("cuda")
+            embeds, pooled, _ = pipeline.encode_prompt(prompt, prompt_2=prompt)  # expect: TML201
+            return [pipeline(prompt_embeds=embeds, pooled_prompt_embeds=pooled).images[0] for _ in range(4)]
+
+        def main(prompts):
+            pipeline = FluxPipeline.from_pretrained("name")
+            for prompt in prompts:
+                print(validate(pipeline, prompt))
+        """,
+    "a pipeline's frozen encoder, and what pipelines give": """
+        import diffusers
+
+        def main(encoder, prompts):
+            encoder.requires_grad_(False)
+            pipeline, images = diffusers.FluxPipeline.from_pretrained("name", text_encoder=encoder), []
+            for prompt in prompts:
+                embeds, pooled, _ = pipeline.encode_prompt(prompt)
+                images.append(pipeline(prompt_embeds=embeds, pooled_prompt_embeds=pooled).images[0])
+            return images
+        """,
+    "what is shown to be a pipeline": """
+        def validate(pipeline, prompts):
+            pipeline = pipeline.to("cuda")
+            pipeline.set_progress_bar_config(disable=True)
+            images = []
+            for prompt in prompts:
+                images.append(pipeline(prompt))
+            return images
+        """,
 }
