@@ -385,7 +385,6 @@ def _bind_parameters(it: Interpreter, function: Function, self_value: Value | No
             value = None  # others may give something else
         if isinstance(value, Tensor) and value.carries_graph:
             value = replace(value, origins=value.origins | {it.origin(parameter)})
-            it.facts.live_parameters.add(it.origin(parameter))
         if value is None:
             value = configurations.option(function, name)
         if value is None or isinstance(value, Unknown):

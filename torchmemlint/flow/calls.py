@@ -18,7 +18,6 @@ from torchmemlint.flow import (
     overwriting,
     properties,
     tensors,
-    training,
     zeroing,
 )
 from torchmemlint.flow.arguments import Argument, Arguments, evaluate_arguments
@@ -154,7 +153,6 @@ def unknown_call(it: Interpreter, node: cst.Call, callee: Value, arguments: Argu
     for value in arguments.values:
         it.use(value, Use.PASSED)
         overwriting.shared(it, value)
-    training.handed(it, node, arguments.values)
     if it.state.mode is Mode.OFF or arguments.find("return_tensors") is not None:
         return Unknown()  # tokenizers and processors make tensors out of text and images
     made = it.origin(node)

@@ -32,7 +32,6 @@ def gradients(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     inputs = arguments.get("1", "inputs")
     if inputs is not None:
         it.use(inputs, Use.DIFFERENTIATED)
-        training.asked(it, node, inputs)
     create = flag(arguments, "create_graph", "4")
     graph = Graph.NONE if create is False else Graph.LIVE if create else Graph.UNKNOWN
     made = it.site(node)
@@ -77,7 +76,7 @@ def _differentiate(it: Interpreter, node: cst.Call, value: Value, arguments: Arg
     it.computed += 1
     site = it.site(node)
     it.use(value, Use.DIFFERENTIATED)
-    training.differentiated(it, node, value)
+    training.differentiated(it, node)
     for part in () if _is_taken(it, node) or _may_be_their_own(it, node, value) else _parts(it, value):
         it.prove(part, site)
     it.effect("backward")
@@ -96,7 +95,6 @@ def _differentiate(it: Interpreter, node: cst.Call, value: Value, arguments: Arg
                 it.scope,
                 shortened(text_of(node), 50),
                 it.deep_origins(value),
-                _true(retain),
                 _true(create),
                 value,
                 it.frame.statement or site,

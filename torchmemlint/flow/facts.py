@@ -31,7 +31,6 @@ from torchmemlint.flow.values import (
     Origin,
     Step,
     Tensor,
-    Unknown,
     Value,
     take_let_go,
 )
@@ -118,7 +117,6 @@ class ModuleCall:
     statement: Site
     function: Function | None = None  # the project function called, where module is None
     method: str = ""  # "encode" where the call is `module.encode(...)`
-    live_inputs: tuple[LiveInput, ...] = ()
     made: frozenset[Site] = frozenset()  # identities of the tensors that come out
 
 
@@ -160,44 +158,20 @@ class Backward:
     scope: Scope
     text: str
     origins: frozenset[Origin]
-    retain: cst.Arg | None  # the retain_graph=True argument
     create: cst.Arg | None  # the create_graph=True argument
     value: Value
     statement: Site
     order: int  # position in the order of evaluation of its function
 
-    @property
-    def value_site(self) -> Site | None:
-        """Where the differentiated value was made."""
-        if isinstance(self.value, Unknown):
-            return self.value.made.site if self.value.made is not None else None
-        return self.value.made if isinstance(self.value, Tensor) else None
-
 
 @immutable(frozen=True)
 class TrainingEvent:
-    """A backward, an optimizer's step, gradients zeroed, or what could freeze a module or needs a gradient itself.
-
-    Kinds: "backward", "step", "zero"; "handed" (modules given to code that is not understood; None: all of them);
-    "inputs" (gradients are taken with respect to these values).
-    """
+    """A backward, or an optimizer's step: `kind` is "backward" or "step"."""
 
     kind: str
     site: Site
     root: Function | None  # the function in whose analysis it was seen (it may stand in one that is called from there)
     order: int  # position in the order of evaluation of `root`
-    loops: Loops
-    tests: tuple[tuple[cst.BaseExpression, bool], ...]  # conditions around it, also around the calls that lead there
-    modules: frozenset[int] | None  # whose parameters are stepped or zeroed, or that are handed over; None: not known
-    origins: frozenset[Origin]  # of what is differentiated, or with respect to what
-
-
-@immutable(frozen=True)
-class LiveInput:
-    """An argument of a module's call that carries a graph."""
-
-    site: Site
-    value: Tensor
 
 
 @immutable(frozen=True)
@@ -449,7 +423,6 @@ class FileFacts:
     tests: dict[Site, tuple[tuple[cst.BaseExpression, bool], ...]] = field(default_factory=dict)  # `if`s around facts
 
     effects: dict[Function | None, set[str]] = field(default_factory=dict)
-    live_parameters: set[Origin] = field(default_factory=set)  # function parameters that callers give a graph to
     leaves: set[Origin] = field(default_factory=set)  # parameters and inputs that gradients are wanted for
     assigned_on: set[str] = field(default_factory=set)  # dotted paths of which an attribute is assigned, whole file
     methods: dict[str, set[str]] = field(default_factory=dict)  # dotted path -> methods called on it, whole file

@@ -502,17 +502,16 @@ def object_method(it: Interpreter, node: cst.Call, owner: Known, name: str, argu
     match owner.role, name:
         case "optimizer", "step":
             it.effect("step")
-            training.stepped(it, node, owner)
+            training.stepped(it, node)
             return Unknown()
         case "optimizer", "zero_grad":
-            training.zeroed(it, node, owner)
             return Unknown()
         case "scaler", "scale":
             return arguments.items[0].value if arguments.items else Unknown()
         case "scaler", "step":
             it.effect("step")
             if arguments.items:
-                training.stepped(it, node, arguments.items[0].value)
+                training.stepped(it, node)
             return Constant(None, True)
         case "exit stack", "enter_context":
             if arguments.items:

@@ -15,10 +15,9 @@ from torchmemlint.flow import (
     layers,
     overwriting,
     tensors,
-    training,
 )
 from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import GuardedCall, Hook, LiveInput, ModuleCall, Use, WeakCall
+from torchmemlint.flow.facts import GuardedCall, Hook, ModuleCall, Use, WeakCall
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import PIPELINE, Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, Program
@@ -451,11 +450,6 @@ def _record_call(
             _origins(it, arguments),
             it.frame.statement or it.site(node),
             method=method,
-            live_inputs=tuple(
-                LiveInput(it.site(item.node), item.value)
-                for item in arguments.items
-                if isinstance(item.value, Tensor) and item.value.carries_graph
-            ),
             made=frozenset(v.made for v in _flat(it, [result]) if isinstance(v, Tensor) and v.made is not None),
         )
     )
@@ -569,13 +563,9 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
                 element=containers.literal(it, node, "tuple", [(node.func, NUMBER), (node.func, part)], False),
             )
         return Known("iterator", element=part)
-    if name == "toggle_optimizer":
-        training.handed_all(it, node)  # Lightning freezes what the other optimizers hold
     configured = module.cls.method("configure_optimizers") if name == "optimizers" and module.cls is not None else None
     if configured is not None:
         return _configured(it, node, FunctionValue(configured, module))
-    if name == "zero_grad":
-        training.zeroed(it, node, module)
     if name in (
         "state_dict",
         "named_buffers",
