@@ -162,9 +162,10 @@ class Reading(enum.Enum):
     TEXT = "text"  # as only a text can be: it has no graph
     JOINED = "joined"  # its elements became a part of a larger tensor
     USED = "used"  # it was computed with
+    MET = "met"  # without a graph, it was given to what may record one
 
 
-GOING_ON = frozenset({Reading.JOINED, Reading.USED})  # what is computed of its numbers is a tensor
+GOING_ON = frozenset({Reading.JOINED, Reading.USED, Reading.MET})  # what is computed of its numbers is a tensor
 
 
 @dataclass(slots=True, eq=False)

@@ -39,7 +39,7 @@ from torchmemlint.flow.domain.refs import (
     is_outside,
     with_graphs,
 )
-from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, Value, join, of, with_graph
+from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, Value, join, of, with_graph
 
 _NO_HOLDERS = (External, Method)
 _INNER = frozenset({Kind.LIST, Kind.TUPLE, Kind.LAZY, Kind.DICT})
@@ -249,7 +249,10 @@ def computed(
         return NO_SOURCES
     moves = copies or joins
     if not moves:
-        frame.read(frozenset(s for s in sources if type(s) in (Bare, Phi)), Reading.USED)
+        handled = frozenset(s for s in sources if type(s) in (Bare, Phi))
+        frame.read(handled, Reading.USED)
+        if state.mode is not Mode.OFF:
+            frame.read(handled, Reading.MET)
     if state.mode is Mode.OFF:
         frame.read(with_graphs(sources), Reading.DETACHED)
         on_host = [s.host for s in sources if type(s) is Bare]
@@ -280,6 +283,11 @@ def computed(
             frame.log(Derive(point, raw, state.mode, node, copies, sums))
             return (sources - raw) | {node}
     return sources
+
+
+def discrete(frame: Frame, state: State, sources: frozenset[Source], point: Point) -> Value:
+    """Return what is computed without a graph in any mode; that it is a tensor matters where gradients are off."""
+    return Value(graph=bare(frame, sources, point)) if sources and state.mode is Mode.OFF else PLAIN
 
 
 def bare(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Arguments, Point, Reading
 from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
-from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, elements, graph_of, load, reached
-from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, each_key, write
+from torchmemlint.flow.domain.heap import BOXES, ELEMENT, Mode, State, elements, graph_of, load, reached
+from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, discrete, each_key, write
 from torchmemlint.flow.domain.refs import (
     Behind,
     ClassRef,
@@ -20,6 +20,7 @@ from torchmemlint.flow.domain.refs import (
     with_graphs,
 )
 from torchmemlint.flow.domain.values import (
+    NO_SOURCES,
     NOTHING,
     PLAIN,
     UNKNOWN,
@@ -134,10 +135,18 @@ def _read_all(frame: Frame, state: State, temps: tuple[int, ...]) -> None:
             frame.read(reached(state, value), Reading.NUMBER)
 
 
+_IDENTITY = frozenset({"is", "is not", "in", "not in"})
+_TRUTH = _IDENTITY | {"not"}  # what gives no tensor
+
+
 def _compare(frame: Frame, state: State, op: ops.Compare) -> None:
-    if op.operator not in ("is", "is not", "in", "not in"):
+    if op.operator not in _IDENTITY:
         _read_all(frame, state, op.operands)
-    frame.temps[op.dst] = conditions.compared(state, op.operator, [frame.temps[t] for t in op.operands])
+    values = [frame.temps[t] for t in op.operands]
+    result = conditions.compared(state, op.operator, values)
+    if result is PLAIN and state.mode is Mode.OFF and op.operator not in _TRUTH:
+        result = discrete(frame, state, NO_SOURCES.union(*(graph_of(state, value) for value in values)), frame.at(op))
+    frame.temps[op.dst] = result
 
 
 def _choose(frame: Frame, state: State, op: ops.Choose) -> None:

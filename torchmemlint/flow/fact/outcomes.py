@@ -15,6 +15,7 @@ from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Graph, Kind, Ob
 from torchmemlint.flow.engine.following import leave
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
+from torchmemlint.flow.fact.closing import Closed, Guard, Guards, closed
 from torchmemlint.flow.fact.collecting import collected
 from torchmemlint.flow.fact.data import Access, bypasses
 from torchmemlint.flow.fact.deferring import deferred
@@ -156,7 +157,7 @@ class Outcome:
         frozenset()
     )  # what keeps graphs that (may) be differentiated later, and calls that led there
     wasted: tuple[Waste, ...] = ()
-    unneeded: tuple[Case, ...] = ()  # backward passes that keep their graph, and passes that hand backward on
+    unneeded: tuple[Case, ...] = ()  # backwards that keep their graph, passes that hand backward on, and `no_grad`
     needed: frozenset[Place] = frozenset()  # those of them that something uses
     noted: tuple[Case, ...] = ()  # what is remarkable by itself, done past autograd, or kept without a graph
     used: frozenset[Place] = frozenset()  # calls that led to passes that are differentiated
@@ -205,13 +206,15 @@ def outcome(
     handing = list(discarded(engine, done))
     training = differentiating(run for run, _ in done)
     again = [(run, evidence, one) for run, evidence in done for one in retained(run, evidence, training)]
+    guards = Guards()
+    shut = [one for run, evidence in done for one in closed(run, evidence, guards)]
     needed = [one.point for _, _, one in again if one.needed] + [one.point for _, _, one in handing if one.needed]
     return Outcome(
         tuple(places.kept(engine, held)),
         frozenset(places.wanted(held)),
         tuple(places.wasted(engine, passes)),
-        (*places.retained(again), *places.discarded(handing)),
-        frozenset(places.of(point.chain()[0]) for point in needed),
+        (*places.retained(again), *places.discarded(handing), *places.closed(shut)),
+        frozenset((*(places.of(p.chain()[0]) for p in needed), *(places.of_guard(o.guard) for o in shut if o.leaves))),
         (
             *places.noted(done),
             *places.collecting(engine, done),
@@ -267,6 +270,15 @@ class _Places:
                 place, *calls = map(self.of, kept.point.chain())
                 moves = tuple(self.of(point.chain()[0]) for point in (kept.on_device, kept.to_host))
                 yield Case(place, "TML508", kept.doubts, how=How.COLLECTION, calls=tuple(calls), moves=moves)
+
+    def of_guard(self, guard: Guard) -> Place:
+        return self.of_span(guard.function.unit, guard.span)
+
+    def closed(self, found: Iterable[Closed]) -> Iterator[Case]:
+        for one in found:
+            if not one.leaves:
+                runs = tuple(map(self.of, one.passes))
+                yield Case(self.of_guard(one.guard), "TML204", one.doubts, advice=True, runs=runs)
 
     def collecting(self, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
         for run, evidence in done:

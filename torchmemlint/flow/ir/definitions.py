@@ -149,7 +149,7 @@ def _decorators(b: Builder, nodes: Sequence[ast.expr]) -> tuple[tuple[Decorator,
         written = dotted(node.func if isinstance(node, ast.Call) else node)
         name = qualified(written, b.aliases)
         effective = not _is_neutral(b, name)
-        decorators.append(Decorator(name, called, _constants(node), effective))
+        decorators.append(Decorator(name, called, _constants(node), span(node), effective))
         if effective:
             applied.append((b.expression(node), span(node)))
     return tuple(decorators), applied

@@ -550,6 +550,7 @@ class Decorator:
     name: str
     called: bool
     arguments: tuple[object, ...]  # those given by name last; an argument that is no constant is Ellipsis
+    span: Span
     applied: bool  # is its call written out after the definition? Not for those that are known to change nothing
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from torchmemlint.flow.domain.effects import Arguments, Reading, Serve
 from torchmemlint.flow.domain.frame import CallSite
-from torchmemlint.flow.domain.heap import ELEMENT, Mode, visible
-from torchmemlint.flow.domain.memory import computed, differentiate, key_of, sources_of
-from torchmemlint.flow.domain.refs import Code, Kind, Leaf, Object
-from torchmemlint.flow.domain.values import NO_SOURCES, PLAIN, Value, of
+from torchmemlint.flow.domain.heap import ELEMENT, visible
+from torchmemlint.flow.domain.memory import computed, differentiate, discrete, key_of, sources_of
+from torchmemlint.flow.domain.refs import Bare, Code, Kind, Leaf, Object
+from torchmemlint.flow.domain.values import PLAIN, Value, of
 from torchmemlint.flow.models import (
     builtins,
     containers,
@@ -104,7 +104,8 @@ def _other(site: CallSite, qualified: str) -> Value:
     gradients.hand(frame, state, site.arguments.all(), site.point)
     if name[:1].isupper():  # a class: its object holds what it is given, and computes nothing yet
         given = frozenset(s for s in given if type(s) is not Leaf)
-    graph = NO_SOURCES if state.mode is Mode.OFF else computed(frame, state, given, site.point)
+    graph = computed(frame, state, given, site.point)
+    frame.read(frozenset(s for s in given if type(s) is Bare), Reading.MET)
     if qualified in _GETTERS:
         for number, value in enumerate(site.arguments.positional):
             state.heap.put(made, number, value)
@@ -151,7 +152,7 @@ def of_distribution(site: CallSite, target: Object, receiver: Value, name: str) 
     if name not in _DRAWS:
         return None
     site.frame.read(given, Reading.DISCRETE)
-    return Value(open=True)
+    return Value(graph=discrete(site.frame, site.state, given, site.point).graph, open=True)
 
 
 def _got(site: CallSite, getter: Object) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchmemlint.flow.domain.effects import Arguments, Evidence, Move, Point, Reading, Use
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, Mode, State, graph_of, reached
-from torchmemlint.flow.domain.memory import bare, changed_in_place, computed, differentiate, sources_of
+from torchmemlint.flow.domain.memory import bare, changed_in_place, computed, differentiate, discrete, sources_of
 from torchmemlint.flow.domain.refs import (
     PIECES,
     Derived,
@@ -93,7 +93,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
         return PLAIN
     if name in _DISCRETE or (name in ("to", "type") and _is_discrete(site.arguments)):
         frame.read(sources, Reading.DISCRETE)
-        return PLAIN
+        return discrete(frame, state, sources, site.point)
     if name in _NO_GRAPH:
         return PLAIN
     if name in ("register_hook", "register_post_accumulate_grad_hook"):
@@ -194,7 +194,8 @@ def pieces(site: CallSite, piece: Value) -> Value:
 def with_indices(site: CallSite, values: Value) -> Value:
     """Return the pair of values and their indices, as `torch.return_types` have it."""
     site.frame.read(values.graph, Reading.DISCRETE)
-    return containers.record(site, "values and indices", {"values": values, "indices": PLAIN})
+    indices = discrete(site.frame, site.state, values.graph, site.point)
+    return containers.record(site, "values and indices", {"values": values, "indices": indices})
 
 
 def backward(site: CallSite, sources: frozenset[Source], first: int = 1, named: bool = True) -> bool:

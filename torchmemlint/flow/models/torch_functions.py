@@ -7,7 +7,7 @@ from collections.abc import Callable
 from torchmemlint.flow.domain.effects import Arguments, Evidence, Reading, Remark, Use
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import Mode
-from torchmemlint.flow.domain.memory import computed, differentiate, sources_of
+from torchmemlint.flow.domain.memory import computed, differentiate, discrete, sources_of
 from torchmemlint.flow.domain.refs import Kind, Leaf, Source
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, join, one_tensor, with_graph
 from torchmemlint.flow.models import containers, gradients, guards, tensors
@@ -32,7 +32,7 @@ def call(site: CallSite, qualified: str) -> Value | None:
         return _created(site, name, given)
     if name in torch_api.DISCRETE:
         site.frame.read(given, Reading.DISCRETE)
-        return PLAIN
+        return discrete(site.frame, site.state, given, site.point)
     if name in torch_api.DESCRIBING or name in torch_api.NOT_OPERATIONS or name in torch_api.METADATA:
         return PLAIN
     if name[:1].isupper() and not qualified.startswith("torch.nn.functional."):

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
 
-import libcst as cst
-
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
-from torchmemlint.flow import guarded_results
-from torchmemlint.flow.facts import FileFacts
-from torchmemlint.flow.guarded_results import Closed
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import is_test, report
-from torchmemlint.syntax.text import shortened, text_of
-
-_SHOWN = 3  # forward passes named as evidence
+_SHOWN = 3
+_WRITTEN = "torch.no_grad()"
 
 
-class NoGradInsteadOfInferenceMode(Rule):
+class NoGradInsteadOfInferenceMode(TellingRule):
     """A forward pass runs under `torch.no_grad()` although no tensor leaves it.
 
     ## What it does
@@ -49,9 +42,11 @@ class NoGradInsteadOfInferenceMode(Rule):
     was evaluated raises "Inference tensors cannot be saved for backward".
 
     ## When it stays silent
-    A tensor is returned, yielded, stored, handed to code that is not understood (metrics among it) or used outside of
-    the block; something is changed in place; a forward pass is run for what it leaves behind (hooks, statistics), and
-    its result dropped; the block defines functions; gradients are off for another reason; tests.
+    - A tensor is returned to unknown callers, stored, or handed to code that is not understood (metrics among it).
+    - It is used outside of the block in an operation that may record a graph, also by a caller.
+    - A tensor from outside is changed in place.
+    - A forward pass is run for what it leaves behind (hooks, statistics), and its result dropped.
+    - The block defines functions or yields; tests.
 
     ## References
     - [torch.inference_mode](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad_mode.inference_mode.html)
@@ -65,28 +60,20 @@ class NoGradInsteadOfInferenceMode(Rule):
     fix = Applicability.UNSAFE
     why = "each tensor gets a version counter and each view a note on what it is a view of, and nobody reads them"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield guards that could be stricter."""
-        if is_test(facts):
-            return
-        for found in guarded_results.closed(facts):
-            text = text_of(found.guard.node)
-            yield report(
-                self,
-                facts,
-                found.guard,
-                f"no tensor leaves what runs under `{text}()`: `torch.inference_mode()` costs less",
-                evidence=[
-                    (call.site, f"`{shortened(call.callee, 40)}(...)` runs in it, and its results end in it")
-                    for call in found.calls[:_SHOWN]
-                ],
-                fix=_fix(found),
-            )
+    def tell(self, told: Told) -> Finding:
+        """Say which guard could be stricter."""
+        return told.finding(
+            self,
+            f"no tensor leaves what runs under `{told.text}`: `torch.inference_mode()` costs less",
+            [told.link(one, "runs in it, and its results end in it") for one in told.case.runs[:_SHOWN]],
+            fix=_fix(told),
+        )
 
 
-def _fix(found: Closed) -> Fix:
-    node = found.guard.node
-    if isinstance(node, cst.Attribute) and text_of(node.value) == "torch":
-        edit = Edit(found.guard.piece.span(node.attr), "inference_mode")
-        return Fix("Use `torch.inference_mode()`", Applicability.UNSAFE, (edit,))
-    return Fix("Use `torch.inference_mode()`", Applicability.HINT)
+def _fix(told: Told) -> Fix:
+    start = told.span.start
+    if told.text != _WRITTEN:
+        return Fix("Use `torch.inference_mode()`", Applicability.HINT)
+    dot, end = _WRITTEN.index("."), len(_WRITTEN) - len("()")
+    name = Span(Position(start.row, start.column + dot + 1), Position(start.row, start.column + end))
+    return Fix("Use `torch.inference_mode()`", Applicability.UNSAFE, (Edit(name, "inference_mode"),))

@@ -35,7 +35,7 @@ SERVING = {
                 return x
 
         deep = Deep()
-        with torch.no_grad():
+        with torch.inference_mode():
             for x in torch.utils.data.DataLoader(data):
                 print(deep(x).sum().item())
                 torch.cuda.empty_cache()  # expect: TML502  # instead: torch.cuda.synchronize()

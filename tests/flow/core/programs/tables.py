@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import Program, read
 from .caches import CACHES
+from .closing import CLOSING
 from .collecting import COLLECTING
 from .containers import CONTAINERS
 from .control import CONTROL
@@ -41,7 +42,7 @@ LARGER = (
     *(MODES, PASSES, HOOKS, LIBRARIES, PARTS, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS, UNCALLED, UNSEEN),
     *(NEEDED, UNTRAINED, SPENT, RETAINED, DISCARDED, DEFERRED),
 )
-BESIDE = (PAST_AUTOGRAD, COLLECTING, TRAINERS, FAILING, SERVING, NOT_SERVING)
+BESIDE = (CLOSING, PAST_AUTOGRAD, COLLECTING, TRAINERS, FAILING, SERVING, NOT_SERVING)
 
 
 def programs() -> list[Program]:

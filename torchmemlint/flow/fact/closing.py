@@ -1,0 +1,153 @@
+"""Closing: code under `torch.no_grad()` that no tensor which is made in it leaves for what may record a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from torchmemlint.doubts import Doubt
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import Point, Reading
+from torchmemlint.flow.domain.heap import HOLDERS, Mode, reached
+from torchmemlint.flow.domain.provenance import Numbers
+from torchmemlint.flow.domain.refs import Bare, Kind, Object, Source
+from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.ops import Await, Call, CallMethod, Define, DefineClass, Function, Op, Span, With, Yield
+
+_NO_GRAD = frozenset({"torch.no_grad", "torch.autograd.no_grad", "torch.autograd.grad_mode.no_grad"})
+_READ = frozenset({Reading.NUMBER, Reading.ARRAY, Reading.TEXT})
+
+
+class Guard(NamedTuple):
+    """`torch.no_grad()` as a context or decorator."""
+
+    function: Function
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A guard with the passes that run under it. `leaves`: a tensor that is made there leaves it."""
+
+    guard: Guard
+    passes: tuple[Op, ...]  # the operations of the function that lead to them
+    leaves: bool
+    doubts: frozenset[Doubt]
+
+
+class Guards:
+    """The guards of functions, by the operations that run under them."""
+
+    def __init__(self) -> None:
+        self._known: dict[Function, dict[Op, Guard]] = {}
+
+    def around(self, point: Point) -> set[Guard]:
+        """Return the guards that something happens under."""
+        found = (self._of(op.owner).get(op) for op in point.chain())
+        return {guard for guard in found if guard is not None}
+
+    def _of(self, function: Function) -> dict[Op, Guard]:
+        known = self._known.get(function)
+        if known is None:
+            known = self._known[function] = {}
+            if "no_grad" in function.mentions or any(d.name in _NO_GRAD for d in function.decorators):
+                self._collect(function, known)
+        return known
+
+    def _collect(self, function: Function, into: dict[Op, Guard]) -> None:
+        for decorator in function.decorators:
+            if decorator.name in _NO_GRAD and decorator.called and not decorator.arguments:
+                _put(Guard(function, decorator.span), function.body, into)
+        flow = DefUse(function)
+        for op in operations(function.body):
+            for temp in op.contexts if isinstance(op, With) else ():
+                made = flow.made.get(temp)
+                name = ""
+                if isinstance(made, Call) and not made.arguments:
+                    name = flow.name(made.callee)
+                elif isinstance(made, CallMethod) and not made.arguments:
+                    name = f"{flow.name(made.base)}.{made.name}"
+                if name in _NO_GRAD and made is not None and isinstance(op, With):
+                    _put(Guard(function, made.span), op.body, into)
+
+
+def _put(guard: Guard, body: Iterable[Op], into: dict[Op, Guard]) -> None:
+    """Note what runs under a guard: nothing of one in which functions are defined, or that is left on the way."""
+    ops = list(operations(body))
+    if not any(map(_lasts, ops)):
+        into.update(dict.fromkeys(ops, guard))
+
+
+def _lasts(op: Op) -> bool:
+    if isinstance(op, Define):
+        return op.function.name != "<genexpr>"
+    return isinstance(op, DefineClass | Yield | Await)
+
+
+def closed(run: Run, evidence: Evidence, guards: Guards) -> Iterator[Closed]:
+    """Yield the guards of one run under which networks run."""
+    passes: dict[Guard, dict[Point, None]] = {}
+    for point in _passes(run, evidence):
+        for guard in guards.around(point):
+            passes.setdefault(guard, {})[point] = None
+    if not passes:
+        return
+    made: dict[Guard, set[Source]] = {}
+    points: dict[Point, set[Source]] = {}
+    for source in run.provenance.parents:
+        if type(source) is Bare:
+            point = Point(source.site, source.context)
+            points.setdefault(point, set()).add(source)
+            for guard in guards.around(point):
+                made.setdefault(guard, set()).add(source)
+    leaving, read = _leaving(run, evidence), _read(run)
+    for guard, found in passes.items():
+        inside = made.get(guard, set())
+        dropped = any(points.get(point, set()).isdisjoint(read) for point in found)  # run for what it leaves behind
+        leaves = dropped or not inside.isdisjoint(leaving) or _hands_out_new(run, guard, guards)
+        ops = dict.fromkeys(op for point in found for op in point.chain() if op.owner is guard.function)
+        yield Closed(guard, tuple(ops), leaves, evidence.cut)
+
+
+def _passes(run: Run, evidence: Evidence) -> Iterator[Point]:
+    """Yield where networks run with gradients off."""
+    for event in run.of(fx.Infer):
+        yield event.effect.point
+    for event in (*run.of(fx.Invoke), *run.of(fx.InvokeMethod)):
+        call = event.effect
+        assert isinstance(call, fx.Invoke | fx.InvokeMethod)
+        if call.mode is Mode.OFF and not evidence.callees[call.result].isdisjoint(evidence.networks):
+            yield call.point
+
+
+def _leaving(run: Run, evidence: Evidence) -> set[Source]:
+    """Return what code that was not seen may get, or what meets an operation that may record a graph."""
+    found = set(run.returned) if run.entry.parent is not None else set[Source]()
+    for holder in run.lasting():
+        for value in run.state.heap.edges(holder).values():
+            found |= value.graph
+    for event in (*run.of(fx.Invoke), *run.of(fx.InvokeMethod)):
+        call = event.effect
+        assert isinstance(call, fx.Invoke | fx.InvokeMethod)
+        if evidence.callees[call.result].isdisjoint(evidence.networks):
+            for value in call.arguments.all():
+                found |= reached(run.state, value, HOLDERS)
+    return run.provenance.ancestors(found) | evidence.readings.get(Reading.MET, set())
+
+
+def _read(run: Run) -> set[Source]:
+    """Return what numbers that are read come from."""
+    reads = (event.effect for event in run.of(fx.Read))
+    sources = {s for r in reads if isinstance(r, fx.Read) and r.reading in _READ for s in r.sources}
+    return run.provenance.ancestors(sources, numbers=Numbers.ALL)
+
+
+def _hands_out_new(run: Run, guard: Guard, guards: Guards) -> bool:
+    """Is a tensor that a factory makes there given to the caller, or kept?"""
+    kept = run.given() | run.lasting() if run.entry.parent is not None else set()
+    new = (r for r in kept if type(r) is Object and r.kind is Kind.TENSOR)
+    return any(guard in guards.around(Point(r.site, r.context)) for r in new)
