@@ -161,7 +161,6 @@ def _of_object(it: Interpreter, node: cst.Attribute, owner: ModuleValue | Instan
 def _parameter(it: Interpreter, node: cst.Attribute, owner: ModuleValue) -> Tensor:
     """`layer.weight` of a torch layer."""
     origin = it.origin(node)
-    it.facts.leaves.add(origin)
     frozen = it.heap_value(owner, "frozen") is not None
     return Tensor(
         Graph.NONE if frozen else Graph.LIVE,
@@ -282,8 +281,6 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
         kept = it.origin(target, KEPT)
         if not isinstance(value, Container) or value.items:
             it.use(value, Use.STORED)
-        if containers.are_leaves(it, value, it.site(node or target)):
-            it.facts.leaves.add(kept)
         it.state.heap[slot] = containers.marked(it, value, kept)
         it.written(slot)
         cls = class_of(owner)

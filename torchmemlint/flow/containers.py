@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 import libcst as cst
 
 from torchmemlint.flow import items
-from torchmemlint.flow.facts import Collection, Use
+from torchmemlint.flow.facts import Use
 from torchmemlint.flow.graphs import tensor_from, through
-from torchmemlint.flow.interpreter import FOLDED, KEPT, MAX_ELEMENT_DEPTH, Interpreter
+from torchmemlint.flow.interpreter import KEPT, MAX_ELEMENT_DEPTH, Interpreter
 from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import (
     NUMBER,
@@ -126,14 +126,6 @@ def graph_parts(
             yield from graph_parts(it, element, place or site, depth + 1, slot)
 
 
-def are_leaves(it: Interpreter, value: Value, site: Site) -> bool:
-    """Are all graph-carrying tensors in a value parameters, or inputs that gradients are wanted for?"""
-    known = it.facts.leaves
-    tensors = [value] if isinstance(value, Tensor) else [tensor for tensor, _ in graph_parts(it, value, site)]
-    origins = [origin for tensor in tensors for origin in tensor.origins]
-    return bool(origins) and all(origin in known or origin.index in (FOLDED, KEPT) for origin in origins)
-
-
 def put(
     it: Interpreter,
     container: Container,
@@ -151,33 +143,6 @@ def put(
     loop = it.repeating(container.loops)
     it.use(value, Use.COLLECTED)
     mark = it.origin(site_node, KEPT)
-    if are_leaves(it, value, place):
-        it.facts.leaves.add(mark)
-    entrance = it.frame.entrance
-    if (it.recording or entrance is not None) and loop is not None:
-        at, scope = (it.site(site_node), it.scope) if entrance is None else (entrance.site, entrance.scope)
-        it.facts.tests[at] = it.frame.tests
-        for tensor, element in graph_parts(it, value, place):
-            if entrance is not None:
-                argument = entrance.argument(tensor)
-                if argument is None:
-                    continue  # made in the other file, where it is reported
-                element, tensor = argument[0], replace(tensor, certain=tensor.certain and argument[1])
-            it.facts.collections.append(
-                Collection(
-                    at,
-                    scope,
-                    text if entrance is None else entrance.callee,
-                    loop,
-                    tensor,
-                    element,
-                    how,
-                    container.made,
-                    container,
-                    mark,
-                    slot_overwritten=fixed,
-                )
-            )
     if loop is not None:
         value = marked(it, value, mark)
     if fixed and key is not None:
@@ -406,10 +371,6 @@ def is_cut(value: Value) -> bool:
 
 def _replace_last(it: Interpreter, owner: Container, value: Value, site: Site) -> None:
     """`losses.append(loss); losses[-1] = losses[-1].item()`: what was put in last is not kept."""
-    collections = it.facts.collections
-    last = next((one for one in reversed(collections) if one.store is not None and one.store.oid == owner.oid), None)
-    if last is not None:
-        collections[:] = [one for one in collections if one.site is not last.site]
     it.state.heap.pop((owner.oid, "[]"), None)
     store(it, owner, "[]", value, site)
 

@@ -20,10 +20,7 @@ from torchmemlint.findings import Span
 from torchmemlint.flow.fact.cases import in_memory
 from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.values import (
-    Carry,
-    Container,
     Device,
-    Key,
     LoopMark,
     Loops,
     Mode,
@@ -67,39 +64,6 @@ class Scope:
     function: Function | None
     loops: Loops
     mode: Mode
-
-
-@immutable(frozen=True)
-class Fold:
-    """A value assigned to a name, attribute or subscript that still holds its own earlier graph."""
-
-    site: Site
-    scope: Scope
-    target: str  # source text
-    key: Key
-    loop: LoopMark  # across whose iterations it grows
-    carry: Carry
-    value: Tensor  # the new value of the target
-    added: Tensor | None  # the graph-carrying part that came in this iteration
-    origin: Origin  # in the past of whatever is made of the folded value
-    folding: bool  # the statement itself adds or joins (and does not call a step that does)
-
-
-@immutable(frozen=True)
-class Collection:
-    """A graph-carrying value put into a container that outlives the iteration."""
-
-    site: Site
-    scope: Scope
-    container: str  # source text
-    loop: LoopMark
-    value: Tensor
-    element: Site  # the expression that carries the graph: where a detach belongs
-    how: str  # "append", "extend", "[key] =", "comprehension", ...
-    made: Site | None  # where the container was made
-    store: Container | None
-    kept: Origin  # in the past of whatever is taken out again
-    slot_overwritten: bool = False  # keyed by a constant: holds one value, not one per iteration
 
 
 @immutable(frozen=True)
@@ -383,8 +347,6 @@ class FileFacts:
     source: SourceModule
     program: Program
     target_torch: str | None = None  # the oldest release of torch that the code supports; None: the newest
-    folds: list[Fold] = field(default_factory=list)
-    collections: list[Collection] = field(default_factory=list)
     module_calls: list[ModuleCall] = field(default_factory=list)
     guarded_calls: list[GuardedCall] = field(default_factory=list)
     weak_calls: list[WeakCall] = field(default_factory=list)
@@ -423,7 +385,6 @@ class FileFacts:
     tests: dict[Site, tuple[tuple[cst.BaseExpression, bool], ...]] = field(default_factory=dict)  # `if`s around facts
 
     effects: dict[Function | None, set[str]] = field(default_factory=dict)
-    leaves: set[Origin] = field(default_factory=set)  # parameters and inputs that gradients are wanted for
     assigned_on: set[str] = field(default_factory=set)  # dotted paths of which an attribute is assigned, whole file
     methods: dict[str, set[str]] = field(default_factory=dict)  # dotted path -> methods called on it, whole file
     callers: Callers | None = None  # of the file's functions, in the whole project
@@ -522,8 +483,6 @@ def _identity(item: Any) -> tuple[object, ...]:
 
 
 _LISTS = (
-    "folds",
-    "collections",
     "module_calls",
     "guarded_calls",
     "weak_calls",

@@ -119,7 +119,6 @@ def parameter(it: Interpreter, source: Known, node: cst.BaseExpression) -> Tenso
     freezes = not it.frame.outline.names.isdisjoint(torch_api.ASKING_FOR_GRADIENTS)
     slot = (source.oid, "frozen")  # which a loop that freezes them does not ask for
     frozen = it.state.heap.peek(slot) if freezes else it.state.heap.get(slot)
-    it.facts.leaves.add(it.origin(node))
     return Tensor(
         Graph.NONE if frozen is not None else Graph.LIVE,
         frozenset({it.origin(node)}),

@@ -348,7 +348,6 @@ def variable(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     requires = arguments.get("requires_grad", "1")
     if isinstance(requires, Constant) and requires.known and requires.value:
         it.effect("input-gradient")
-        it.facts.leaves.add(it.origin(node))
         return Tensor(
             Graph.LIVE,
             frozenset({it.origin(node)}),
@@ -364,7 +363,6 @@ def _parameter(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     requires = arguments.get("requires_grad", "1")
     off = isinstance(requires, Constant) and requires.known and not requires.value
     made = it.site(node)
-    it.facts.leaves.add(it.origin(node))
     data = arguments.find("0", "data")
     if data is not None:
         it.facts.initial.add(it.site(data.node))
@@ -647,7 +645,6 @@ def _unknown_requires_grad(it: Interpreter, node: cst.Call, owner: Unknown, argu
     if isinstance(on, Constant) and on.known and not on.value:
         return owner
     it.effect("input-gradient")
-    it.facts.leaves.add(it.origin(node))
     result = replace(owner, origins=owner.origins | {it.origin(node)})
     if isinstance(node.func, cst.Attribute) and isinstance(node.func.value, cst.Name):
         it.state.vars[node.func.value.value] = result

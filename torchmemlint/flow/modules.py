@@ -637,7 +637,6 @@ def part_method(it: Interpreter, node: cst.Call, owner: Unknown, name: str, argu
 
 def _parameter_of(it: Interpreter, node: cst.Call, module: ModuleValue) -> Tensor:
     frozen = _frozen(it, module)
-    it.facts.leaves.add(it.origin(node))
     return Tensor(
         Graph.NONE if frozen else Graph.LIVE,
         frozenset({it.origin(node)}),

@@ -479,17 +479,6 @@ class Program:
         self.functions[name] = function
         return function
 
-    def function_at(self, row: int) -> Function | None:
-        """The function of the module level, or method of such a class, whose name stands in this row."""
-        for piece in self.source.pieces:
-            if piece.kind == "def" and piece.outline is not None and piece.outline.lineno == row:
-                return self.find_function(piece.name)
-            if piece.kind == "class" and piece.first_row < row < piece.first_row + len(piece.lines):
-                cls = self.find_class(piece.name)
-                methods = cls.methods.values() if cls is not None and cls.piece is piece else ()
-                return next((one for one in methods if one.syntax is not None and one.syntax.lineno == row), None)
-        return None
-
     def find_class(self, name: str) -> ClassInfo | None:
         """A top-level class of this file."""
         if name in self.classes:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.values import Key, Mode, Value, join
 
-_MISSING: Value | None = None
-
 
 class State:
     """Local names of the running function, the shared heap, and the gradient mode."""

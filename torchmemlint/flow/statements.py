@@ -20,15 +20,13 @@ from torchmemlint.flow import (
     overwriting,
     type_tests,
 )
-from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import Fold, Use
+from torchmemlint.flow.facts import Use
 from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.interpreter import FOLDED, KEPT, Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, expression_name
 from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.state import State, join_states
 from torchmemlint.flow.values import (
-    MAX_ORIGINS,
     Carry,
     ClassValue,
     Constant,
@@ -47,13 +45,12 @@ from torchmemlint.flow.values import (
     Tensor,
     Unknown,
     Value,
-    Via,
     cap,
 )
 from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.outline import dotted_text
 from torchmemlint.syntax.text import text_of
-from torchmemlint.syntax.walking import children, inside
+from torchmemlint.syntax.walking import children
 
 _MAX_ROUNDS_DEPTH = 4  # deeper loops are walked once
 
@@ -204,7 +201,7 @@ def assign_statement(it: Interpreter, node: cst.Assign) -> None:
     value = it.evaluate(node.value)
     for assigned in node.targets:
         target = assigned.target
-        assign(it, target, _fold(it, node, target, value, node.value, augmented=False), node.value)
+        assign(it, target, _fold(it, node, target, value), node.value)
 
 
 def annotated_statement(it: Interpreter, node: cst.AnnAssign) -> None:
@@ -212,7 +209,7 @@ def annotated_statement(it: Interpreter, node: cst.AnnAssign) -> None:
     if node.value is None:
         return
     value = it.evaluate(node.value)
-    assign(it, node.target, _fold(it, node, node.target, value, node.value, augmented=False), node.value)
+    assign(it, node.target, _fold(it, node, node.target, value), node.value)
 
 
 def augmented_statement(it: Interpreter, node: cst.AugAssign) -> None:
@@ -228,7 +225,7 @@ def augmented_statement(it: Interpreter, node: cst.AugAssign) -> None:
     new = expressions.arithmetic(it, node, old, value, operator)
     if it.state.mode is Mode.OFF and isinstance(new, Tensor) and isinstance(old, Tensor):
         new = replace(new, graph=old.graph, origins=old.origins, history=old.history, carried=old.carried)
-    rebind(it, node.target, new, node, added_value=value, added_node=node.value, augmented=True)
+    rebind(it, node.target, new, node)
     overwriting.renewed(it, new)  # what stands here now is the new value
 
 
@@ -244,23 +241,9 @@ def _extended(it: Interpreter, node: cst.AugAssign, old: Container, value: Value
         containers.put(it, old, node.value, element, how="+=", site_node=node, text=text)
 
 
-def rebind(
-    it: Interpreter,
-    target: cst.BaseExpression,
-    new: Value,
-    node: cst.CSTNode,
-    *,
-    added: Arguments | None = None,
-    added_value: Value | None = None,
-    added_node: cst.BaseExpression | None = None,
-    augmented: bool = False,
-) -> None:
-    """An in-place change of what `target` names: the new value, and a fact if it folds a graph over iterations."""
-    if added is not None and added.items:
-        carrying = [a for a in added.items if isinstance(a.value, Tensor) and a.value.carries_graph]
-        chosen = carrying[0] if carrying else added.items[0]
-        added_value, added_node = chosen.value, chosen.node
-    new = _fold(it, node, target, new, added_node, augmented=augmented or added is not None, added=added_value)
+def rebind(it: Interpreter, target: cst.BaseExpression, new: Value, node: cst.CSTNode) -> None:
+    """An in-place change of what `target` names."""
+    new = _fold(it, node, target, new)
     match target:
         case cst.Name() | cst.Attribute():
             if isinstance(target, cst.Attribute):
@@ -326,19 +309,10 @@ def key_of(it: Interpreter, target: cst.BaseExpression) -> Key | None:
     return None
 
 
-def _fold(
-    it: Interpreter,
-    node: cst.CSTNode,
-    target: cst.BaseExpression,
-    value: Value,
-    value_node: cst.BaseExpression | None,
-    *,
-    augmented: bool,
-    added: Value | None = None,
-) -> Value:
-    """The target's new value; a fact when it still holds the graph that it had in an earlier iteration."""
+def _fold(it: Interpreter, node: cst.CSTNode, target: cst.BaseExpression, value: Value) -> Value:
+    """The target's new value, which may still hold the graph that it had in an earlier iteration."""
     if type(target) is cst.Tuple or type(target) is cst.List:
-        return _fold_parts(it, node, target, value, value_node)
+        return _fold_parts(it, node, target, value)
     if not isinstance(value, Tensor) or value.graph < Graph.UNKNOWN or not value.carried:
         return value
     if isinstance(target, cst.Attribute) and target.attr.value in ("data", "grad"):
@@ -350,141 +324,22 @@ def _fold(
     origin = it.origin(node, FOLDED)
     terms = value.summed | {origin} if value.producer in _SUMMING else frozenset()
     value = replace(value, origins=cap(value.origins | {origin}), summed=terms)
-    entrance = it.frame.entrance
-    if (not it.recording and entrance is None) or (augmented and _brings_no_graph(added)):
-        return value
-    if _only_scales(it, node, text_of(target)):
-        return value
-    if not augmented and isinstance(target, cst.Subscript) and not _is_read_back(it, target, node):
-        return value
-    carry = min(found, key=lambda c: it.frame.loops.index(c.loop))
-    if value_node is not None:
-        added = _new_part(it, value_node, key, augmented)
-    if entrance is not None:
-        if entrance.argument(value) is None:
-            return value  # made in the other file, where it is reported
-        added = value
-    at = it.site(node) if entrance is None else entrance.site
-    it.facts.tests[at] = it.frame.tests
-    it.facts.folds.append(
-        Fold(
-            at,
-            it.scope if entrance is None else entrance.scope,
-            text_of(target) if entrance is None else entrance.callee,
-            key,
-            carry.loop,
-            carry,
-            value,
-            added if isinstance(added, Tensor) else None,
-            origin,
-            augmented or carry.via is Via.JOINED or _adds(node, value),
-        )
-    )
     return value
 
 
-def _brings_no_graph(added: Value | None) -> bool:
-    """A number, say: what the sum carries comes from another line."""
-    return isinstance(added, Constant | Known) or (isinstance(added, Tensor) and added.graph < Graph.UNKNOWN)
-
-
-def _is_read_back(it: Interpreter, target: cst.Subscript, statement: cst.CSTNode) -> bool:
-    """Is an entry whose key is not known read under this key, too? If not, each key may have a value of its own."""
-    if _key_value(it, target) is None or _item_key(it, target) != "[]":
-        return True
-    owner, key = text_of(target.value), text_of(target.slice[0].slice)
-    around = it.frame.loops[-1].node if it.frame.loops else None
-    for node in inside(around if around is not None else statement):
-        match node:
-            case cst.Subscript(value=value, slice=[cst.SubscriptElement(slice=index)]) if node is not target:
-                read = text_of(index)
-            case cst.Call(func=cst.Attribute(value=value), args=[cst.Arg(value=index), *_]):
-                read = text_of(index)
-            case _:
-                continue
-        if read == key and text_of(value) == owner:
-            return True
-    return False
-
-
-def _only_scales(it: Interpreter, node: cst.CSTNode, target: str) -> bool:
-    """`loss = loss / n`, `loss /= n`, where n has no graph: nothing is added to what was there."""
-    match node:
-        case cst.Assign(value=cst.BinaryOperation(left=left, operator=operator, right=right)):
-            factor = right if text_of(left) == target else left if text_of(right) == target else None
-        case cst.AugAssign(operator=operator, value=factor):
-            pass
-        case _:
-            return False
-    if factor is None or not isinstance(operator, _SCALING):
-        return False
-    named = [part for part in inside(factor) if isinstance(part, cst.Name | cst.Attribute)]
-    return not any(isinstance(value := it.evaluate(part), Tensor) and value.carries_graph for part in named)
-
-
-_SCALING = cst.Multiply | cst.Divide | cst.MultiplyAssign | cst.DivideAssign
-
-
-def _adds(node: cst.CSTNode, value: Tensor) -> bool:
-    """Does the assignment itself compute the new value (and does not call a step that does)?"""
-    right = getattr(node, "value", None)
-    targets = getattr(node, "targets", ())
-    if any(isinstance(assigned.target, cst.Tuple | cst.List) for assigned in targets):
-        return False
-    return not isinstance(right, cst.Call) or value.producer in _FOLDING
-
-
 _SUMMING = frozenset({"Add", "Subtract", "add", "sub", "add_", "sub_"})
-_FOLDING = frozenset("add sub mul lerp addcmul addcdiv maximum minimum where".split())
 
 
-def _fold_parts(
-    it: Interpreter,
-    node: cst.CSTNode,
-    target: cst.Tuple | cst.List,
-    value: Value,
-    value_node: cst.BaseExpression | None,
-) -> Value:
+def _fold_parts(it: Interpreter, node: cst.CSTNode, target: cst.Tuple | cst.List, value: Value) -> Value:
     """`out, h = rnn(x, h)`: each target on its own."""
     items = value.items if isinstance(value, Container) else None
     parts = []
     for index, element in enumerate(target.elements):
         part = items[index] if items is not None and index < len(items) else value
-        parts.append(_fold(it, node, element.value, part, value_node, augmented=False))
+        parts.append(_fold(it, node, element.value, part))
     if isinstance(value, Container) and items is not None and len(items) == len(parts):
         return replace(value, items=tuple(parts))
     return value
-
-
-def _new_part(it: Interpreter, node: cst.BaseExpression, key: Key, alone: bool) -> Value | None:
-    """Of `0.9 * total + 0.1 * loss`, the smallest part that brings a graph and is not the target's own: `loss`.
-
-    `alone` says that the whole of `node` is new (what an augmented assignment adds).
-    """
-    value = _quietly(it, node)
-    if not isinstance(value, Tensor) or not value.carries_graph:
-        return None
-    if isinstance(node, cst.BinaryOperation):
-        new: list[cst.BaseExpression] = []
-        old: list[cst.BaseExpression] = []
-        for side in (node.left, node.right):
-            part = _quietly(it, side)
-            if isinstance(part, Tensor) and part.carries_graph:
-                (old if any(c.key == key for c in part.carried) else new).append(side)
-        if len(new) == 1 and (alone or old):
-            return _new_part(it, new[0], key, True)
-        if not new and len(old) == 1:
-            return _new_part(it, old[0], key, False)
-    return value if alone else None
-
-
-def _quietly(it: Interpreter, node: cst.BaseExpression) -> Value:
-    """Evaluate again without taking facts down."""
-    recording, it.frame.recording = it.frame.recording, False
-    try:
-        return it.evaluate(node)
-    finally:
-        it.frame.recording = recording
 
 
 # -- simple statements -----------------------------------------------------------------------------------------------
@@ -780,9 +635,7 @@ def _loop(
                 again = entry.copy()  # nothing is carried over here, but perhaps in a loop within
             it.skimmed = False
             if again is not None:
-                known = len(it.facts.folds)
                 second, more = _round(it, again, head, body)
-                _forget_rebound(it, known, mark, second)
                 breaks += more
                 end = join_states(end, second)
     finally:
@@ -795,25 +648,6 @@ def _loop(
     it.state = exit_state
     if orelse is not None and not it.state.dead:
         execute_body(it, orelse.body)
-
-
-def _forget_rebound(it: Interpreter, known: int, mark: LoopMark, end: State) -> None:
-    """Drop the folds whose target holds something else by the end of the iteration: `x = x + step; x = x.detach()`."""
-    folds = it.facts.folds
-    if end.dead or len(folds) == known:
-        return
-    folds[known:] = [
-        fold
-        for fold in folds[known:]
-        if fold.carry.loop is not mark or fold.scope.function is not it.frame.function or _survives(end, fold)
-    ]
-
-
-def _survives(end: State, fold: Fold) -> bool:
-    left = end.get(fold.key)
-    if not fold.folding or not isinstance(left, Tensor) or len(left.origins) >= MAX_ORIGINS:
-        return True
-    return fold.origin in left.origins
 
 
 def _round(it: Interpreter, state: State, head: Callable[[], None], body: cst.BaseSuite) -> tuple[State, list[State]]:

@@ -210,7 +210,6 @@ def _requires_grad(it: Interpreter, node: cst.Call, owner: Tensor, arguments: Ar
     if off:
         return replace(owner, graph=Graph.NONE, origins=frozenset(), history=())
     it.effect("input-gradient")
-    it.facts.leaves.add(it.origin(node))
     result = replace(
         owner,
         graph=Graph.LIVE,
@@ -243,7 +242,7 @@ def _in_place(it: Interpreter, node: cst.Call, owner: Tensor, name: str, argumen
     if owner.producer == "parameter":
         result = replace(result, producer=owner.producer, made=owner.made, parameter_of=owner.parameter_of)
     if target is not None:
-        statements.rebind(it, target, result, node, added=arguments)
+        statements.rebind(it, target, result, node)
     return result
 
 
@@ -352,7 +351,6 @@ def factory(it: Interpreter, node: cst.Call, name: str, arguments: Arguments, de
             it.use(value, Use.READ)
     requires = flag(arguments, "requires_grad")
     if requires is True:
-        it.facts.leaves.add(it.origin(node))
         return Tensor(
             Graph.LIVE,
             frozenset({it.origin(node)}),
