@@ -35,17 +35,6 @@ def test_files_of_one_name_in_two_folders() -> None:
     assert found(files) == {("one/utils.py", 8, "TML102")}
 
 
-def test_a_package_that_imports_its_own_module() -> None:
-    """The module is meant, however the package names it; what it has of another module under that name is not."""
-    main = "import torch\nfrom package import training\n" + LOOP.replace("step(", "training.step(")
-    found_there = {("package/training.py", 8, "TML102")}
-    for init in ("", "from . import training\n", "import package.training as training\n"):
-        assert found({"package/__init__.py": init, "package/training.py": NET + STEP, "main.py": main}) == found_there
-    harmless = STEP.replace("append(loss)", "append(loss.item())")
-    other = {"package/other.py": NET + harmless, "package/__init__.py": "from . import other as training\n"}
-    assert found({**other, "package/training.py": NET + STEP, "main.py": main}) == set()
-
-
 def test_what_lies_in_another_folder() -> None:
     """After `sys.path.append` the only file of a name is meant, whatever the folder is that is added."""
     plain = "import torch\nfrom training import step\n" + LOOP

@@ -110,7 +110,7 @@ class Index:
     def _resolve(self, qualified: str, hops: int) -> Value | None:
         head, _, name = qualified.rpartition(".")
         unit = self.module(head) if head else None
-        if unit is None or self._is_left_to_modules(unit, name, qualified):
+        if unit is None or (name not in unit.module.bound and name not in unit.once):
             whole = self.module(qualified)
             if whole is not None:
                 return of(Globals.of(whole.name))
@@ -119,13 +119,6 @@ class Index:
         if unit is None:
             return self._member(head, name, hops)
         return self.in_unit(unit, name, hops)
-
-    def _is_left_to_modules(self, unit: Unit, name: str, qualified: str) -> bool:
-        """Has a package no such name of its own, or only because it imports its own module of that name?"""
-        where = unit.imports.get(name)
-        if where is not None:
-            return self.absolute(unit, where) == qualified
-        return name not in unit.module.bound and name not in unit.once
 
     def in_unit(self, unit: Unit, name: str, hops: int = 0) -> Value | None:
         """Return what a module-level name of a file stands for; None where it has none."""
