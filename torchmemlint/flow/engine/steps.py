@@ -8,7 +8,8 @@ from torchmemlint.flow.domain.heap import reached, visible
 from torchmemlint.flow.domain.memory import differentiate, write
 from torchmemlint.flow.domain.refs import Key, Kind, Object, Ref, Special
 from torchmemlint.flow.domain.values import Value, join_all, of
-from torchmemlint.flow.ir.ops import Class, ConstantKey, Function, Make, Op, Return, operations
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.ops import Class, ConstantKey, Function, Make, Op, Return
 from torchmemlint.flow.names.index import Index
 
 _LOSS = ("loss", 0)  # of what a step returns, where that is no tensor

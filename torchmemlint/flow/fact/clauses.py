@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from torchmemlint.flow.domain.refs import Code, External
+from torchmemlint.flow.ir.blocks import blocks, operations
 from torchmemlint.flow.ir.ops import (
     AttributePlace,
     Bind,
@@ -32,8 +33,6 @@ from torchmemlint.flow.ir.ops import (
     Temp,
     Try,
     While,
-    blocks,
-    operations,
 )
 from torchmemlint.flow.names.index import Index
 from torchmemlint.knowledge import failures

@@ -116,7 +116,7 @@ class Readers:
     def __init__(self, units: Iterable[Unit], elsewhere: Set[str]) -> None:
         self._units = list(units)
         self._elsewhere = elsewhere  # what code mentions that was not run here
-        self._reads: dict[str, list[GetAttribute]] = {}
+        self._reads: dict[Function, dict[str, list[GetAttribute]]] = {}
 
     def may_read(self, store: Store) -> bool:
         """May code read what is stored, other than the function that stores it, after it did?"""
@@ -136,11 +136,17 @@ class Readers:
     def _in(self, unit: Unit, name: str) -> Iterator[GetAttribute]:
         for function in unit.functions:
             if name in function.mentions:
-                yield from _reads(function, name)
+                if function not in self._reads:
+                    self._reads[function] = _reads(function)
+                yield from self._reads[function].get(name, ())
 
 
-def _reads(function: Function, name: str) -> list[GetAttribute]:
-    """Where a function reads an attribute of this name for more than to fill what it holds."""
+def _reads(function: Function) -> dict[str, list[GetAttribute]]:
+    """Where a function reads attributes, by name, for more than to fill what they hold."""
     ops = list(operations(function.body))
+    found: dict[str, list[GetAttribute]] = {}
     filled = {op.base for op in ops if isinstance(op, SetItem) or (isinstance(op, CallMethod) and op.name in _FILLING)}
-    return [op for op in ops if type(op) is GetAttribute and op.name == name and op.dst not in filled]
+    for op in ops:
+        if type(op) is GetAttribute and op.dst not in filled:
+            found.setdefault(op.name, []).append(op)
+    return found

@@ -15,7 +15,8 @@ from torchmemlint.flow.domain.refs import Bound, Code, Key, Kind, Object, Ref, S
 from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Run
-from torchmemlint.flow.ir.ops import Call, Constant, Function, Op, Operate, operations
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.ops import Call, Constant, Function, Op, Operate
 
 STEPS = "eval_accumulation_steps"
 _STRATEGIES = ("eval_strategy", "evaluation_strategy")

@@ -12,7 +12,6 @@ An operation is also the identity of the place it stands at: two are equal only 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 Span = tuple[int, int, int, int]  # line, column, end line, end column; columns in UTF-8 bytes, as in `ast`
@@ -501,24 +500,6 @@ class Check(Op):
 
     test: Temp
     narrowings: tuple[Narrowing, ...]
-
-
-def operations(body: Iterable[Op]) -> Iterator[Op]:
-    """Yield all operations of a body, those of inner blocks after the one that runs them."""
-    for op in body:
-        yield op
-        for block in blocks(op):
-            yield from operations(block)
-
-
-def blocks(op: Op) -> Iterator[list[Op]]:
-    """Yield the blocks that an operation runs."""
-    for name in ("head", "body", "then", "orelse", "final"):
-        block = getattr(op, name, None)
-        if block is not None:
-            yield block
-    for handler in getattr(op, "handlers", ()):
-        yield handler.body
 
 
 # Functions, classes, files.
