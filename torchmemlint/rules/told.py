@@ -79,9 +79,9 @@ class Told:
 
     def each(self) -> Iterator[Evidence]:
         """What shows that it happens for every batch."""
-        service, shown = self.case.service, self.case.shown
-        if service is not None and service.each is not None and shown is not None:
-            yield self.link(shown, service.each.value)
+        serving = self.case.serving
+        if serving is not None and serving.each is not None and serving.shown is not None:
+            yield self.link(serving.shown, serving.each.value)
 
     def called(self) -> Iterator[Evidence]:
         """The calls that lead there, innermost first."""

@@ -13,7 +13,8 @@ from torchmemlint.doubts import Doubt, rank
 from torchmemlint.flow.domain import refs
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.entries import mentions
-from torchmemlint.flow.fact.outcomes import NOTHING, Case, Outcome, Place, outcome
+from torchmemlint.flow.fact.judgement import outcome
+from torchmemlint.flow.fact.outcomes import NOTHING, Case, Outcome, Place
 from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import InMemory
 from torchmemlint.flow.names.importing import Imports

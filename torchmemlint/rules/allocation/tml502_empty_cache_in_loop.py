@@ -64,14 +64,14 @@ class EmptyCacheInLoop(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say that the cache is emptied for every batch."""
-        service = told.case.service
-        assert service is not None
+        serving = told.case.serving
+        assert serving is not None
         return told.finding(
             self,
             f"`{told.text_of(told.case.place)}` runs for every batch, which has to get its memory anew",
             [*told.each(), told.link(told.case.place, "the cached blocks go back to the driver here"), *told.called()],
-            severity=Severity.ADVICE if service.each is Each.CALLED else None,
-            fix=_fix(told, edits=service.inside),
+            severity=Severity.ADVICE if serving.each is Each.CALLED else None,
+            fix=_fix(told, edits=serving.inside),
         )
 
 

@@ -60,12 +60,12 @@ class DebugModeLeftOn(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say which mode stays on."""
-        service = told.case.service
-        assert service is not None
-        if service.name in RECORDING:
+        serving = told.case.serving
+        assert serving is not None
+        if serving.name in RECORDING:
             what = "a stack is kept on the host for every allocation, and nothing reads or stops it"
             fix = Fix("Dump what is recorded, or do not record", Applicability.HINT)
-        elif service.name in ANOMALY_CONTEXT:
+        elif serving.name in ANOMALY_CONTEXT:
             what = "anomaly detection is on for every step in it: it costs time, and stack traces on the host"
             fix = Fix("Make it an option of the program", Applicability.HINT)
         else:

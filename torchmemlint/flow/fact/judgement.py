@@ -1,0 +1,83 @@
+"""Judgement: some files are run, and what the runs show is put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Set
+from pathlib import Path
+
+from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.engine.following import leave
+from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact.closing import Guards, closed
+from torchmemlint.flow.fact.discarding import discarded
+from torchmemlint.flow.fact.entries import mentions, runs
+from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.outcomes import Outcome, Place
+from torchmemlint.flow.fact.passes import Passes
+from torchmemlint.flow.fact.places import Places
+from torchmemlint.flow.fact.retaining import differentiating, retained
+from torchmemlint.flow.fact.retention import retentions
+from torchmemlint.flow.fact.services import services
+from torchmemlint.flow.fact.storing import Readers, needing
+
+_LEAST_WORK = 9_000
+_BYTES_OF_WORK = 40  # of source, for one more
+
+
+def outcome(
+    engine: Engine, files: Collection[Path], users: Collection[Outcome], named: Callable[[Set[str]], bool]
+) -> Outcome:
+    """Run some files. `users` are what the files show that import these: what they call is seen there.
+
+    `named` says whether functions of those mention some names.
+    """
+    sources = engine.index.sources
+    sources.sought.clear()
+    units = [unit for path in files if (unit := sources.unit(path)) is not None]
+    for unit in units:
+        engine.index.add(unit)
+    known = {function for user in users for function in user.called}
+    left: dict[Place, Mode] = {}
+    for user in users:
+        leave(left, user.left.items())
+    places = Places(sources)
+    work = _LEAST_WORK + sum(len(sources.text(path)) for path in files) // _BYTES_OF_WORK
+    functions = {places.of_span(unit, f.span): f for unit in units for f in unit.functions}
+    engine.begin(
+        (f for place, f in functions.items() if place in known),
+        {f: left[place] for place, f in functions.items() if place in left},
+        work,
+    )
+    done = [(run, Evidence(engine, run)) for run in runs(engine, units, named)]
+    held = [(run, evidence, kept) for run, evidence in done for kept in retentions(run, evidence)]
+    passes = [Passes(engine, run, evidence) for run, evidence in done]
+    handing = list(discarded(engine, done))
+    training = differentiating(run for run, _ in done)
+    again = [(run, evidence, one) for run, evidence in done for one in retained(run, evidence, training)]
+    guards = Guards()
+    shut = [one for run, evidence in done for one in closed(run, evidence, guards)]
+    needed = [one.point for _, _, one in again if one.needed] + [one.point for _, _, one in handing if one.needed]
+    return Outcome(
+        tuple(places.kept(engine, held)),
+        frozenset(places.wanted(held)),
+        tuple(places.wasted(engine, passes)),
+        (*places.retained(again), *places.discarded(handing), *places.closed(shut)),
+        frozenset((*(places.of(p.chain()[0]) for p in needed), *(places.of_guard(o.guard) for o in shut if o.leaves))),
+        (
+            *places.noted(done),
+            *places.collecting(engine, done),
+            *places.failures(engine, done),
+            *places.deferred(done),
+            *places.served(services(engine, done)),
+        ),
+        frozenset(places.of(site) for one in passes for site in one.differentiated()),
+        frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),
+        frozenset(places.of(s) for run, evidence in done for p in needing(run, evidence) for s in p.chain()),
+        frozenset(places.left(done, Readers(units, {name for user in users for name in user.mentioned}))),
+        frozenset(places.of_span(f.unit, f.span) for f in engine.called),
+        {places.of_span(f.unit, f.span): mode for f, mode in engine.left.items()},
+        frozenset(mentions(units)),
+        frozenset(map(sources.path, engine.imported(units))),
+        frozenset(sources.sought),
+        not engine.is_finished(),
+    )

@@ -1,0 +1,290 @@
+"""Places: what runs show is said of stretches of files, in which it is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import dropwhile
+
+from torchmemlint.doubts import Doubt
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import How, Point
+from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Graph, Kind, Object, Result, Source, root
+from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact import roles
+from torchmemlint.flow.fact.closing import Closed, Guard
+from torchmemlint.flow.fact.collecting import collected
+from torchmemlint.flow.fact.data import bypasses
+from torchmemlint.flow.fact.deferring import deferred
+from torchmemlint.flow.fact.discarding import Discarded
+from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.failures import Failures
+from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.fact.notes import notes
+from torchmemlint.flow.fact.outcomes import Case, Discarding, Left, Place, Serving, Waste
+from torchmemlint.flow.fact.passes import Pass, Passes, Reason
+from torchmemlint.flow.fact.retaining import Retained
+from torchmemlint.flow.fact.retention import Fate, Retention
+from torchmemlint.flow.fact.services import Service
+from torchmemlint.flow.fact.storing import Readers, stores
+from torchmemlint.flow.fact.trainers import collecting
+from torchmemlint.flow.ir.ops import Function, Op, Span, Unit
+from torchmemlint.flow.names.sources import Sources
+
+
+class Places:
+    """Says where things stand."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+
+    def of_span(self, unit: Unit, span: Span) -> Place:
+        """Return where something of a file stands."""
+        return Place(self._sources.path(unit), span)
+
+    def of(self, op: Op) -> Place:
+        """Return where an operation stands."""
+        return self.of_span(op.owner.unit, op.span)
+
+    def kept(self, engine: Engine, held: Iterable[tuple[Run, Evidence, Retention]]) -> Iterator[Case]:
+        """Yield the graphs that are kept."""
+        for run, evidence, kept in held:
+            code = _code_of(kept)
+            if code == "TML102" and run.life is not None and roles.is_in_step_of_lightning(engine, kept.point.chain()):
+                code = "TML701"
+            if code is not None and kept.point.chain():
+                yield self._case(run, evidence, kept, code)
+
+    def noted(self, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
+        """Yield what is remarkable by itself, done past autograd, or collected on a device."""
+        for run, evidence in done:
+            for note in notes(run):
+                place, *calls = map(self.of, note.point.chain())
+                within = self._first(note.within)
+                yield Case(place, "TML202", frozenset(), within=within, calls=tuple(calls), remark=note.what)
+            for one in bypasses(run, evidence):
+                place, *calls = map(self.of, one.point.chain())
+                graphs = self._graphs(self._begun(run, evidence, one.sources))
+                by = self.of(one.by)
+                yield Case(place, "TML205", one.doubts, graphs=graphs, within=by, calls=tuple(calls), access=one.access)
+            for kept in collected(run, evidence):
+                place, *calls = map(self.of, kept.point.chain())
+                moves = tuple(self.of(point.chain()[0]) for point in (kept.on_device, kept.to_host))
+                yield Case(place, "TML508", kept.doubts, how=How.COLLECTION, calls=tuple(calls), moves=moves)
+
+    def of_guard(self, guard: Guard) -> Place:
+        """Return where gradients are turned off."""
+        return self.of_span(guard.function.unit, guard.span)
+
+    def closed(self, found: Iterable[Closed]) -> Iterator[Case]:
+        """Yield what runs without gradients and lets no tensor out."""
+        for one in found:
+            if not one.leaves:
+                runs = tuple(map(self.of, one.passes))
+                yield Case(self.of_guard(one.guard), "TML204", one.doubts, advice=True, runs=runs)
+
+    def collecting(self, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
+        """Yield trainers that collect what they evaluate on the device."""
+        for run, evidence in done:
+            for one in collecting(engine, run):
+                made = self.of(one.settings) if one.settings is not None else None
+                yield Case(self.of(one.made), "TML702", evidence.cut, graphs=(self.of(one.wide),), within=made)
+
+    def failures(self, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
+        """Yield what keeps an exception, or runs on where one is handled."""
+        failures = Failures(engine)
+        for run, evidence in done:
+            for one in failures.of(run, evidence):
+                how = How.SLOT if one.keeps else None
+                yield Case(self.of(one.at), "TML109", one.doubts, how=how, graphs=(self.of(one.failed),))
+
+    def served(self, found: Iterable[Service]) -> Iterator[Case]:
+        """Yield calls that manage memory or watch the program."""
+        for one in found:
+            place, *calls = map(self.of, one.point.chain())
+            serving = Serving(one.name, one.each, self._first(one.shown), one.inside)
+            yield Case(place, one.code, frozenset(), calls=tuple(calls), serving=serving)
+
+    def deferred(self, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
+        """Yield what is summed up to be differentiated at once."""
+        for run, evidence in done:
+            for one in deferred(run, evidence):
+                sites = one.point.chain()
+                if sites and one.kept.chain():
+                    place = _meeting(sites, one.kept.chain())  # told where it is decided when backward runs
+                    calls = tuple(map(self.of, sites[sites.index(place) + 1 :]))
+                    graphs = self._graphs(self._begun(run, evidence, one.sources))
+                    yield Case(
+                        self.of(place),
+                        "TML108",
+                        one.doubts,
+                        how=one.how,
+                        graphs=graphs,
+                        calls=calls,
+                        kept=self._first(one.kept),
+                    )
+
+    def wanted(self, held: Iterable[tuple[Run, Evidence, Retention]]) -> Iterator[Place]:
+        """Yield what keeps graphs that are, or may be, differentiated later."""
+        for _, _, kept in held:
+            if kept.grows and (kept.fate is Fate.LATER or Doubt.READER in kept.doubts):
+                yield from map(self.of, kept.point.chain())
+
+    def _case(self, run: Run, evidence: Evidence, kept: Retention, code: str) -> Case:
+        begun = self._begun(run, evidence, kept.sources)
+        sites = kept.point.chain()
+        place, *calls = map(self.of, sites)
+        met = self.of(_meeting(sites, begun[0].chain())) if begun else place
+        within = None
+        if met.path != place.path:  # kept by what a file hands to another: told where it is handed over
+            place, within, calls = met, place, calls[calls.index(met) + 1 :]
+        loop = kept.loop.site if kept.loop is not None else None
+        return Case(
+            place,
+            code,
+            kept.doubts,
+            not kept.grows,
+            kept.how,
+            loop=self.of(loop) if isinstance(loop, Op) else None,
+            graphs=self._graphs(begun),
+            within=within,
+            calls=tuple(calls),
+            spent=kept.spent,
+            backward=self._first(_backward(run, kept)) if kept.spent else None,
+            stored=kept.stored,
+        )
+
+    def wasted(self, engine: Engine, passes: Iterable[Passes]) -> Iterator[Waste]:
+        """Yield the passes for which nothing needs gradients."""
+        for seen, one in ((run, p) for run in passes for p in run.all if p.reason is not None):
+            sites = one.point.chain()
+            if one.reason is Reason.ROLE:  # told in what infers, not in what training may run, too
+                sites = list(dropwhile(lambda site: not roles.is_for_users(engine, site.owner), sites))
+            if not sites:
+                continue  # an entry that is itself a network's
+            own = tuple(not roles.is_of_forward(engine, site.owner) for site in sites)
+            calls = tuple(map(self.of, sites))
+            owners = [_definition(site.owner) for site in sites]
+            functions = tuple(self.of_span(f.unit, f.span) if f.parent is not None else None for f in owners)
+            case = Case(
+                calls[0],
+                _code(one),
+                one.doubts,
+                reason=one.reason,
+                runs=tuple(self._forwards(engine, one)),
+                unmade=seen.is_unmade(one),
+                repeated=bool(one.loops) or roles.is_given(seen.run.entry),
+                making=not one.loops and any(f.cls is not None and f.name == "__init__" for f in owners),
+                switched=self._first(one.switched),
+                kept=self._first(one.kept),
+            )
+            yield Waste(calls, own, functions, case)
+
+    def left(self, done: Iterable[tuple[Run, Evidence]], readers: Readers) -> Iterator[Left]:
+        """Yield what code leaves beside its results."""
+        for store in (store for run, evidence in done for store in stores(run, evidence)):
+            places = tuple(map(self.of, store.point.chain()))
+            if places and readers.may_read(store):
+                made = store.made.chain() if store.made is not None else ()
+                yield Left(places, tuple(map(self.of, made)))
+
+    def retained(self, found: Iterable[tuple[Run, Evidence, Retained]]) -> Iterator[Case]:
+        """Yield backward passes that keep their graph for nobody."""
+        for run, evidence, one in found:
+            if not one.needed:
+                place, *calls = map(self.of, one.point.chain())
+                graphs = self._graphs(self._begun(run, evidence, one.sources))
+                yield Case(place, "TML105", one.doubts, graphs=graphs, calls=tuple(calls), creates=one.creates)
+
+    def discarded(self, found: Iterable[tuple[Run, Evidence, Discarded]]) -> Iterator[Case]:
+        """Yield backward passes that go on into networks whose gradients nobody uses."""
+        for run, evidence, one in found:
+            step, zeroed, alone = self._first(one.step), self._first(one.zeroed), self._first(one.alone)
+            if not one.needed and step is not None and zeroed is not None:
+                place, *calls = map(self.of, one.point.chain())
+                graphs = self._graphs(self._begun(run, evidence, one.makers))
+                how = Discarding(step, zeroed, one.given, alone, one.spares)
+                backward = self._first(one.backward)
+                yield Case(
+                    place, "TML107", one.doubts, graphs=graphs, calls=tuple(calls), backward=backward, discarding=how
+                )
+
+    def _graphs(self, begun: Iterable[Point]) -> tuple[Place, ...]:
+        return tuple(dict.fromkeys(self.of(point.chain()[0]) for point in begun))
+
+    def _first(self, point: Point | None) -> Place | None:
+        chain = point.chain() if point is not None else []
+        return self.of(chain[0]) if chain else None
+
+    def _forwards(self, engine: Engine, one: Pass) -> Iterator[Place]:
+        for module in sorted(one.module, key=lambda module: module.serial):
+            if type(module) is Object and module.kind is Kind.INSTANCE:
+                forward = engine.index.method(module.about.cls, "forward")
+                if forward is not None:
+                    yield self.of_span(forward.unit, forward.span)
+
+    @staticmethod
+    def _begun(run: Run, evidence: Evidence, sources: frozenset[Source]) -> list[Point]:
+        """Where the graphs begin that sources have: at passes, or else at calls that may have run one.
+
+        In order of place: the order in which an engine met them depends on the process.
+        """
+        graphs = [s for s in run.provenance.ancestors(sources) if evidence.graph(s) is not None]
+        passes = list(filter(evidence.is_pass, graphs))
+        found = set()
+        for source in passes or graphs:
+            begins = root(source) if type(source) is Behind else source
+            if isinstance(begins, Graph | Result) and isinstance(begins.site, Op):
+                found.add(Point(begins.site, begins.context))
+        return sorted(found, key=lambda point: [(op.owner.unit.name, op.span) for op in point.chain()])
+
+
+def _definition(function: Function) -> Function:
+    """Return the function around a generator expression."""
+    while function.name == "<genexpr>" and function.parent is not None:
+        function = function.parent
+    return function
+
+
+def _backward(run: Run, kept: Retention) -> Point | None:
+    """Return the first backward pass that runs through what is kept."""
+    for event in run.of(fx.Differentiate):
+        effect = event.effect
+        assert isinstance(effect, fx.Differentiate)
+        if not kept.sources.isdisjoint(run.provenance.ancestors(effect.sources)):
+            return effect.point
+    return None
+
+
+def _meeting(stored: list[Op], begun: list[Op]) -> Op:
+    """The operation that leads to where a graph is stored, in the function in which also what begins it is called."""
+    if len(begun) > CONTEXT_LIMIT:
+        return stored[0]  # who called it is not known to the end
+    common = 0
+    while common < min(len(stored) - 1, len(begun)) and stored[-1 - common] is begun[-1 - common]:
+        common += 1
+    return stored[-1 - common]
+
+
+def _code(one: Pass) -> str:
+    return "TML203" if one.reason in (Reason.DETACHED, Reason.UNTRAINED) else "TML201"
+
+
+_GROWING = {
+    How.SUM: "TML101",
+    How.COLLECTION: "TML102",
+    How.HOOK: "TML106",
+    How.CACHE: "TML103",
+    How.OUTPUT: "TML701",
+}
+
+
+def _code_of(kept: Retention) -> str | None:
+    if kept.grows:
+        if kept.how is How.SUM and kept.fate is Fate.EACH:
+            return "TML104"
+        if kept.fate in (Fate.EACH, Fate.LATER):
+            return None
+        return _GROWING[kept.how]
+    if kept.fate is Fate.NEVER and kept.useless:
+        return "TML106" if kept.how is How.HOOK else "TML103"
+    return None
