@@ -63,6 +63,7 @@ LOWER = frozenset(
         "TML103/bad_class_attribute",
         "TML107/bad_critic_steps",
         "TML107/bad_script",
+        "TML107/bad_trainer_class",
         "TML107/bad_walked_networks",
         "TML201/bad_beside_train",
         "TML201/bad_diffusion",
@@ -624,10 +625,5 @@ PLAYS: dict[str, Play] = {
         },
         modules=_lightning_modules,
         act=_lightning("Segmenter", "training_epoch_end"),
-    ),
-    "TML701/bad_metric_called": Play(
-        {"loader": batches(lambda world: (torch.randn(BATCH, 8), torch.randn(BATCH, 1)))},
-        modules=_lightning_modules,
-        act=_lightning("Regression"),
     ),
 }
