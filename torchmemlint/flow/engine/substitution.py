@@ -59,9 +59,8 @@ from torchmemlint.flow.engine.references import MAKERS, resting_on
 from torchmemlint.flow.ir.ops import For
 from torchmemlint.flow.models import gradients, guards, modules, optimizers
 
-_QUIET = frozenset(
-    {fx.Note, fx.Serve, fx.Infer, fx.Move, fx.Read, fx.Bend, fx.Use, fx.Step, fx.Differentiate}
-)  # they change nothing that an object holds
+_NOTED = frozenset({fx.Bend, fx.Infer, fx.Move, fx.Put, fx.Ran, fx.Serve})  # only taken down: no work
+_QUIET = _NOTED | {fx.Note, fx.Read, fx.Use, fx.Step, fx.Differentiate}  # they change nothing that an object holds
 
 
 class Substitution:
@@ -232,7 +231,7 @@ class Substitution:
     def perform(self, effects: list[Effect]) -> None:
         """Perform effects in order."""
         machine = self.frame.machine
-        machine.spend(len(effects), self.state)
+        machine.spend(sum(type(effect) not in _NOTED for effect in effects), self.state)
         if machine.is_exhausted():
             self.frame.cut = True
             return
