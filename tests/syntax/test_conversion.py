@@ -11,7 +11,7 @@ from pathlib import Path
 import hypothesmith
 import libcst as cst
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from tests.syntax.test_walking import SYNTAX
 from torchmemlint.syntax.conversion import convert
@@ -75,6 +75,7 @@ def test_files(path: Path) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(hypothesmith.from_grammar())
+@example('A;""""""""\n')  # two literals in a row, the first of them empty
 def test_any_python(text: str) -> None:
     try:
         parsed = cst.parse_module(text)

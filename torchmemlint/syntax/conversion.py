@@ -452,10 +452,8 @@ def _of_constant(it: _Conversion, node: ast.Constant) -> cst.BaseExpression:
 def _of_literals(text: str) -> cst.BaseExpression:
     """A string, of one literal or of several in a row."""
     begin = _STRING.match(text)
-    if begin is not None:
-        quotes = begin["quotes"]
-        if text.endswith(quotes) and text.count(quotes) == 2 and len(text) >= begin.end() + len(quotes):
-            return _string(text)
+    if begin is not None and text.find(begin["quotes"], begin.end()) == len(text) - len(begin["quotes"]):
+        return _string(text)
     return _of_literals_apart(text)
 
 
