@@ -175,7 +175,7 @@ class _Reader:
                 case SetItem() if op.src in held and (is_repeated or type(op.place) is AttributePlace):
                     yield op
                 case CallMethod() if op.name in _ADDING and any(argument.temp in held for argument in op.arguments):
-                    if is_repeated or type(op.place) is AttributePlace:
+                    if is_repeated or type(self._made.get(op.base)) is GetAttribute:
                         yield op
                 case Bind() if op.src in held and op.name.text != name and is_repeated:
                     if not any(type(last) in (Return, Break, Raise) for last in self._handler.body[-1:]):

@@ -56,6 +56,20 @@ FAILING = {
                     raise
                 return model(x[:1])  # expect: TML109  # instead: return None
         """,
+    "an error in a list of an object": """
+        class Trainer:
+            def __init__(self, network):
+                self.network = network.cuda()
+                self.errors = []
+
+            def step(self, x):
+                try:
+                    self.network(x).sum().backward()
+                except RuntimeError as error:
+                    self.errors.append(error)  # expect: TML109  # instead: self.errors.append(str(error))
+
+        Trainer(model).step(torch.ones(2, 4))
+        """,
     "an error of another kind, after which memory is freed": """
         def run(x):
             try:
