@@ -117,9 +117,7 @@ def _passes(run: Run, evidence: Evidence) -> Iterator[Point]:
     """Yield where networks run with gradients off."""
     for event in run.of(fx.Infer):
         yield event.effect.point
-    for event in (*run.of(fx.Invoke), *run.of(fx.InvokeMethod)):
-        call = event.effect
-        assert isinstance(call, fx.Invoke | fx.InvokeMethod)
+    for call in run.unseen():
         if call.mode is Mode.OFF and not evidence.callees[call.result].isdisjoint(evidence.networks):
             yield call.point
 
@@ -130,9 +128,7 @@ def _leaving(run: Run, evidence: Evidence) -> set[Source]:
     for holder in run.lasting():
         for value in run.state.heap.edges(holder).values():
             found |= value.graph
-    for event in (*run.of(fx.Invoke), *run.of(fx.InvokeMethod)):
-        call = event.effect
-        assert isinstance(call, fx.Invoke | fx.InvokeMethod)
+    for call in run.unseen():
         if evidence.callees[call.result].isdisjoint(evidence.networks):
             for value in call.arguments.all():
                 found |= reached(run.state, value, HOLDERS)
@@ -141,8 +137,7 @@ def _leaving(run: Run, evidence: Evidence) -> set[Source]:
 
 def _read(run: Run) -> set[Source]:
     """Return what numbers that are read come from."""
-    reads = (event.effect for event in run.of(fx.Read))
-    sources = {s for r in reads if isinstance(r, fx.Read) and r.reading in _READ for s in r.sources}
+    sources = {s for read in run.effects(fx.Read) if read.reading in _READ for s in read.sources}
     return run.provenance.ancestors(sources, numbers=Numbers.ALL)
 
 

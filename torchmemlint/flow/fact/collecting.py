@@ -27,16 +27,14 @@ class Collected:
 
 def collected(run: Run, evidence: Evidence) -> Iterator[Collected]:
     """Yield the lists of one run that grow on a device."""
-    for event in run.of(fx.Keep):
-        kept = event.effect
-        assert isinstance(kept, fx.Keep)
-        if kept.how is not How.COLLECTION or kept.reset is not Reset.NEVER or not all(map(_is_bare, kept.events)):
+    for keep in run.effects(fx.Keep):
+        if keep.how is not How.COLLECTION or keep.reset is not Reset.NEVER or not all(map(_is_bare, keep.events)):
             continue
-        on_device = _on_device(run, evidence, kept)
-        to_host = _to_host(run, kept)
-        if on_device is not None and to_host is not None and _is_only_moved(run, evidence, kept):
-            doubts = evidence.cut | ({Doubt.GIVEN} if kept.phi in evidence.handed else set())
-            yield Collected(kept.point, on_device, to_host, kept.loop, doubts)
+        on_device = _on_device(run, evidence, keep)
+        to_host = _to_host(run, keep)
+        if on_device is not None and to_host is not None and _is_only_moved(run, evidence, keep):
+            doubts = evidence.cut | ({Doubt.GIVEN} if keep.phi in evidence.handed else set())
+            yield Collected(keep.point, on_device, to_host, keep.loop, doubts)
 
 
 def _is_bare(source: Source) -> bool:
@@ -78,8 +76,7 @@ def _is_only_moved(run: Run, evidence: Evidence, kept: fx.Keep) -> bool:
     holder, readings = kept.place[0], evidence.readings
     if not _is_local(run, holder) or kept.phi in readings.get(Reading.USED, ()):
         return False
-    reads = (e.effect for e in run.of(fx.Read))
-    arrays = {s for r in reads if isinstance(r, fx.Read) and r.reading is Reading.ARRAY for s in r.sources}
+    arrays = {s for read in run.effects(fx.Read) if read.reading is Reading.ARRAY for s in read.sources}
     as_arrays = kept.phi in run.provenance.ancestors(arrays, numbers=Numbers.COPIED)
     return as_arrays or kept.phi in readings.get(Reading.JOINED, ())
 

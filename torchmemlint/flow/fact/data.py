@@ -56,9 +56,7 @@ def bypasses(run: Run, evidence: Evidence) -> Iterator[Bypass]:
     """Yield what is read or changed by way of `x.data` in one run."""
     uses: dict[Function, _Uses] = {}
     found: list[Bypass] = []
-    for event in run.of(fx.Note):
-        note = event.effect
-        assert isinstance(note, fx.Note)
+    for note in run.effects(fx.Note):
         if note.what is Remark.DATA and note.point.chain():
             op = note.point.chain()[0]
             if op.owner not in uses:

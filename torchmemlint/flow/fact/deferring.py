@@ -71,8 +71,7 @@ def _waits(backward: Event, kept: Event, loop: Loop) -> bool:
 
 def _is_bent(run: Run, effect: fx.Keep) -> bool:
     """Is something else than a weighted sum computed of what is kept? That may need all of it."""
-    bent = (event.effect for event in run.of(fx.Bend))
-    return any(isinstance(e, fx.Bend) and effect.phi in run.provenance.ancestors(e.sources) for e in bent)
+    return any(effect.phi in run.provenance.ancestors(bend.sources) for bend in run.effects(fx.Bend))
 
 
 def _is_shared(run: Run, evidence: Evidence, effect: fx.Keep) -> bool:
@@ -110,10 +109,8 @@ def _is_of_batches(run: Run, evidence: Evidence, reference: Ref) -> bool:
         return about == PIECES or about in evidence.index.contracts.names("loaders")
     if type(reference) is Result:
         return any(_cuts(event, reference) for event in run.of(fx.InvokeMethod))
-    moved = (e.effect for e in run.of(fx.Use))
-    return any(
-        isinstance(m, fx.Use) and m.evidence is fx.Evidence.MOVED and _is_of(m.reference, reference) for m in moved
-    )
+    uses = run.effects(fx.Use)
+    return any(use.evidence is fx.Evidence.MOVED and _is_of(use.reference, reference) for use in uses)
 
 
 def _cuts(event: Event, result: Result) -> bool:

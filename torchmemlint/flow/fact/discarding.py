@@ -113,11 +113,9 @@ class _Handing:
     def _apart(self, source: Source, one: Discarded, cut: set[Source]) -> Discarded:
         """Say what is left of its graph where those that hand backward on for nothing are given none."""
         run, inner = self._run, list[Source]()
-        for event in run.of(fx.Differentiate):
-            effect = event.effect
-            assert isinstance(effect, fx.Differentiate)
-            inner += effect.sources
-            if not effect.named and source in self._ancestors(effect.sources):
+        for differentiate in run.effects(fx.Differentiate):
+            inner += differentiate.sources
+            if not differentiate.named and source in self._ancestors(differentiate.sources):
                 one = replace(one, given=None)  # a gradient with respect to what it is given is wanted
         leads = self._ancestors([*inner, *run.returned, *self._left], cut)
         (maker, *others) = one.makers
@@ -127,17 +125,14 @@ class _Handing:
     @cached_property
     def _boxes(self) -> set[Source]:
         """The places that hold containers: not all that comes from there has the graphs of all that they hold."""
-        effects = (event.effect for event in self._run.of(fx.Slotted))
-        return {effect.slot for effect in effects if isinstance(effect, fx.Slotted) and effect.stored is Stored.HOLDER}
+        return {one.slot for one in self._run.effects(fx.Slotted) if one.stored is Stored.HOLDER}
 
     @cached_property
     def _left(self) -> set[Source]:
         """What is left where code that was not seen may read it, or is given to it."""
         run = self._run
         found = {s for holder in run.lasting() for value in run.state.heap.edges(holder).values() for s in value.graph}
-        for event in (*run.of(fx.Invoke), *run.of(fx.InvokeMethod)):
-            call = event.effect
-            assert isinstance(call, fx.Invoke | fx.InvokeMethod)
+        for call in run.unseen():
             if call.result not in self._passes:
                 found |= {s for value in call.arguments.all() for s in reached(run.state, value, HOLDERS)}
         return found
@@ -169,14 +164,10 @@ class _Handing:
 
     def _all_passes(self) -> Iterator[tuple[Source, _Pass]]:
         """Yield the passes of networks, by the sources that they begin."""
-        for event in self._run.of(fx.Forward):
-            effect = event.effect
-            assert isinstance(effect, fx.Forward)
-            if effect.module.refs and effect.point.chain():
-                yield effect.graph, _Pass(effect.point, effect.module.refs, effect.given)
-        for event in self._run.of(fx.Invoke):
-            call = event.effect
-            assert isinstance(call, fx.Invoke)
+        for forward in self._run.effects(fx.Forward):
+            if forward.module.refs and forward.point.chain():
+                yield forward.graph, _Pass(forward.point, forward.module.refs, forward.given)
+        for call in self._run.effects(fx.Invoke):
             if call.callee.refs & self._evidence.networks and call.point.chain():
                 yield call.result, _Pass(call.point, call.callee.refs, _given(call))
 

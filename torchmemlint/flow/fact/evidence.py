@@ -88,32 +88,28 @@ class Evidence:
     def _collect(self) -> None:
         run = self.run
         movable: set[Ref] = set()
-        for event in run.of(fx.Use):
-            effect = event.effect
-            assert isinstance(effect, fx.Use)
-            if effect.evidence in (Shown.MODULE, Shown.EVALUATING, Shown.TRAINING):
-                self.networks.add(effect.reference)
-            elif effect.evidence in (Shown.MOVED, Shown.STATE):
-                movable.add(effect.reference)
-            elif effect.evidence is Shown.TENSOR:
-                self.tensors.add(effect.reference)
-            elif effect.evidence is Shown.LOSS:
-                self.predictions.add(effect.reference)
-            elif effect.evidence is Shown.GRADIENT:
-                self.with_gradients.add(effect.reference)
-            elif effect.evidence is Shown.DETACHED:
-                self.detached.add(root(effect.reference))
-            if effect.evidence is Shown.EVALUATING:
-                self.evaluating.add(effect.reference)
-                self.evaluated_at[effect.reference] = effect.point
-            elif effect.evidence is Shown.TRAINING:
-                self.training.add(effect.reference)
+        for use in run.effects(fx.Use):
+            if use.evidence in (Shown.MODULE, Shown.EVALUATING, Shown.TRAINING):
+                self.networks.add(use.reference)
+            elif use.evidence in (Shown.MOVED, Shown.STATE):
+                movable.add(use.reference)
+            elif use.evidence is Shown.TENSOR:
+                self.tensors.add(use.reference)
+            elif use.evidence is Shown.LOSS:
+                self.predictions.add(use.reference)
+            elif use.evidence is Shown.GRADIENT:
+                self.with_gradients.add(use.reference)
+            elif use.evidence is Shown.DETACHED:
+                self.detached.add(root(use.reference))
+            if use.evidence is Shown.EVALUATING:
+                self.evaluating.add(use.reference)
+                self.evaluated_at[use.reference] = use.point
+            elif use.evidence is Shown.TRAINING:
+                self.training.add(use.reference)
         movable.update(r.base for r in self.networks if type(r) is Behind)
         optional: set[Ref] = set()
         pipelines: set[Ref] = set()
-        for event in (*run.of(fx.Invoke), *run.of(fx.InvokeMethod)):
-            call = event.effect
-            assert isinstance(call, fx.Invoke | fx.InvokeMethod)
+        for call in run.unseen():
             makes = not call.arguments.all()
             if isinstance(call, fx.Invoke):
                 callees = set(call.callee.refs)
@@ -136,11 +132,9 @@ class Evidence:
         for result, callees in self.callees.items():
             if callees & optional:
                 self.modes[result] = Mode.EITHER
-        for event in run.of(fx.Forward):
-            effect = event.effect
-            assert isinstance(effect, fx.Forward)
-            self.modes[effect.graph] = effect.mode
-            self.callees.setdefault(effect.graph, set()).update(effect.module.refs)
+        for forward in run.effects(fx.Forward):
+            self.modes[forward.graph] = forward.mode
+            self.callees.setdefault(forward.graph, set()).update(forward.module.refs)
         self.overwritten = {
             Behind.of(effect.holder, effect.key)
             for event in run.of(fx.Write)
@@ -155,13 +149,11 @@ class Evidence:
                     self._differentiate(effect.sources, event.loops, creates)
         self.networks |= self._detached_callees()
         self.networks -= pipelines  # they turn gradients off by themselves
-        for event in run.of(fx.Read):
-            effect = event.effect
-            assert isinstance(effect, fx.Read)
-            found = run.provenance.ancestors(effect.sources, numbers=_FOLLOWED.get(effect.reading, Numbers.NONE))
-            self.readings.setdefault(effect.reading, set()).update(found)
-            if effect.reading in (Reading.ARRAY, Reading.TEXT):
-                self.arrays |= self._made_from(effect.sources)
+        for read in run.effects(fx.Read):
+            found = run.provenance.ancestors(read.sources, numbers=_FOLLOWED.get(read.reading, Numbers.NONE))
+            self.readings.setdefault(read.reading, set()).update(found)
+            if read.reading in (Reading.ARRAY, Reading.TEXT):
+                self.arrays |= self._made_from(read.sources)
 
     def _made_from(self, sources: frozenset[Source]) -> set[Source]:
         """Return sources with what they are made from by operations, not by calls or places that may hold others."""
@@ -178,14 +170,12 @@ class Evidence:
         """Return what is called beside training and detached: networks, unless a trained graph goes through it."""
         found: set[Ref] = set()
         detached = self.methods.operands(self.detached)
-        for event in self.run.of(fx.Invoke) if self.differentiated else ():
-            effect = event.effect
-            assert isinstance(effect, fx.Invoke)
-            arguments = effect.arguments.all()
+        for call in self.run.effects(fx.Invoke) if self.differentiated else ():
+            arguments = call.arguments.all()
             given = {s for value in arguments for s in value.graph if self._is_called(s)}
             runs = any(r in self.called or self.is_known(r) for value in arguments for r in value.refs)
-            if effect.result in detached and given.isdisjoint(self.differentiated) and not runs:
-                found |= effect.callee.refs
+            if call.result in detached and given.isdisjoint(self.differentiated) and not runs:
+                found |= call.callee.refs
         return found
 
     def is_known(self, reference: Ref) -> bool:
@@ -397,8 +387,7 @@ class Evidence:
     def handed(self) -> set[Source]:
         """What calls that were not seen have among their arguments."""
         run = self.run
-        calls = [e.effect for e in (*run.of(fx.Invoke), *run.of(fx.InvokeMethod))]
-        values = [v for call in calls if isinstance(call, fx.Invoke | fx.InvokeMethod) for v in call.arguments.all()]
+        values = [value for call in run.unseen() for value in call.arguments.all()]
         return run.provenance.ancestors({s for value in values for s in reached(run.state, value, HOLDERS)})
 
     def is_evaluating(self, sources: Iterable[Source]) -> bool:

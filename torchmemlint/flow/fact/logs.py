@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Effect
@@ -13,6 +14,8 @@ from torchmemlint.flow.domain.provenance import Provenance
 from torchmemlint.flow.domain.refs import Loop, Ref, Source, is_outside
 from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.ir.ops import Class, Function
+
+E = TypeVar("E", bound=Effect)
 
 
 @dataclass(slots=True, eq=False)
@@ -65,6 +68,15 @@ class Run:
             for event in self.events:
                 self._index.setdefault(type(event.effect), []).append(event)
         return self._index.get(kind, [])
+
+    def effects(self, kind: type[E]) -> Iterator[E]:
+        """Yield what happened of one kind, in order, without what is around it."""
+        return (event.effect for event in self.of(kind) if isinstance(event.effect, kind))
+
+    def unseen(self) -> Iterator[fx.Invoke | fx.InvokeMethod]:
+        """Yield the calls of what is not known: of functions and networks first, then of methods."""
+        yield from self.effects(fx.Invoke)
+        yield from self.effects(fx.InvokeMethod)
 
 
 def _take_down(

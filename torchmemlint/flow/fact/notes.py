@@ -11,8 +11,6 @@ from torchmemlint.flow.fact.logs import Run
 
 def notes(run: Run) -> Iterator[fx.Note]:
     """Yield what is remarkable in one run for certain: what only a caller knows that was not seen is not."""
-    for event in run.of(fx.Note):
-        effect = event.effect
-        assert isinstance(effect, fx.Note)
-        if effect.what is not Remark.DATA and effect.flag.known and effect.point.chain():
-            yield effect
+    for note in run.effects(fx.Note):
+        if note.what is not Remark.DATA and note.flag.known and note.point.chain():
+            yield note

@@ -59,19 +59,16 @@ class Passes:
         self.engine, self.run, self.evidence = engine, run, evidence
         self.returned = run.provenance.ancestors(run.returned)
         self.trains = bool(run.of(fx.Differentiate))
-        kept = [e.effect for e in (*run.of(fx.Keep), *run.of(fx.Slotted))]
         self.teaching = Teaching(engine, run, evidence)
-        self.hooked = any(getattr(effect, "how", None) is fx.How.HOOK for effect in kept)
+        self.hooked = fx.How.HOOK in {*(k.how for k in run.effects(fx.Keep)), *(s.how for s in run.effects(fx.Slotted))}
 
     @cached_property
     def growing(self) -> dict[Source, Point]:
         """The graphs that live on from iteration to iteration, with what keeps them."""
         found: dict[Source, Point] = {}
-        for event in self.run.of(fx.Keep):
-            effect = event.effect
-            assert isinstance(effect, fx.Keep)
-            for source in effect.events - effect.spent:
-                found.setdefault(source, effect.point)
+        for keep in self.run.effects(fx.Keep):
+            for source in keep.events - keep.spent:
+                found.setdefault(source, keep.point)
         return found
 
     @cached_property
@@ -79,11 +76,9 @@ class Passes:
         """What is kept where code that is not seen may read it."""
         run, sources = self.run, set[Source]()
         lasting = run.lasting()
-        for event in run.of(fx.Slotted):
-            effect = event.effect
-            assert isinstance(effect, fx.Slotted)
-            if effect.slot.holder in lasting:
-                sources |= effect.sources
+        for slotted in run.effects(fx.Slotted):
+            if slotted.slot.holder in lasting:
+                sources |= slotted.sources
         if not self.trains:  # it may be done elsewhere, with what containers hold
             for holder in lasting:
                 for value in run.state.heap.edges(holder).values():

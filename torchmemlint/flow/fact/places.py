@@ -247,11 +247,9 @@ def _definition(function: Function) -> Function:
 
 def _backward(run: Run, kept: Retention) -> Point | None:
     """Return the first backward pass that runs through what is kept."""
-    for event in run.of(fx.Differentiate):
-        effect = event.effect
-        assert isinstance(effect, fx.Differentiate)
-        if not kept.sources.isdisjoint(run.provenance.ancestors(effect.sources)):
-            return effect.point
+    for differentiate in run.effects(fx.Differentiate):
+        if not kept.sources.isdisjoint(run.provenance.ancestors(differentiate.sources)):
+            return differentiate.point
     return None
 
 

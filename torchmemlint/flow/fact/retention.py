@@ -119,35 +119,33 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             effect.stored,
             loop=effect.loop,
         )
-    for event in run.of(fx.Slotted):
-        effect = event.effect
-        assert isinstance(effect, fx.Slotted)
-        doubts = evidence.best(effect.sources)
-        graphs = {s for s in run.provenance.ancestors(effect.sources, parts=False) if evidence.graph(s) is not None}
-        if doubts is None or not any(map(_is_begun, graphs)) or _is_given_up(run, effect.slot):
+    for slotted in run.effects(fx.Slotted):
+        doubts = evidence.best(slotted.sources)
+        graphs = {s for s in run.provenance.ancestors(slotted.sources, parts=False) if evidence.graph(s) is not None}
+        if doubts is None or not any(map(_is_begun, graphs)) or _is_given_up(run, slotted.slot):
             continue
         fate = Fate.NEVER
-        if effect.slot in evidence.differentiated:
+        if slotted.slot in evidence.differentiated:
             fate = Fate.EACH
-        elif effect.slot in returned:
+        elif slotted.slot in returned:
             fate = Fate.UNKNOWN
             doubts |= {Doubt.CALLER}
         spent = graphs <= evidence.differentiated
-        read = evidence.is_read(effect.slot)
+        read = evidence.is_read(slotted.slot)
         if fate is Fate.NEVER and not read:
             doubts |= {Doubt.READER}
         yield Retention(
-            effect.point,
-            effect.slot.holder,
-            effect.slot.key,
-            effect.how,
+            slotted.point,
+            slotted.slot.holder,
+            slotted.slot.key,
+            slotted.how,
             False,
             spent,
             fate,
             read,
             doubts,
-            effect.sources,
-            effect.stored,
+            slotted.sources,
+            slotted.stored,
             spent or (read and bool(evidence.differentiated)),
         )
 

@@ -31,25 +31,19 @@ class Store(NamedTuple):
 def stores(run: Run, evidence: Evidence) -> Iterator[Store]:
     """Yield what a run stores where other code may find it."""
     graphs = _with_graph(run, evidence)
-    for event in run.of(fx.Slotted):
-        effect = event.effect
-        assert isinstance(effect, fx.Slotted)
-        if not graphs.isdisjoint(effect.sources):
-            slot = effect.slot
-            yield Store(effect.point, _made(slot.holder), _named(slot.key))
-    for event in run.of(fx.Put):
-        effect = event.effect
-        assert isinstance(effect, fx.Put)
-        if not graphs.isdisjoint(effect.sources):
-            yield Store(effect.point, effect.made, effect.names)
-    for event in run.of(fx.Write):
-        effect = event.effect
-        assert isinstance(effect, fx.Write)
-        if not graphs.isdisjoint(reached(run.state, effect.value, HOLDERS)):
-            holder = effect.holder
-            item = effect.item or not isinstance(effect.key, str)
-            attribute = holder.key if item and type(holder) is Behind else effect.key
-            yield Store(effect.point, _made(holder), _named(attribute))
+    for slotted in run.effects(fx.Slotted):
+        if not graphs.isdisjoint(slotted.sources):
+            slot = slotted.slot
+            yield Store(slotted.point, _made(slot.holder), _named(slot.key))
+    for put in run.effects(fx.Put):
+        if not graphs.isdisjoint(put.sources):
+            yield Store(put.point, put.made, put.names)
+    for write in run.effects(fx.Write):
+        if not graphs.isdisjoint(reached(run.state, write.value, HOLDERS)):
+            holder = write.holder
+            item = write.item or not isinstance(write.key, str)
+            attribute = holder.key if item and type(holder) is Behind else write.key
+            yield Store(write.point, _made(holder), _named(attribute))
 
 
 def _named(key: object) -> frozenset[str]:
@@ -89,15 +83,11 @@ def needing(run: Run, evidence: Evidence) -> Iterator[Point]:
     """Yield where a run differentiates, or hands a network to code out of view, which may do so."""
     yield from (event.effect.point for event in run.of(fx.Differentiate))
     holding: set[Ref | Point] = set()  # what was given a network, by where it was made or itself
-    for event in run.of(fx.Use):
-        use = event.effect
-        assert isinstance(use, fx.Use)
+    for use in run.effects(fx.Use):
         if use.evidence is fx.Evidence.TAUGHT and _is_network(use.reference, evidence):
             holding.add(use.point)
             yield use.point
-    for event in (*run.of(fx.Invoke), *run.of(fx.InvokeMethod)):
-        call = event.effect
-        assert isinstance(call, fx.Invoke | fx.InvokeMethod)
+    for call in run.unseen():
         given = contained(run.state, call.arguments.all())
         called = call.callee.refs if isinstance(call, fx.Invoke) else call.receiver.refs
         holds = {root(r) for r in (*given, *called)} | {made for r in called if (made := _made(r)) is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 
 from torchmemlint.flow.domain import effects as fx
@@ -45,13 +46,13 @@ class Teaching:
 
     def _steps(self) -> bool:
         """Does an optimizer step, itself or by way of a gradient scaler?"""
-        steps = [e.effect for e in (*self._run.of(fx.Step), *self._run.of(fx.InvokeMethod))]
-        return any(isinstance(s, fx.Step | fx.InvokeMethod) and s.name == "step" for s in steps)
+        run = self._run
+        names = itertools.chain((s.name for s in run.effects(fx.Step)), (c.name for c in run.effects(fx.InvokeMethod)))
+        return "step" in names
 
     def _handed(self) -> Iterator[Ref]:
         """Yield networks that code which is not seen may train."""
-        for event in (*self._run.of(fx.Invoke), *self._run.of(fx.InvokeMethod)):
-            call = event.effect
+        for call in self._run.unseen():
             if isinstance(call, fx.Invoke | fx.InvokeMethod):
                 for r in contained(self._run.state, call.arguments.all()):
                     yield r.module if type(r) is Parameters else r
@@ -85,13 +86,9 @@ class Teaching:
 
     def _passes(self) -> Iterator[tuple[Source, Iterable[Ref], Iterable[Source]]]:
         """Yield what (may) begin graphs: the graph, the module and what goes into it."""
-        for event in self._run.of(fx.Forward):
-            effect = event.effect
-            assert isinstance(effect, fx.Forward)
-            yield effect.graph, effect.module.refs, effect.inputs
-        for event in (*self._run.of(fx.Invoke), *self._run.of(fx.InvokeMethod)):
-            call = event.effect
-            assert isinstance(call, fx.Invoke | fx.InvokeMethod)
+        for forward in self._run.effects(fx.Forward):
+            yield forward.graph, forward.module.refs, forward.inputs
+        for call in self._run.unseen():
             module = call.callee if isinstance(call, fx.Invoke) else call.receiver
             yield call.result, module.refs, self._run.provenance.parents.get(call.result, ())
 
