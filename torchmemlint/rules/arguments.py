@@ -39,6 +39,14 @@ def node_of(site: Site, name: str, position: int | None = None) -> cst.BaseExpre
     return None
 
 
+def given_at(site: Site, position: int) -> cst.BaseExpression | None:
+    """The expression that a call gives in a position; None where a `*` may shift it."""
+    call = site.node
+    if not isinstance(call, cst.Call) or any(argument.star for argument in call.args):
+        return None
+    return call.args[position].value
+
+
 def adding(facts: FileFacts, site: Site, text: str) -> tuple[Edit, ...]:
     """Edits that add `text` ("pin_memory=True") as the last argument of the call at `site`, in the call's own style."""
     call = site.node

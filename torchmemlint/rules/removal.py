@@ -5,16 +5,17 @@ from __future__ import annotations
 import libcst as cst
 
 from torchmemlint.findings import Edit, Position, Span
-from torchmemlint.syntax.source_module import Piece
+from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.walking import children
 
 
-def removing(piece: Piece, call: cst.Call) -> tuple[Edit, ...]:
+def removing(call: Site) -> tuple[Edit, ...]:
     """Edits that remove a call that is a statement with its row, and every `if` that holds nothing else.
 
     Where nothing would be left of another block, `pass` takes its place. () where the statement shares its row.
     """
-    *path, _ = _path(piece.module, call)
+    piece = call.piece
+    *path, _ = _path(piece.module, call.node)
     if (
         len(path) < 3
         or not isinstance(path[-1], cst.Expr)

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
+import libcst as cst
+
 from torchmemlint.doubts import Doubt, confidence, ordered
 from torchmemlint.findings import Evidence, Finding, Fix, Position, Severity, Span
 from torchmemlint.flow.fact.outcomes import Case, Place
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.base import Rule
-from torchmemlint.syntax.source_module import Piece, SourceModule
+from torchmemlint.rules.detaching import at
+from torchmemlint.syntax.source_module import Piece, Site, SourceModule
 from torchmemlint.syntax.text import characters, shortened
 
 _SHOWN = 40  # characters of code in a message
@@ -42,6 +45,15 @@ class Told:
     def piece(self) -> Piece | None:
         """The piece of the file that it stands in."""
         return self.facts.source.piece_at(self.span)
+
+    def call_at(self, place: Place | None) -> Site | None:
+        """The call that stands at a place; None where none does, or in another file."""
+        if place is None or place.path != self.facts.path:
+            return None
+        span = self.span_of(place)
+        piece = self.facts.source.piece_at(span)
+        call = next(at(piece, span, cst.Call), None) if piece is not None else None
+        return Site(piece, call) if piece is not None and call is not None else None
 
     def finding(
         self,

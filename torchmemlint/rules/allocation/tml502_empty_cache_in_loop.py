@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.fact.services import Each
 from torchmemlint.rules.base import TellingRule
-from torchmemlint.rules.detaching import at
 from torchmemlint.rules.removal import removing
 from torchmemlint.rules.told import Told
 
@@ -76,7 +73,6 @@ class EmptyCacheInLoop(TellingRule):
 
 
 def _fix(told: Told, *, edits: bool) -> Fix:
-    piece = told.piece
-    call = next(at(piece, told.span, cst.Call), None) if piece is not None and edits else None
-    removed = removing(piece, call) if piece is not None and call is not None else ()
+    call = told.call_at(told.case.place) if edits else None
+    removed = removing(call) if call is not None else ()
     return Fix("Leave the cache alone", Applicability.SAFE if removed else Applicability.HINT, removed)

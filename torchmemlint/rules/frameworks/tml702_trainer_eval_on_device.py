@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.fact.trainers import STEPS
 from torchmemlint.rules.arguments import adding, node_of, replacing
 from torchmemlint.rules.base import TellingRule
-from torchmemlint.rules.detaching import at
 from torchmemlint.rules.told import Told
-from torchmemlint.syntax.source_module import Site
 
 
 class TrainerEvalOnDevice(TellingRule):
@@ -94,13 +90,9 @@ class TrainerEvalOnDevice(TellingRule):
 
 
 def _fix(told: Told) -> Fix:
-    made, piece = told.case.within, told.piece
-    call = None
-    if made is not None and made.path == told.facts.path and piece is not None:
-        call = next(at(piece, told.span_of(made), cst.Call), None)
-    if piece is None or call is None:
+    site = told.call_at(told.case.within)
+    if site is None:
         return Fix(f"Set `{STEPS}=8` in the training arguments", Applicability.HINT)
-    site = Site(piece, call)
     given = node_of(site, STEPS)
     edits = replacing(site, given, "8") if given is not None else adding(told.facts, site, f"{STEPS}=8")
     return Fix(f"Set `{STEPS}=8`, and tune the number", Applicability.UNSAFE, edits)

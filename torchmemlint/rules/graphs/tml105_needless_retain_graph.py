@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.rules import arguments
 from torchmemlint.rules.base import TellingRule
-from torchmemlint.rules.detaching import at
 from torchmemlint.rules.told import Told
-from torchmemlint.syntax.source_module import Site
 
 
 class NeedlessRetainGraph(TellingRule):
@@ -75,9 +71,6 @@ class NeedlessRetainGraph(TellingRule):
 
 
 def _fix(told: Told, option: str) -> Fix | None:
-    piece = told.piece
-    call = next(at(piece, told.span, cst.Call), None) if piece is not None else None
-    if piece is None or call is None:
-        return None
-    edits = arguments.without(Site(piece, call), "retain_graph", "create_graph")
+    call = told.call_at(told.case.place)
+    edits = arguments.without(call, "retain_graph", "create_graph") if call is not None else ()
     return Fix(f"Remove `{option}=True`", Applicability.UNSAFE, edits) if edits else None

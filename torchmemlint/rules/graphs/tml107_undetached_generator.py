@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import libcst as cst
-
 from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmemlint.flow.domain.effects import Stored
 from torchmemlint.rules import arguments
 from torchmemlint.rules.base import TellingRule
-from torchmemlint.rules.detaching import at
 from torchmemlint.rules.findings import detach_fix
 from torchmemlint.rules.gradient_mode.guarding import without_gradients
 from torchmemlint.rules.told import Told
@@ -111,23 +108,21 @@ def _fix(told: Told) -> Fix | None:
         made = Told(told.facts, replace(told.case, place=how.alone))
         if not made.statement.contains(told.span):
             return without_gradients(made, wholly=False)
-    call = next(at(told.piece, told.span, cst.Call), None) if told.piece is not None else None
-    if told.piece is None or call is None or how.argument is None or any(argument.star for argument in call.args):
+    call = told.call_at(told.case.place)
+    value = arguments.given_at(call, how.argument.position) if call is not None and how.argument is not None else None
+    if call is None or how.argument is None or value is None:
         return Fix("Detach what is passed, and call `requires_grad_()` on it where its gradient is wanted", _HINT)
-    value = call.args[how.argument.position].value
-    fix = detach_fix(Site(told.piece, value), safe=certain and how.argument.stored is Stored.TENSOR)
+    fix = detach_fix(Site(call.piece, value), safe=certain and how.argument.stored is Stored.TENSOR)
     return replace(fix, edits=(*fix.edits, *_without_retaining(told))) if fix is not None else None
 
 
 def _without_retaining(told: Told) -> tuple[Edit, ...]:
     """Take `retain_graph=True` out of a backward that kept the graph for the generator's sake alone."""
     how, backward = told.case.discarding, told.case.backward
-    if how is None or not how.spares or backward is None or backward.path != told.facts.path:
+    if how is None or not how.spares:
         return ()
-    span = told.span_of(backward)
-    piece = told.facts.source.piece_at(span)
-    call = next(at(piece, span, cst.Call), None) if piece is not None else None
-    return arguments.without(Site(piece, call), "retain_graph") if piece is not None and call is not None else ()
+    call = told.call_at(backward)
+    return arguments.without(call, "retain_graph") if call is not None else ()
 
 
 _HINT = Applicability.HINT

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.knowledge.services import ANOMALY_CONTEXT, RECORDING
 from torchmemlint.rules.arguments import node_of, replacing
 from torchmemlint.rules.base import TellingRule
-from torchmemlint.rules.detaching import at
 from torchmemlint.rules.told import Told
-from torchmemlint.syntax.source_module import Site
 
 
 class DebugModeLeftOn(TellingRule):
@@ -81,9 +77,7 @@ class DebugModeLeftOn(TellingRule):
 
 
 def _switched_off(told: Told) -> Fix:
-    piece = told.piece
-    call = next(at(piece, told.span, cst.Call), None) if piece is not None else None
-    site = Site(piece, call) if piece is not None and call is not None else None
-    mode = node_of(site, "mode", 0) if site is not None else None
-    edits = replacing(site, mode, "False") if site is not None and mode is not None else ()
+    call = told.call_at(told.case.place)
+    mode = node_of(call, "mode", 0) if call is not None else None
+    edits = replacing(call, mode, "False") if call is not None and mode is not None else ()
     return Fix("Switch anomaly detection off", Applicability.UNSAFE, edits)
