@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+ACCELERATORS = ("cuda", "mps", "xpu", "gpu", "npu")  # how the name of such a device begins, or of what asks for one
 # Every backend's caching allocator has one (torch/cuda/memory.py, torch/mps/__init__.py, torch/xpu/memory.py, ...).
 EMPTY_CACHE = frozenset(
     {

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 import libcst as cst
 
 from torchmemlint.flow.values import LoopMark
+from torchmemlint.knowledge.services import ACCELERATORS
 from torchmemlint.syntax.text import text_of
 from torchmemlint.syntax.walking import contains
-
-_BACKENDS = ("cuda", "mps", "xpu", "gpu", "npu")
 
 
 def always(tests: Iterable[tuple[cst.BaseExpression, bool]]) -> bool:
@@ -24,7 +23,7 @@ def _on_an_accelerator(test: cst.BaseExpression, met: bool) -> bool:
         case cst.Call(func=cst.Attribute(attr=cst.Name(value="is_available"))):
             return met
         case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.Equal() | cst.In())]):
-            return met and any(f"{quote}{name}" in text_of(test) for quote in "'\"" for name in _BACKENDS)
+            return met and any(f"{quote}{name}" in text_of(test) for quote in "'\"" for name in ACCELERATORS)
         case cst.BooleanOperation(left=left, operator=cst.And(), right=right):
             return met and _on_an_accelerator(left, met) and _on_an_accelerator(right, met)
     return False

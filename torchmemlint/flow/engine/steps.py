@@ -44,7 +44,8 @@ def _written_out(box: Object, key: Key) -> Op | None:
     """Return what computes an entry of a dict, if that is written out with it."""
     if type(box.site) is not Make:
         return None
-    temps = {entry.temp for entry in box.site.entries if entry.key == ConstantKey(key)}  # type: ignore[arg-type]
+    written = ((entry.key, entry.temp) for entry in box.site.entries)
+    temps = {temp for own, temp in written if isinstance(own, ConstantKey) and own.value == key}
     return next((op for op in operations(box.site.owner.body) if getattr(op, "dst", None) in temps), None)
 
 

@@ -16,7 +16,7 @@ from torchmemlint.flow.fact.logs import Event, Run
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """A list that grows on a device, and of which all that is wanted is a copy on the host."""
+    """A list that grows on a device, though the program only wants a copy of it on the host."""
 
     point: Point
     on_device: Point  # what shows that the loop computes there

@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Effect, Point
@@ -20,7 +19,6 @@ from torchmemlint.flow.ir.defuse import DefUse
 from torchmemlint.flow.ir.ops import Function, Op, Temp
 from torchmemlint.knowledge import services as known
 
-_BACKENDS = ("cuda", "mps", "xpu", "gpu", "npu")
 _PASSES = (fx.Differentiate, fx.Forward, fx.Infer, fx.Invoke, fx.InvokeMethod)
 _TRAINING = frozenset("train fit backward step zero_grad training_step".split())
 
@@ -161,7 +159,7 @@ def _runs(effect: Effect, evidence: Evidence) -> bool:
 
 
 def _is_another(run: Run, loop: fx.Repeat, module: Ref) -> bool:
-    """Is a network taken or made anew in each iteration of a loop?"""
+    """Is it another network in each iteration of a loop, which takes or makes it?"""
     begin = root(module)
     if begin in run.provenance.made_in(loop.loop):
         return True
@@ -186,12 +184,7 @@ def _is_handling(event: Event) -> bool:
 def _is_met(fork: Effect, branch: bool) -> bool:
     """Is a condition met each time, on a machine with an accelerator, in a program that is run?"""
     site = fork.point.site
-    return branch and type(site) is ops.If and _holds(_definitions(site.owner), site.test)
-
-
-@lru_cache(maxsize=64)
-def _definitions(function: Function) -> DefUse:
-    return DefUse(function)
+    return branch and type(site) is ops.If and _holds(DefUse(site.owner), site.test)
 
 
 def _holds(definitions: DefUse, test: Temp) -> bool:
@@ -203,7 +196,8 @@ def _holds(definitions: DefUse, test: Temp) -> bool:
             return definitions.name(callee).endswith(".is_available")
         case ops.Compare(operator="==" | "in", operands=operands):
             found = [made.value for t in operands if isinstance(made := definitions.made.get(t), ops.Constant)]
-            return any(isinstance(text, str) and text.startswith((*_BACKENDS, "__main__")) for text in found)
+            texts = [text for text in found if isinstance(text, str)]
+            return "__main__" in texts or any(text.startswith(known.ACCELERATORS) for text in texts)
         case ops.Choose(operator="and", operands=operands):
             return all(_holds(definitions, operand) for operand in operands)
     return False

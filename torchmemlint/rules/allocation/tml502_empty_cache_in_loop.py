@@ -65,7 +65,8 @@ class EmptyCacheInLoop(TellingRule):
         assert serving is not None
         return told.finding(
             self,
-            f"`{told.text_of(told.case.place)}` runs for every batch, which has to get its memory anew",
+            f"`{told.text_of(told.case.place)}` runs on every batch: "
+            "the next one must request its memory from the driver again",
             [*told.each(), told.link(told.case.place, "the cached blocks go back to the driver here"), *told.called()],
             severity=Severity.ADVICE if serving.each is Each.CALLED else None,
             fix=_fix(told, edits=serving.inside),

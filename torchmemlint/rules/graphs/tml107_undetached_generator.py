@@ -66,7 +66,7 @@ class UndetachedGenerator(TellingRule):
 
     The finding is only possible, and not shown by default, where
 
-    - an optimizer steps of which it was not seen whose parameters it holds;
+    - an optimizer steps, and it was not seen whose parameters it holds;
     - code that was not seen is given the generator or its optimizer, and may freeze it;
     - a framework freezes networks in turn (`toggle_optimizer`).
 
