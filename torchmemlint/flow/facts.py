@@ -90,8 +90,6 @@ class GuardedCall:
 
     site: Site
     scope: Scope
-    callee: str  # source text of what is called
-    module: ModuleValue
 
 
 @immutable(frozen=True)

@@ -275,7 +275,7 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
     carries = _carries(it, result)
     if it.state.mode is Mode.OFF:
         if it.recording:
-            it.facts.guarded_calls.append(GuardedCall(made, it.scope, text_of(node.func), module))
+            it.facts.guarded_calls.append(GuardedCall(made, it.scope))
         return _without_graph(it, result)
     if module.parameters is not False and not guards_itself:
         _record_call(it, node, module, arguments, origin, carries or trains, inputs, method, result)

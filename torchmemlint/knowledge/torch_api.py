@@ -42,6 +42,21 @@ COPIES = frozenset(
     "unflatten squeeze unsqueeze transpose permute t movedim expand expand_as requires_grad_ pin_memory share_memory_ "
     "retain_grad register_hook alias swapaxes ravel".split()
 )
+# Of what they give, each element is computed of the one in its place.
+SAME_DIMENSIONS = frozenset(
+    "clone contiguous cpu cuda detach double exp float half log log_softmax sigmoid softmax tanh to bfloat16".split()
+)
+# The numbers among their arguments are dimensions of the tensor.
+BY_DIMENSIONS = frozenset(
+    "amax amin argmax argmin argsort cumsum flatten log_softmax logsumexp mean size softmax sum swapaxes transpose "
+    "unbind".split()
+)
+ADDING_DIMENSIONS = frozenset({"stack", "unsqueeze"})
+# They take images, or what is stored like them: batch, channels, places.
+OF_IMAGES = frozenset(
+    "torchvision.utils.save_image torchvision.utils.make_grid torch.nn.functional.interpolate "
+    "torch.nn.functional.grid_sample torch.nn.functional.pixel_shuffle".split()
+)
 # Random or constructing functions: a fresh tensor without a graph unless requires_grad=True is given. By hand: those
 # that take a tensor for its shape or its probabilities, that wrap what is mostly no tensor, and constructors of old.
 FACTORIES = operations.factories() | frozenset(

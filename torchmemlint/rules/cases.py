@@ -26,7 +26,7 @@ from torchmemlint.rules.told import Told
 _KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106", "TML701"})
 _WASTED = frozenset({"TML201", "TML203"})
 _APART = frozenset(  # worded by their rules, and told whatever else is found
-    "TML105 TML107 TML108 TML109 TML202 TML204 TML205 TML502 TML503 TML508 TML605 TML702".split()
+    "TML105 TML107 TML108 TML109 TML202 TML204 TML205 TML502 TML503 TML508 TML602 TML605 TML702".split()
 )
 CODES = _KEPT | _WASTED | _APART
 _TELL_OF_WASTED = _WASTED | {"TML202", "TML206"}
@@ -167,8 +167,7 @@ class _Report(Told):
         yield from self.begun()
         if case.backward is not None:
             yield self.link(case.backward, "backward frees the activations, the graph's nodes stay")
-        if case.loop is not None:
-            yield self.link(Place(case.loop.path, (*case.loop.span[:3], case.loop.span[1])), "repeated by this loop")
+        yield from self.around("repeated by this loop")
         if case.within is not None:
             yield self.link(case.within, "keeps what it is given")
         yield from self.called()

@@ -83,6 +83,12 @@ class Told:
         """A place with what it contributes."""
         return Evidence(message, self.span_of(place), None if place.path == self.facts.path else place.path)
 
+    def around(self, message: str) -> Iterator[Evidence]:
+        """The loop that it stands in, without its body."""
+        loop = self.case.loop
+        if loop is not None:
+            yield self.link(Place(loop.path, (*loop.span[:3], loop.span[1])), message)
+
     def begun(self) -> Iterator[Evidence]:
         """Where the graphs begin."""
         for place in self.case.graphs:

@@ -333,6 +333,13 @@ class Keep(Effect):
 
 
 @dataclass(slots=True, eq=False)
+class Hold(Effect):
+    """When a loop comes round, variables of its function still hold what the iteration has made."""
+
+    held: tuple[tuple[str, frozenset[Source]], ...]
+
+
+@dataclass(slots=True, eq=False)
 class Slotted(Effect):
     """A graph was stored in a slot: it stays there until it is replaced."""
 

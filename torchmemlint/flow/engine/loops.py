@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from torchmemlint.flow.domain.effects import How, Keep, Repeat, Reset
+from torchmemlint.flow.domain.effects import Hold, How, Keep, Point, Repeat, Reset
 from torchmemlint.flow.domain.frame import Frame, Written
 from torchmemlint.flow.domain.heap import ELEMENT, State, behind_code, load, reachable, reached
 from torchmemlint.flow.domain.memory import held_under, lies_behind
@@ -31,6 +31,7 @@ from torchmemlint.flow.domain.refs import (
     with_graphs,
 )
 from torchmemlint.flow.domain.values import NO_CONSTANT, NO_SOURCES, NOTHING, Value
+from torchmemlint.flow.ir.ops import For, While
 
 ROUNDS = 4
 
@@ -91,6 +92,8 @@ def run_loop(
             frame.cut = True
             break
         head = following
+    if isinstance(loop.site, For | While) and loop.site.owner is frame.function and not back.dead:
+        _hold(frame, back, loop)
     inner, frame.effects = frame.effects, outer
     if inner:
         over = frame.over.get(loop, NOTHING)
@@ -171,6 +174,33 @@ def _held(state: State, place: Place) -> frozenset[Source]:
     holder, key = place
     held = held_under(state, holder, key) if holder is not None else [state.variables.get(str(key)) or NOTHING]
     return NO_SOURCES.union(*(reached(state, value) for value in held))
+
+
+def _hold(frame: Frame, back: State, loop: Loop) -> None:
+    """Log what variables of a loop's function hold that an iteration has made, if nothing else keeps it anyway."""
+    written, made = frame.writes[loop], frame.provenance.made_in(loop)
+    held: dict[str, frozenset[Source]] = {}
+    for holder, key in written if made else ():
+        if _is_own(frame, holder) and isinstance(key, str):
+            value = back.variables.get(key) if holder is None else back.heap.get(holder, key)
+            sources = value.graph if value is not None else NO_SOURCES
+            if frame.entry:  # else it is not known whether gradients are off
+                sources -= with_graphs(sources)
+            if sources := frozenset(s for s in sources if root(s) in made):
+                held[key] = sources
+    if held:
+        elsewhere = [
+            note.sources for (holder, _), notes in written.items() if not _is_own(frame, holder) for note in notes
+        ]
+        kept = reached(back, frame.yielded).union(*elsewhere)
+        found = tuple((name, sources - kept) for name, sources in held.items() if not sources <= kept)
+        if found:
+            frame.log(Hold(Point(loop.site, loop.context), found))
+
+
+def _is_own(frame: Frame, holder: Ref | None) -> bool:
+    """Does a place belong to a variable of the function itself?"""
+    return holder is None or holder is frame.own
 
 
 def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:

@@ -59,7 +59,7 @@ from torchmemlint.flow.engine.references import MAKERS, resting_on
 from torchmemlint.flow.ir.ops import For
 from torchmemlint.flow.models import gradients, guards, modules, optimizers
 
-_NOTED = frozenset({fx.Bend, fx.Infer, fx.Move, fx.Put, fx.Ran, fx.Serve})  # only taken down: no work
+_NOTED = frozenset({fx.Bend, fx.Hold, fx.Infer, fx.Move, fx.Put, fx.Ran, fx.Serve})  # only taken down: no work
 _QUIET = _NOTED | {fx.Note, fx.Read, fx.Use, fx.Step, fx.Differentiate}  # they change nothing that an object holds
 
 
@@ -462,6 +462,11 @@ class Substitution:
             flags = reset, read, effect.stored
             self.frame.log(fx.Keep(point, place, phi, sources, held, events, spent, how, loop, *flags))
 
+    def hold(self, effect: fx.Hold) -> None:
+        """Note what variables of the callee hold when its loop comes round."""
+        held = tuple((name, self.sources(sources)) for name, sources in effect.held)
+        self.frame.log(fx.Hold(self.at(effect), held))
+
     def slotted(self, effect: fx.Slotted) -> None:
         """Store in a slot of an object that the callee made; others' slots are stored to by its writes."""
         if effect.slot.holder.symbolic:
@@ -571,6 +576,7 @@ _PERFORMERS: dict[type[Effect], Callable[[Substitution, Any], None]] = {
     fx.Bend: Substitution.bend,
     fx.Use: Substitution.use,
     fx.Keep: Substitution.keep,
+    fx.Hold: Substitution.hold,
     fx.Slotted: Substitution.slotted,
     fx.Put: Substitution.put,
     fx.Freeze: Substitution.freeze,

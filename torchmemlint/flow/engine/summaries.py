@@ -226,6 +226,9 @@ class _Wanted:
                 self.references(effect.events)
                 self.references(effect.came_round)
                 self.reference(effect.phi)
+            case fx.Hold():
+                for _, sources in effect.held:
+                    self.references(sources)
             case fx.Slotted():
                 self.reference(effect.slot)
                 self.references(effect.sources)

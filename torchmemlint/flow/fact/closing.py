@@ -13,7 +13,7 @@ from torchmemlint.flow.domain.heap import HOLDERS, Mode, reached
 from torchmemlint.flow.domain.provenance import Numbers
 from torchmemlint.flow.domain.refs import Bare, Kind, Object, Source
 from torchmemlint.flow.fact.evidence import Evidence
-from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import DefUse
 from torchmemlint.flow.ir.ops import Await, Call, CallMethod, Define, DefineClass, Function, Op, Span, With, Yield
@@ -91,9 +91,9 @@ def _lasts(op: Op) -> bool:
 def closed(run: Run, evidence: Evidence, guards: Guards) -> Iterator[Closed]:
     """Yield the guards of one run under which networks run."""
     passes: dict[Guard, dict[Point, None]] = {}
-    for point in _passes(run, evidence):
-        for guard in guards.around(point):
-            passes.setdefault(guard, {})[point] = None
+    for event in inferring(run, evidence):
+        for guard in guards.around(event.effect.point):
+            passes.setdefault(guard, {})[event.effect.point] = None
     if not passes:
         return
     made: dict[Guard, set[Source]] = {}
@@ -113,13 +113,14 @@ def closed(run: Run, evidence: Evidence, guards: Guards) -> Iterator[Closed]:
         yield Closed(guard, tuple(ops), leaves, evidence.cut)
 
 
-def _passes(run: Run, evidence: Evidence) -> Iterator[Point]:
-    """Yield where networks run with gradients off."""
-    for event in run.of(fx.Infer):
-        yield event.effect.point
-    for call in run.unseen():
+def inferring(run: Run, evidence: Evidence) -> Iterator[Event]:
+    """Yield the passes of networks with gradients off."""
+    yield from run.of(fx.Infer)
+    for event in (*run.of(fx.Invoke), *run.of(fx.InvokeMethod)):
+        call = event.effect
+        assert isinstance(call, fx.Invoke | fx.InvokeMethod)
         if call.mode is Mode.OFF and not evidence.callees[call.result].isdisjoint(evidence.networks):
-            yield call.point
+            yield event
 
 
 def _leaving(run: Run, evidence: Evidence) -> set[Source]:

@@ -68,6 +68,7 @@ def outcome(
             *places.collecting(engine, done),
             *places.failures(engine, done),
             *places.deferred(done),
+            *places.lingering(engine, done),
             *places.served(services(engine, done)),
         ),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),

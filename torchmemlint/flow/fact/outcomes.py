@@ -64,6 +64,15 @@ class Serving:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """A variable that still holds a large result when a loop comes round."""
+
+    name: str
+    shown: Place  # what shows that it is large
+    wide: str | None  # the class of the network, where it is that
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A fact that a rule reports."""
 
@@ -94,6 +103,7 @@ class Case:
     remark: Remark | None = None  # or something is remarkable by itself
     moves: tuple[Place, ...] = ()  # or what is kept was brought to a device, and is brought to the host later: where
     access: Access | None = None  # or values are read or changed past autograd
+    held: Held | None = None  # or a variable holds the last iteration's result
     discarding: Discarding | None = None  # or a backward pass goes on into other networks for nothing
 
     @property

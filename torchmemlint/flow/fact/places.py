@@ -18,9 +18,10 @@ from torchmemlint.flow.fact.deferring import deferred
 from torchmemlint.flow.fact.discarding import Discarded
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.failures import Failures
+from torchmemlint.flow.fact.lingering import lingering
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.notes import notes
-from torchmemlint.flow.fact.outcomes import Case, Discarding, Left, Place, Serving, Waste
+from torchmemlint.flow.fact.outcomes import Case, Discarding, Held, Left, Place, Serving, Waste
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
 from torchmemlint.flow.fact.retaining import Retained
 from torchmemlint.flow.fact.retention import Fate, Retention
@@ -103,6 +104,14 @@ class Places:
             place, *calls = map(self.of, one.point.chain())
             serving = Serving(one.name, one.each, self._first(one.shown), one.inside)
             yield Case(place, one.code, frozenset(), calls=tuple(calls), serving=serving)
+
+    def lingering(self, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
+        """Yield large results that a variable holds while the next iteration runs the same pass."""
+        for run, evidence in done:
+            for one in lingering(engine, run, evidence):
+                place, *calls = map(self.of, one.point.chain())
+                held = Held(one.name, self.of(one.shown), one.wide)
+                yield Case(place, "TML602", one.doubts, loop=self.of(one.loop), calls=tuple(calls), held=held)
 
     def deferred(self, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
         """Yield what is summed up to be differentiated at once."""

@@ -14,6 +14,7 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.refs import Bound, Code, Key, Kind, Object, Ref, Special
 from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact.extents import wide_class
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.ops import Call, Constant, Function, Op, Operate
@@ -133,8 +134,7 @@ def _predicts_much(engine: Engine, trainer: Object, name: str, given: Given, met
         return trainer.site
     for model in given["model"].refs if "model" in given else ():
         if type(model) is Object and model.kind is Kind.MODULE and isinstance(model.about, str):
-            owner, _, last = model.about.rpartition(".")
-            is_wide = (owner if last[:1].islower() else model.about) in wide
+            is_wide = wide_class(engine.index.contracts, model) is not None
             return model.site if is_wide and isinstance(model.site, Op) else None
     return next((op for function in metrics for op in _ignoring(function)), None)
 

@@ -54,4 +54,12 @@ def _part(b: Builder, elements: list[ast.expr]) -> SliceKey:
             parts.append(b.expression(element.value))
         elif not isinstance(element, ast.Constant):
             parts.append(b.expression(element))
-    return SliceKey(tuple(parts), single=len(elements) == 1) if parts else WHOLE
+    dimensions = sum(not _is_new_or_left_out(element) for element in elements)
+    if not parts and dimensions == 1:
+        return WHOLE
+    return SliceKey(tuple(parts), single=bool(parts) and len(elements) == 1, dimensions=dimensions)
+
+
+def _is_new_or_left_out(element: ast.expr) -> bool:
+    """Is it None or `...`, which stand for no dimension, or may do so, or a starred one?"""
+    return isinstance(element, ast.Starred) or (isinstance(element, ast.Constant) and element.value in (None, ...))

@@ -82,12 +82,13 @@ class SliceKey:
     """`x[a:b]`, `x[:, 0]`, `x[..., 1]`: a part, perhaps a view. `parts` are the temporaries of the indices.
 
     `start`: how many items from the front are left out, as far as that is written out. `single`: it is just `a:b`,
-    which a list has, too.
+    which a list has, too. `dimensions`: how many are written out that there must be.
     """
 
     parts: tuple[Temp, ...] = ()
     start: int = 0
     single: bool = False
+    dimensions: int = 0
 
 
 SOME_PART = SliceKey((NO_TEMP,))  # of which no more is known

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow import step_locals
-from torchmemlint.flow.facts import FileFacts
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import is_test, report
-from torchmemlint.syntax.text import shortened
+from torchmemlint.flow.fact.extents import DIMENSIONS
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
+from torchmemlint.syntax.text import shortened, text_of
 
 
-class StepLocalsKept(Rule):
+class StepLocalsKept(TellingRule):
     """A large result of one iteration is still there while the next one runs its forward pass.
 
     ## What it does
@@ -47,8 +46,11 @@ class StepLocalsKept(Rule):
     Only a hint: `del` needs to stand after the last use on every path, and other names may hold the result, too.
 
     ## When it stays silent
-    Nothing shows that the result has three dimensions or more; gradients are on; the name is deleted, or bound to
-    something else in the same iteration; the result is kept, returned or yielded anyway; tests.
+    - Nothing shows that the result has three dimensions or more: neither its network's class nor how it is used.
+    - The loop records a graph or runs a backward pass.
+    - The name is deleted, or bound to something else before the loop comes round or before the pass runs again.
+    - The result is stored or yielded anyway, or needed by the next pass or behind the loop.
+    - Tests.
 
     ## References
     - [PyTorch FAQ: don't hold onto tensors you don't need](https://docs.pytorch.org/docs/stable/notes/faq.html)
@@ -61,21 +63,25 @@ class StepLocalsKept(Rule):
     fix = Applicability.HINT
     why = "the peak of a pass without gradients lies in forward, and is higher by the result of the last iteration"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield results that outlive their iteration."""
-        if is_test(facts):
-            return
-        for local in step_locals.kept(facts):
-            call = shortened(local.call.callee, 40)
-            yield report(
-                self,
-                facts,
-                local.site,
-                f"`{local.name}` still holds the last iteration's result while `{call}(...)` runs again",
-                evidence=[
-                    (local.call.site, f"`{call}(...)` runs with gradients off: the peak lies in it"),
-                    local.large,
-                    (local.loop, f"comes round with `{local.name}` bound"),
-                ],
-                fix=Fix(f"`del {local.name}` after its last use, or make the loop's body a function", self.fix),
-            )
+    def tell(self, told: Told) -> Finding:
+        """Say which variable holds the last result."""
+        case, held = told.case, told.case.held
+        assert held is not None
+        call = told.call_at(case.place)
+        callee = told.text_of(case.place)
+        if call is not None and isinstance(call.node, cst.Call):
+            callee = shortened(text_of(call.node.func), 40)
+        large = f"`{held.name}` has at least {DIMENSIONS} dimensions: something for each position"
+        if held.wide is not None:
+            large = f"a `{held.wide.rpartition('.')[2]}` predicts something for every token or pixel"
+        return told.finding(
+            self,
+            f"`{held.name}` still holds the last iteration's result while `{callee}(...)` runs again",
+            [
+                told.link(case.place, f"`{callee}(...)` runs with gradients off: the peak lies in it"),
+                told.link(held.shown, large),
+                *told.around(f"comes round with `{held.name}` bound"),
+                *told.called(),
+            ],
+            fix=Fix(f"`del {held.name}` after its last use, or make the loop's body a function", self.fix),
+        )

@@ -1,0 +1,132 @@
+"""Lingering: large results of passes that a variable still holds while the next iteration runs the same pass.
+
+With gradients off the peak lies in forward, where the last result lies beside the new activations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchmemlint.doubts import Doubt
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import Point
+from torchmemlint.flow.domain.provenance import Numbers
+from torchmemlint.flow.domain.refs import Bare, Ref
+from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact import extents, roles
+from torchmemlint.flow.fact.closing import inferring
+from torchmemlint.flow.fact.evidence import CERTAIN, Evidence
+from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.ops import Bind, For, Load, Op, Unbind, While
+
+
+@dataclass(frozen=True, slots=True)
+class Lingering:
+    """A variable that holds a large result over the end of an iteration."""
+
+    point: Point  # the pass, as the loop's function calls it
+    name: str
+    loop: Op
+    shown: Op  # what shows that the result is large
+    wide: str | None  # the network's class, where it is that
+    doubts: frozenset[Doubt]
+
+
+def lingering(engine: Engine, run: Run, evidence: Evidence) -> Iterator[Lingering]:
+    """Yield the variables of one run."""
+    holds = run.of(fx.Hold)
+    passes = list(inferring(run, evidence)) if holds else []
+    for event in holds if passes else ():
+        hold, repeat = event.effect, _innermost(event)
+        if not isinstance(hold, fx.Hold) or repeat is None or _trains(run, repeat):
+            continue
+        loop = hold.point.site
+        assert isinstance(loop, For | While)
+        inside = {_head(engine, e.effect.point): e for e in passes if _loop(engine, e) is repeat}
+        for head, one in inside.items():
+            call = next((n for n, op in enumerate(head) if op.owner is loop.owner), None)
+            name = _holding(engine, run, hold, head)
+            if call is None or name is None or not _is_overwritten_late(loop, name, head[call]):
+                continue
+            large = _large(engine, one, loop, name)
+            if large is not None:
+                doubts = CERTAIN if any(map(evidence.is_known, _networks(one))) else {Doubt.NETWORK_BY_USE}
+                yield Lingering(Point(head[call], head[call + 1 :]), name, loop, *large, evidence.cut | doubts)
+
+
+def _innermost(event: Event) -> fx.Repeat | None:
+    return next((e for e in reversed(event.around) if isinstance(e, fx.Repeat)), None)
+
+
+def _loop(engine: Engine, event: Event) -> fx.Repeat | None:
+    """Return the innermost loop around a pass, but for those of the network itself."""
+    for effect in reversed(event.around):
+        if isinstance(effect, fx.Repeat):
+            site = effect.loop.site
+            if not (isinstance(site, Op) and roles.is_of_forward(engine, site.owner)):
+                return effect
+    return None
+
+
+def _trains(run: Run, repeat: fx.Repeat) -> bool:
+    """Does the loop record graphs? The peak lies in those, or in a backward pass."""
+    return any(repeat in e.around for e in (*run.of(fx.Differentiate), *run.of(fx.Forward)))
+
+
+def _head(engine: Engine, point: Point) -> tuple[Op, ...]:
+    """Return the calls that lead to a network, innermost first, without what happens within it."""
+    chain = point.chain()
+    while len(chain) > 1 and roles.is_of_forward(engine, chain[0].owner):
+        del chain[0]
+    return tuple(chain)
+
+
+def _holding(engine: Engine, run: Run, hold: fx.Hold, head: tuple[Op, ...]) -> str | None:
+    """Return the variable that holds what a pass gave, or else a copy or view of that on the same device."""
+    held = [(name, {s for s in sources if type(s) is Bare and not s.host}) for name, sources in hold.held]
+    for found in (
+        held,
+        [(name, run.provenance.ancestors(sources, numbers=Numbers.COPIED)) for name, sources in held],
+    ):
+        for name, sources in found:
+            bare = (s for s in sources if type(s) is Bare)
+            if any(_head(engine, Point(s.site, s.context)) == head for s in bare):
+                return name
+    return None
+
+
+def _is_overwritten_late(loop: For | While, name: str, call: Op) -> bool:
+    """Is a variable bound anew only after the next pass, and read neither before that nor after the loop?"""
+    inside = list(operations([loop]))
+    if _first(inside[: inside.index(call)], name) is not None:
+        return False
+    around = list(operations(loop.owner.body))
+    return not isinstance(_first(around[around.index(loop) + len(inside) :], name), Load)
+
+
+def _first(ops: list[Op], name: str) -> Op | None:
+    """Return the first operation on a variable."""
+    return next((op for op in ops if isinstance(op, Bind | Unbind | Load) and op.name.text == name), None)
+
+
+def _networks(event: Event) -> frozenset[Ref]:
+    match event.effect:
+        case fx.Infer(module=value) | fx.Invoke(callee=value) | fx.InvokeMethod(receiver=value):
+            return value.refs
+    return frozenset()
+
+
+def _large(engine: Engine, event: Event, loop: For | While, name: str) -> tuple[Op, str | None] | None:
+    """Return what shows that a result is large, and the network's class where it is that."""
+    for network in _networks(event):
+        wide = extents.wide_class(engine.index.contracts, network)
+        site = getattr(network, "site", None)
+        if wide is not None and isinstance(site, Op):
+            return site, wide
+    flow = DefUse(loop.owner)
+    loads = (op for op in operations([loop]) if isinstance(op, Load) and op.name.text == name)
+    found = next(filter(None, (extents.shown(flow, op) for op in loads)), None)
+    return None if found is None else (found, None)
