@@ -19,7 +19,6 @@ from torchmemlint.rules import registry
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.detaching import detach_argument, detach_given, detach_stored, detach_written
 from torchmemlint.rules.gradient_mode.guarding import without_gradients
-from torchmemlint.rules.gradient_mode.worth import is_little
 from torchmemlint.rules.listed import whole
 from torchmemlint.rules.told import Told
 
@@ -124,8 +123,9 @@ class _Report(Told):
         if case.advice or case.making or not case.repeated:
             return Severity.ADVICE
         if case.code in _WASTED:
-            little = Severity.ADVICE if is_little(self.facts, self.span) else Severity.WARNING
-            return Severity.ERROR if case.kept is not None else little
+            if case.kept is not None:
+                return Severity.ERROR
+            return Severity.ADVICE if case.little else Severity.WARNING
         return Severity.WARNING if case.spent else highest
 
     def _kept(self, text: str) -> str:

@@ -88,6 +88,7 @@ class Case:
     calls: tuple[Place, ...] = ()  # that led there, innermost first
     runs: tuple[Place, ...] = ()  # the forwards of networks that a wasted pass runs
     switched: Place | None = None  # where eval() was called on its network
+    little: bool = False  # does its graph take next to nothing of an accelerator's memory?
     kept: Place | None = None  # by what its graph lives on from iteration to iteration
     function: Place | None = None  # around a wasted pass
     beside: tuple[Place, ...] = ()  # what may need gradients there: passes that nothing shows to be waste, and others

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import dropwhile
 
 from torchmemlint.doubts import Doubt
@@ -26,6 +26,7 @@ from torchmemlint.flow.fact.passes import Pass, Passes, Reason
 from torchmemlint.flow.fact.retaining import Retained
 from torchmemlint.flow.fact.retention import Fate, Retention
 from torchmemlint.flow.fact.services import Service
+from torchmemlint.flow.fact.smallness import small
 from torchmemlint.flow.fact.storing import Readers, stores
 from torchmemlint.flow.fact.trainers import collecting
 from torchmemlint.flow.ir.ops import Function, Op, Span, Unit
@@ -162,8 +163,9 @@ class Places:
             stored=kept.stored,
         )
 
-    def wasted(self, engine: Engine, passes: Iterable[Passes]) -> Iterator[Waste]:
+    def wasted(self, engine: Engine, passes: Collection[Passes]) -> Iterator[Waste]:
         """Yield the passes for which nothing needs gradients."""
+        little = set(small(engine, passes))
         for seen, one in ((run, p) for run in passes for p in run.all if p.reason is not None):
             sites = one.point.chain()
             if one.reason is Reason.ROLE:  # told in what infers, not in what training may run, too
@@ -185,6 +187,7 @@ class Places:
                 making=not one.loops and any(f.cls is not None and f.name == "__init__" for f in owners),
                 switched=self._first(one.switched),
                 kept=self._first(one.kept),
+                little=one.point.chain()[0] in little,
             )
             yield Waste(calls, own, functions, case)
 

@@ -21,6 +21,7 @@ from .ops import (
     Scope,
     SliceKey,
     Temp,
+    Unpack,
 )
 
 _MADE = frozenset({"dst", "item", "targets"})
@@ -37,6 +38,8 @@ class DefUse:
         for op in operations(function.body):
             if hasattr(op, "dst"):
                 self.made[op.dst] = op
+            elif isinstance(op, Unpack):
+                self.made |= dict.fromkeys(op.targets, op)
             for temp in dict.fromkeys(operands(op)):
                 self.taken.setdefault(temp, []).append(op)
 

@@ -61,9 +61,7 @@ _NO_GRAPH = torch_api.METADATA | frozenset(
 
 def without_graph(frame: Frame, state: State, base: Value, name: str, point: Point) -> Value:
     """Return an attribute of a tensor that has no graph; `data` are its numbers, as `detach()` gives them."""
-    if name == "data":
-        _detached(frame, graph_of(state, base), point)
-    return PLAIN
+    return _detached(frame, base, graph_of(state, base), point) if name == "data" else PLAIN
 
 
 def works_in_place(base: Value, name: str) -> bool:
@@ -86,8 +84,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     if name == "requires_grad_":
         return _requires(site, base)
     if name in torch_api.CUTS:
-        _detached(frame, sources, site.point)
-        return Value(graph=bare(frame, sources, site.point, True) if sources else NO_SOURCES, open=base.open)
+        return _detached(frame, base, sources, site.point)
     if name in _READERS:
         frame.read(sources, Reading.ARRAY if name in ("numpy", "__array__") else Reading.NUMBER)
         return PLAIN
@@ -147,9 +144,11 @@ def sums(frame: Frame, name: str, others: frozenset[Source]) -> bool:
     return name in torch_api.SUMS or name in torch_api.QUOTIENTS
 
 
-def _detached(frame: Frame, sources: frozenset[Source], point: Point) -> None:
+def _detached(frame: Frame, base: Value, sources: frozenset[Source], point: Point) -> Value:
+    """Return a tensor without its graph, which has these sources."""
     frame.read(sources, Reading.DETACHED)
     _shown(frame, sources, Evidence.DETACHED, point)
+    return Value(graph=bare(frame, sources, point, True) if sources else NO_SOURCES, open=base.open)
 
 
 def _shown(frame: Frame, sources: frozenset[Source], evidence: Evidence, point: Point) -> None:

@@ -1,0 +1,200 @@
+"""Rows: is a network given one row of numbers, as the state of an environment is?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.ops import (
+    Argument,
+    Bind,
+    Call,
+    CallMethod,
+    Constant,
+    ConstantKey,
+    Function,
+    GetItem,
+    Load,
+    Make,
+    Op,
+    SliceKey,
+    Spread,
+    Temp,
+    Unpack,
+)
+
+_DEPTH = 8
+_FROM_HOST = frozenset(
+    f"torch.{name}" for name in "DoubleTensor FloatTensor Tensor as_tensor from_numpy tensor cuda.FloatTensor".split()
+)
+_WRAPPING = frozenset({"torch.autograd.Variable", "numpy.array", "numpy.asarray", "numpy.float32"})
+_KEEPING = frozenset("cpu contiguous cuda double float long to type".split())  # give a tensor of the same shape
+_STEPS = range(3, 6)  # results of an environment's step: four, five since gymnasium, three of a wrapper
+
+
+def given_one_row(chains: Iterable[list[Op]]) -> Iterator[Op]:
+    """Yield the calls that are given one row of numbers, of calls with those that led there, innermost first."""
+    bodies: dict[Function, _Body] = {}
+    for chain in chains:
+        call = chain[0] if chain else None
+        if isinstance(call, Call | CallMethod) and _Calling(chain, bodies).gives_one():
+            yield call
+
+
+class _Body:
+    """The operations of a function, in order."""
+
+    def __init__(self, function: Function) -> None:
+        self.definitions = DefUse(function)
+        self.order: dict[Op, int] = {}
+        self.bound: dict[str, list[Bind]] = {}
+        for number, op in enumerate(operations(function.body)):
+            self.order[op] = number
+            if isinstance(op, Bind):
+                self.bound.setdefault(op.name.text, []).append(op)
+
+    def last(self, load: Load) -> Bind | None:
+        """Return what gave a variable the value that is read, as far as the order of the text tells."""
+        before = [one for one in self.bound.get(load.name.text, ()) if self.order[one] < self.order[load]]
+        return before[-1] if before else None
+
+
+class _Calling:
+    """A call in its function, with the calls that led there."""
+
+    def __init__(self, chain: list[Op], bodies: dict[Function, _Body]) -> None:
+        self._call, *self._outer = chain
+        self._bodies = bodies
+        self._function = function = self._call.owner
+        if function not in bodies:
+            bodies[function] = _Body(function)
+        self._body = bodies[function]
+        self._made = self._body.definitions.made
+
+    @cached_property
+    def _caller(self) -> _Calling | None:
+        return _Calling(self._outer, self._bodies) if self._outer else None
+
+    @property
+    def _arguments(self) -> tuple[Argument, ...]:
+        return self._call.arguments if isinstance(self._call, Call | CallMethod) else ()
+
+    def gives_one(self) -> bool:
+        """Are all tensors that are given one row each?"""
+        given = [a.temp for a in self._arguments if not isinstance(self._made.get(a.temp), Constant)]
+        return bool(given) and all(self._is_one(temp, _DEPTH) for temp in given)
+
+    def _is_one(self, temp: Temp, depth: int) -> bool:
+        if depth == 0:
+            return False
+        match self._made.get(temp):
+            case Load() as load:
+                last = self._body.last(load)
+                return (last is not None and self._is_one(last.src, depth - 1)) or self._is_read_of_state(load)
+            case CallMethod(name="reshape" | "view", arguments=[first, _]):
+                return self._is(first.temp, 1)
+            case CallMethod(base=base, name="unsqueeze", arguments=[first]) if self._is(first.temp, 0):
+                return self._is_of_host(base, depth - 1)
+            case GetItem(base=base, key=ConstantKey(value=None)):
+                return self._is_of_host(base, depth - 1)
+            case GetItem(base=base, key=SliceKey(parts=[first, *_])) if self._is(first, None):
+                return self._is_of_host(base, depth - 1)
+        whole = self._before_a_move(temp)
+        if whole is not None:
+            return self._is_one(whole, depth - 1)
+        function, first_given = self._function_of(temp)
+        if function not in _FROM_HOST | _WRAPPING:
+            return function == "numpy.expand_dims"
+        match self._made.get(first_given):
+            case Make(kind="list", entries=[entry]):
+                return entry.spread is Spread.PLAIN
+        return self._is_one(first_given, depth - 1)
+
+    def _is_of_host(self, temp: Temp, depth: int) -> bool:
+        """Was it made of numbers on the host, as a state is, and not computed?"""
+        if depth == 0:
+            return False
+        made = self._made.get(temp)
+        if isinstance(made, Load):
+            last = self._body.last(made)
+            return self._is_read_of_state(made) if last is None else self._is_of_host(last.src, depth - 1)
+        whole = self._before_a_move(temp)
+        if whole is not None:
+            return self._is_of_host(whole, depth - 1)
+        function, first_given = self._function_of(temp)
+        return function in _FROM_HOST or (function in _WRAPPING and self._is_of_host(first_given, depth - 1))
+
+    def _is(self, temp: Temp, value: int | None) -> bool:
+        made = self._made.get(temp)
+        return isinstance(made, Constant) and made.value == value
+
+    def _before_a_move(self, temp: Temp) -> Temp | None:
+        """Return what a tensor was before `.to(device)`, `.float()` and the like."""
+        match self._made.get(temp):
+            case CallMethod(base=base, name=name) if name in _KEEPING:
+                return base
+        return None
+
+    def _function_of(self, temp: Temp) -> tuple[str, Temp]:
+        """Return the name of the function that makes it of something, and of what."""
+        name = self._body.definitions.name
+        match self._made.get(temp):
+            case Call(callee=callee, arguments=[first, *_]):
+                return name(callee), first.temp
+            case CallMethod(base=base, name=method, arguments=[first, *_]) if whole := name(base):
+                return f"{whole}.{method}", first.temp
+        return "", temp
+
+    def _is_read_of_state(self, load: Load) -> bool:
+        name = load.name.text
+        return self._is_state(name) or (self._body.last(load) is None and self._is_given_a_state(name))
+
+    def _is_state(self, name: str, seen: frozenset[str] = frozenset()) -> bool:
+        """Is all that a variable holds what `reset()` or `step(action)` of an environment gives?
+
+        What a parameter holds is what the caller gives.
+        """
+        bound = self._body.bound.get(name, [])
+        if not bound:
+            return self._is_given_a_state(name)
+        steps, copies = False, list[str]()
+        for one in bound:
+            made, several = self._unpacked(one.src)
+            match made:
+                case CallMethod(name="step") if several in _STEPS:
+                    steps = True
+                case CallMethod(name="reset"):
+                    pass
+                case Load(name=copied):
+                    copies.append(copied.text)
+                case _:
+                    return False
+        further = [self._is_state(copy, seen | {name}) for copy in copies if copy not in seen]
+        return all(further) and (steps or any(further))
+
+    def _unpacked(self, temp: Temp) -> tuple[Op | None, int]:
+        """Return what makes a value, or the several values that it is one of, and how many these are."""
+        made = self._made.get(temp)
+        if not isinstance(made, Unpack):
+            return made, 1
+        whole = self._made.get(made.src)
+        if isinstance(whole, Make) and len(whole.entries) == len(made.targets):
+            return self._made.get(whole.entries[made.targets.index(temp)].temp), 1
+        return whole, len(made.targets)
+
+    def _is_given_a_state(self, name: str) -> bool:
+        names = [parameter.name for parameter in self._function.parameters]
+        if name not in names or self._caller is None:
+            return False
+        place = names.index(name) - (self._function.cls is not None)
+        return self._caller.gives_a_state(place, name)
+
+    def gives_a_state(self, place: int, name: str) -> bool:
+        """Is an argument the state of an environment?"""
+        given = [a for a in self._arguments if a.name == name]
+        if not given and place >= 0 and all(a.spread is Spread.PLAIN for a in self._arguments[: place + 1]):
+            given = [*self._arguments[place : place + 1]]
+        load = self._made.get(given[0].temp) if given else None
+        return isinstance(load, Load) and self._is_state(load.name.text)
