@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchmemlint.flow import checkpoints, configurations, containers, overwriting, properties
-from torchmemlint.flow.facts import Detach, Use
+from torchmemlint.flow.facts import Use
 from torchmemlint.flow.graphs import detached, tensor_from
 from torchmemlint.flow.interpreter import KEPT, Interpreter, class_of
 from torchmemlint.flow.program import ClassInfo
@@ -103,10 +103,8 @@ def _of_tensor(it: Interpreter, node: cst.Attribute, owner: Tensor, name: str, c
 
 
 def cut(it: Interpreter, node: cst.CSTNode, value: Tensor) -> Tensor:
-    """A detach: a fact, a use, and the tensor without its graph."""
+    """A detach: a use, and the tensor without its graph."""
     it.use(value, Use.DETACHED)
-    if it.recording and value.graph >= Graph.UNKNOWN and value.origins:
-        it.facts.detaches.append(Detach(it.site(node), it.scope, value))
     return replace(detached(value), made=it.site(node))
 
 

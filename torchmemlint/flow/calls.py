@@ -21,7 +21,7 @@ from torchmemlint.flow import (
     zeroing,
 )
 from torchmemlint.flow.arguments import Argument, Arguments, evaluate_arguments
-from torchmemlint.flow.facts import Use, WeakCall
+from torchmemlint.flow.facts import Use
 from torchmemlint.flow.interpreter import MAX_ELEMENT_DEPTH, CallRecord, Entrance, Frame, Interpreter
 from torchmemlint.flow.program import Function
 from torchmemlint.flow.replacing import replace
@@ -157,22 +157,13 @@ def unknown_call(it: Interpreter, node: cst.Call, callee: Value, arguments: Argu
         return Unknown()  # tokenizers and processors make tensors out of text and images
     made = it.origin(node)
     it.callees[made] = text_of(node.func)
-    _record_weak_call(it, node, callee, made, origins)
+    if isinstance(callee, Unknown) and callee.path and isinstance(node.func, cst.Name | cst.Attribute) and node.args:
+        it.weak_origins.add(made)  # it may well be a module: what is done with its result will tell
     if it.proved(made.site, switches=it.switched(made, arguments.switches)) is not None:
         it.forwards.append(None)
         value = containers.proved_tensor(it, made, Unknown(origins))
         return replace(value, exact=(made.site, -1) not in it.indirect)
     return Unknown(origins | {made}, made)
-
-
-def _record_weak_call(it: Interpreter, node: cst.Call, callee: Value, made: Origin, inputs: frozenset[Origin]) -> None:
-    """A call of a variable that may well be a module: what is done with its result will tell."""
-    plain = isinstance(callee, Unknown) and callee.path and isinstance(node.func, cst.Name | cst.Attribute)
-    if not plain or not node.args:
-        return
-    it.weak_origins.add(made)
-    if it.recording:
-        it.facts.weak_calls.append(WeakCall(it.site(node), it.scope, text_of(node.func), made, inputs))
 
 
 def lambda_value(it: Interpreter, node: cst.Lambda) -> Value:

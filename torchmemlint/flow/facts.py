@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import libcst as cst
 
-from torchmemlint.findings import Span
 from torchmemlint.flow.fact.cases import in_memory
 from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.values import (
@@ -27,7 +26,6 @@ from torchmemlint.flow.values import (
     ModuleValue,
     Origin,
     Step,
-    Tensor,
     Value,
     take_let_go,
 )
@@ -90,26 +88,6 @@ class GuardedCall:
 
     site: Site
     scope: Scope
-
-
-@immutable(frozen=True)
-class WeakCall:
-    """A call of a variable, attribute or project function of which it is not known that it runs a module."""
-
-    site: Site
-    scope: Scope
-    callee: str
-    origin: Origin
-    input_origins: frozenset[Origin] = frozenset()
-
-
-@immutable(frozen=True)
-class Detach:
-    """A graph cut by `.detach()`, `.data` or `.item()`-like reading, right where it was made."""
-
-    site: Site
-    scope: Scope
-    value: Tensor
 
 
 @immutable(frozen=True)
@@ -347,8 +325,6 @@ class FileFacts:
     target_torch: str | None = None  # the oldest release of torch that the code supports; None: the newest
     module_calls: list[ModuleCall] = field(default_factory=list)
     guarded_calls: list[GuardedCall] = field(default_factory=list)
-    weak_calls: list[WeakCall] = field(default_factory=list)
-    detaches: list[Detach] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
     training: dict[tuple[object, ...], TrainingEvent] = field(default_factory=dict)
     hooks: list[Hook] = field(default_factory=list)
@@ -461,11 +437,6 @@ class FileFacts:
             return True
         return self.callers.mode(function) is not Mode.ON
 
-    def passes_at(self, span: Span) -> list[ModuleCall | WeakCall]:
-        """The calls of the analysed file that stand there and run a network, or may do so."""
-        calls: list[ModuleCall | WeakCall] = [*self.module_calls, *self.weak_calls]
-        return [call for call in calls if call.site.span == span and not call.site.piece.context]
-
     def use(self, origins: frozenset[Origin]) -> Use:
         """All that happens to values from these origins."""
         total = Use.NOTHING
@@ -483,8 +454,6 @@ def _identity(item: Any) -> tuple[object, ...]:
 _LISTS = (
     "module_calls",
     "guarded_calls",
-    "weak_calls",
-    "detaches",
     "backwards",
     "hooks",
     "loaders",

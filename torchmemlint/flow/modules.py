@@ -17,7 +17,7 @@ from torchmemlint.flow import (
     tensors,
 )
 from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import GuardedCall, Hook, ModuleCall, Use, WeakCall
+from torchmemlint.flow.facts import GuardedCall, Hook, ModuleCall, Use
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import PIPELINE, Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, Program
@@ -482,10 +482,6 @@ def project_result(
         origin = it.origin(node)
         if ran_forward or not it.weak_origins.isdisjoint(result.origins):
             it.weak_origins.add(origin)
-        if it.recording:
-            it.facts.weak_calls.append(
-                WeakCall(it.site(node), it.scope, text_of(node.func), origin, _origins(it, arguments))
-            )
         return replace(result, origins=cap(result.origins | {origin}))
     if not _carries(it, result):
         return result

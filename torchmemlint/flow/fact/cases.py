@@ -54,12 +54,19 @@ class Cases:
         if failure is not None:
             raise failure
         found: dict[tuple[Place, str], Case] = {}
+        large: set[tuple[Place, str]] = set()  # where one of the graphs is
         for case in self._all(path, pulse):
             key = (case.place, case.code)
+            if not case.little:
+                large.add(key)
             if case.place.path == path and (key not in found or rank(case.doubts) < rank(found[key].doubts)):
                 found[key] = case
         told = {(place.span[0], code) for place, code in found}
-        kept = [case for (place, code), case in found.items() if (place.span[0], _SAME.get(code)) not in told]
+        kept = [
+            replace(case, little=False) if case.little and (place, code) in large else case
+            for (place, code), case in found.items()
+            if (place.span[0], _SAME.get(code)) not in told
+        ]
         return sorted(kept, key=lambda case: (case.place, case.code))
 
     def prepare(self, paths: Iterable[Path]) -> None:

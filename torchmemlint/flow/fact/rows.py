@@ -90,9 +90,11 @@ class _Calling:
         if depth == 0:
             return False
         match self._made.get(temp):
-            case Load() as load:
-                last = self._body.last(load)
-                return (last is not None and self._is_one(last.src, depth - 1)) or self._is_read_of_state(load)
+            case Load(name=name) as load:
+                read = self._read(load)
+                if read is not None and read[0]._is_one(read[1], depth - 1):
+                    return True
+                return self._is_state(name.text)
             case CallMethod(name="reshape" | "view", arguments=[first, _]):
                 return self._is(first.temp, 1)
             case CallMethod(base=base, name="unsqueeze", arguments=[first]) if self._is(first.temp, 0):
@@ -118,8 +120,8 @@ class _Calling:
             return False
         made = self._made.get(temp)
         if isinstance(made, Load):
-            last = self._body.last(made)
-            return self._is_read_of_state(made) if last is None else self._is_of_host(last.src, depth - 1)
+            read = self._read(made)
+            return read[0]._is_of_host(read[1], depth - 1) if read is not None else self._is_state(made.name.text)
         whole = self._before_a_move(temp)
         if whole is not None:
             return self._is_of_host(whole, depth - 1)
@@ -147,18 +149,9 @@ class _Calling:
                 return f"{whole}.{method}", first.temp
         return "", temp
 
-    def _is_read_of_state(self, load: Load) -> bool:
-        name = load.name.text
-        return self._is_state(name) or (self._body.last(load) is None and self._is_given_a_state(name))
-
     def _is_state(self, name: str, seen: frozenset[str] = frozenset()) -> bool:
-        """Is all that a variable holds what `reset()` or `step(action)` of an environment gives?
-
-        What a parameter holds is what the caller gives.
-        """
+        """Is all that a variable holds what `reset()` or `step(action)` of an environment gives?"""
         bound = self._body.bound.get(name, [])
-        if not bound:
-            return self._is_given_a_state(name)
         steps, copies = False, list[str]()
         for one in bound:
             made, several = self._unpacked(one.src)
@@ -184,17 +177,21 @@ class _Calling:
             return self._made.get(whole.entries[made.targets.index(temp)].temp), 1
         return whole, len(made.targets)
 
-    def _is_given_a_state(self, name: str) -> bool:
+    def _read(self, load: Load) -> tuple[_Calling, Temp] | None:
+        """Return what a variable was given last: here, or by the caller; None where that is not known."""
+        last, name = self._body.last(load), load.name.text
+        if last is not None:
+            return self, last.src
         names = [parameter.name for parameter in self._function.parameters]
-        if name not in names or self._caller is None:
-            return False
-        place = names.index(name) - (self._function.cls is not None)
-        return self._caller.gives_a_state(place, name)
+        if self._caller is None or name not in names:
+            return None
+        given = self._caller.argument(names.index(name) - (self._function.cls is not None), name)
+        return None if given is None else (self._caller, given)
 
-    def gives_a_state(self, place: int, name: str) -> bool:
-        """Is an argument the state of an environment?"""
-        given = [a for a in self._arguments if a.name == name]
-        if not given and place >= 0 and all(a.spread is Spread.PLAIN for a in self._arguments[: place + 1]):
-            given = [*self._arguments[place : place + 1]]
-        load = self._made.get(given[0].temp) if given else None
-        return isinstance(load, Load) and self._is_state(load.name.text)
+    def argument(self, place: int, name: str) -> Temp | None:
+        """Return what is given at a place or by name."""
+        named = next((a.temp for a in self._arguments if a.name == name), None)
+        before = self._arguments[: place + 1]
+        if named is not None or place < 0 or len(before) <= place or any(a.spread is not Spread.PLAIN for a in before):
+            return named
+        return before[place].temp
