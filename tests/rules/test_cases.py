@@ -153,7 +153,7 @@ def test_a_runner_that_nobody_makes(tmp_path: Path, name: str, count: int) -> No
     assert len(checked(tmp_path, main=RUNS.format(name=name))) == count
 
 
-ACTS = "import torch\n\nnet = torch.nn.Linear(4, 2)\n\n\ndef act({given}):\n    print(net({x}).argmax())\n"
+ACTS = "import torch\n\nnet = torch.nn.LSTM(4, 2)\n\n\ndef act({given}):\n    print(net({x})[0].argmax())\n"
 
 
 @pytest.mark.parametrize("given", ["x", "x, *more"])
