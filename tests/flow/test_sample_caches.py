@@ -86,15 +86,15 @@ def test_a_decorator_out_of_view_may_do_anything(tmp_path: Path) -> None:
     assert check(tmp_path, "data/clips.py", {"data/clips.py": DECORATED}) == []
 
 
-@pytest.mark.parametrize("clips", [DECORATED, FILLED])
-def test_a_loader_of_another_file_is_where_it_is_told(tmp_path: Path, clips: str) -> None:
+@pytest.mark.parametrize(("clips", "row"), [(DECORATED, 12), (FILLED, 13)])
+def test_a_loader_of_another_file_shows_that_it_is_lost(tmp_path: Path, clips: str, row: int) -> None:
     files = {"data/memoiser.py": MEMOISER, "data/clips.py": clips, "train.py": TRAIN}
-    (finding,) = check(tmp_path, "train.py", files)
+    (finding,) = check(tmp_path, "data/clips.py", files)
 
-    assert finding.span.start.row == 8
+    assert finding.span.start.row == row
     assert finding.severity is Severity.WARNING
     assert finding.message.endswith(", in 4 workers that end with each pass: none is ever found there")
-    assert any(one.filename == tmp_path / "data" / "clips.py" for one in finding.evidence)
+    assert any(one.filename == tmp_path / "train.py" for one in finding.evidence)
 
 
 @pytest.mark.parametrize(
@@ -129,4 +129,4 @@ def test_a_cache_that_is_of_use_is_left_alone(tmp_path: Path, clips: str, old: s
     assert old in TRAIN
     files = {"data/memoiser.py": MEMOISER, "data/clips.py": clips, "train.py": TRAIN.replace(old, new)}
 
-    assert check(tmp_path, "train.py", files) == []
+    assert [one for one in check(tmp_path, "data/clips.py", files) if one.severity is not Severity.ADVICE] == []

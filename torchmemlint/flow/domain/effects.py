@@ -395,7 +395,7 @@ class Move(Effect):
 
 @dataclass(slots=True, eq=False)
 class Serve(Effect):
-    """A function of a library was called that manages memory or watches the program."""
+    """A function of a library was called that manages memory, watches the program or makes a loader."""
 
     name: str  # qualified
     arguments: Arguments

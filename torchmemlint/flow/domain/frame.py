@@ -100,6 +100,7 @@ class Frame:
     inside: list[Graph | None] = field(default_factory=list)  # forward passes that are being run; None: frozen ones
     applying: int = 0  # summaries that are being applied: their objects are not seen from here
     hooks: int = 0  # hooks that are being run
+    missing: frozenset[str] = frozenset()  # attributes and variables that are made here because there are none
     often: int = 0  # blocks around that are run once in a few times
     calls: int = 0  # of what is not known, so far
     followed: dict[Summary, Mode | ModeOf] = field(default_factory=dict)  # of what was called, and in which mode

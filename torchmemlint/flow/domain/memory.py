@@ -95,7 +95,7 @@ def write(
         if key is ELEMENT and state.heap.get(holder, Special.BOUNDED) is not None:
             frame.gave_up(holder)
         if strong:
-            if frame.loops and value.refs:
+            if frame.loops and value.refs and key not in frame.missing:
                 _replaced(frame, load(state, holder, key), value)
             if key is each_key(holder):
                 frame.gave_up(holder)
@@ -184,7 +184,7 @@ def renew_keys(frame: Frame, state: State, item: Ref) -> None:
 def write_variable(frame: Frame, state: State, name: str, value: Value, point: Point) -> None:
     """Bind a local variable."""
     if frame.loops:
-        if value.refs:
+        if value.refs and name not in frame.missing:
             _replaced(frame, state.variables.get(name), value)
         sources = reached(state, value)
         frame.wrote((None, name), Written(point, sources, frame.kind(value), True))

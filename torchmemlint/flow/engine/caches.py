@@ -7,9 +7,12 @@ from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State
 from torchmemlint.flow.domain.refs import Code, Special
 from torchmemlint.flow.domain.values import Value, join_all, of
-from torchmemlint.flow.ir.ops import Function, Return
+from torchmemlint.flow.ir.ops import Decorator, Function, Return
 
 _CACHES = frozenset({"lru_cache", "cache", "memoize", "cached"})
+# Those that keep all: `functools.cache` is `lru_cache(maxsize=None)`; those of toolz, cytoolz and funcy fill a dict.
+_KEEP_ALL = frozenset("functools.cache toolz.memoize toolz.functoolz.memoize cytoolz.memoize funcy.memoize".split())
+_SIZED = frozenset({"functools.lru_cache", "methodtools.lru_cache"})  # of 128 results where no size is given
 _FEW = 8  # results: so many do not grow
 
 
@@ -19,6 +22,11 @@ def keeps_results(function: Function) -> bool:
         if decorator.name.rpartition(".")[2] in _CACHES:
             return not any(type(a) is int and a <= _FEW for a in decorator.arguments)
     return False
+
+
+def keeps_all(decorator: Decorator) -> bool:
+    """Does a decorator of a library keep the results of a function, and forget none?"""
+    return decorator.name in _KEEP_ALL or (decorator.name in _SIZED and None in decorator.arguments[:1])
 
 
 def keep(frame: Frame, state: State, code: Code, result: Value, arguments: Arguments) -> None:

@@ -11,6 +11,7 @@ from torchmemlint.flow.engine import access, conditions
 from torchmemlint.flow.engine.loops import run_loop
 from torchmemlint.flow.engine.transfer import SIMPLE, narrow, value_of
 from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir.blocks import missed
 from torchmemlint.flow.models import containers, guards
 
 _UNROLLED = 4  # items of a loop over constants that are run one by one
@@ -129,7 +130,9 @@ def _try(frame: Frame, state: State, op: ops.Try) -> None:
         mode = path.mode
         if retries and mode is not Mode.OFF:
             path.mode = Mode.WANTED
+        outside, frame.missing = frame.missing, frame.missing | missed(op)
         run_block(frame, path, handler.body)
+        frame.missing = outside
         path.mode = mode if path.mode is Mode.WANTED else path.mode
         handled, frame.effects = frame.effects, outer
         state.join(path)

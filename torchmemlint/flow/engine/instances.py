@@ -118,12 +118,25 @@ def _of_class(
         if value is None and name in cls.members and type(owner.frame) is Globals:
             value = symbol(Behind.of(owner, name))
         if value is not None:  # a class attribute, or a method that a decorator of the project has replaced
-            return _bound_value(value, receiver, name in index.decorated(cls))
+            got = _described(frame, state, value, cls_ref, receiver, point)
+            return _bound_value(value, receiver, name in index.decorated(cls)) if got is None else got
         function = cls.methods.get(name)
         if function is not None and receiver is not None and is_abstract(function) and not _is_exact(receiver):
             return _of_subclasses(frame, cls, name, receiver)
         if function is not None:
             return _bound(frame, state, Code.of(function, owner.frame), cls_ref, receiver, point)
+    return None
+
+
+def _described(
+    frame: Frame, state: State, value: Value, cls_ref: ClassRef, receiver: Object | None, point: Point
+) -> Value | None:
+    """Return what the `__get__` of an object of the class gives; None where that has none."""
+    for r in value.refs if receiver is not None and len(value.refs) == 1 else ():
+        if type(r) is Object and r.kind is Kind.INSTANCE:
+            getter = member(frame, state, r, "__get__")
+            if getter is not None and receiver is not None:
+                return frame.machine.call(frame, state, getter, Arguments([of(receiver), of(cls_ref)]), point)
     return None
 
 

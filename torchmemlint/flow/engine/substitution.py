@@ -56,6 +56,7 @@ from torchmemlint.flow.domain.values import (
 from torchmemlint.flow.engine import access, instances
 from torchmemlint.flow.engine.loops import is_among
 from torchmemlint.flow.engine.references import MAKERS, resting_on
+from torchmemlint.flow.ir.blocks import missed
 from torchmemlint.flow.ir.ops import For
 from torchmemlint.flow.models import gradients, guards, modules, optimizers
 
@@ -551,7 +552,9 @@ class Substitution:
         frame, state = self.frame, self.state
         outer, frame.effects = frame.effects, []
         other = state.copy()
+        found, frame.missing = frame.missing, frame.missing | missed(effect.point.site)
         self.perform(effect.then)
+        frame.missing = found
         then, frame.effects = frame.effects, []
         self._within(other, effect.orelse)
         orelse, frame.effects = frame.effects, outer

@@ -46,7 +46,7 @@ class Cases:
         self._age = 0  # how often references had been forgotten when it began
 
     def of(self, path: Path, pulse: Callable[[], None] | None = None) -> list[Case]:
-        """The cases in a file, in order of place, each with the fewest doubts that any run has.
+        """The cases in a file, in order of place, each as the run shows it that has the fewest doubts.
 
         `pulse` is called again and again on the way, and may end it by raising. Raises what ended the file's own runs.
         """
@@ -59,7 +59,7 @@ class Cases:
             key = (case.place, case.code)
             if not case.little:
                 large.add(key)
-            if case.place.path == path and (key not in found or rank(case.doubts) < rank(found[key].doubts)):
+            if case.place.path == path and (key not in found or _surer(case, found[key])):
                 found[key] = case
         told = {(place.span[0], code) for place, code in found}
         kept = [
@@ -217,6 +217,11 @@ class Cases:
         self._sources.forget()
         if had_run:
             gc.collect()
+
+
+def _surer(one: Case, other: Case) -> bool:
+    """Does a run show something with fewer doubts than another, or with as few, but also who loads from it?"""
+    return (rank(one.doubts), one.is_unloaded) < (rank(other.doubts), other.is_unloaded)
 
 
 def check(files: Mapping[str, str]) -> list[tuple[str, int, str, str]]:

@@ -17,6 +17,7 @@ from torchmemlint.flow.fact.passes import Passes
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.retaining import differentiating, retained
 from torchmemlint.flow.fact.retention import retentions
+from torchmemlint.flow.fact.samples import memoised
 from torchmemlint.flow.fact.services import services
 from torchmemlint.flow.fact.storing import Readers, needing
 
@@ -69,6 +70,7 @@ def outcome(
             *places.failures(engine, done),
             *places.deferred(done),
             *places.lingering(engine, done),
+            *places.memoised(memoised(engine, units, done)),
             *places.served(services(engine, done)),
         ),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),

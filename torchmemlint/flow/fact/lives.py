@@ -80,7 +80,7 @@ def _alone(engine: Engine, cls: Class, method: Function, receiver: Ref, before: 
     state.spent = frozenset()
     returned = Value()
     with engine.share(frame):
-        returned = _perform(engine, frame, state, cls, method, receiver)
+        returned = perform(engine, frame, state, cls, method, receiver)
     run = logged(frame, state, returned)
     run.method_of, run.receiver = cls, receiver
     return run
@@ -98,7 +98,7 @@ def _life(engine: Engine, cls: Class, methods: list[Function], receiver: Ref, be
     start.variables["<object>"] = of(receiver)  # alive from one call to the next
 
     def call(method: Function) -> Call:
-        return lambda frame, state: _perform(engine, frame, state, cls, method, receiver)
+        return lambda frame, state: perform(engine, frame, state, cls, method, receiver)
 
     seldom = [method for method in methods if is_called(engine, method, "called-per-epoch")]
     often = [method for method in methods if method not in seldom]
@@ -144,7 +144,7 @@ def again(
     return run
 
 
-def _perform(engine: Engine, frame: Frame, state: State, cls: Class, method: Function, receiver: Ref) -> Value:
+def perform(engine: Engine, frame: Frame, state: State, cls: Class, method: Function, receiver: Ref) -> Value:
     """Call a method from outside."""
     static = has_decorator(method, _STATIC)
     saved = state.mode

@@ -73,6 +73,18 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
+class Memo:
+    """What keeps the samples of a data set."""
+
+    cls: str
+    attribute: str  # or empty, for a decorator
+    at: Place | None  # what stores them, where that is seen
+    made: Place | None  # where what holds them is made
+    loader: Place | None  # whose workers end before they could ask for a sample again
+    workers: int | None  # how many of these are written out
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A fact that a rule reports."""
 
@@ -104,6 +116,7 @@ class Case:
     remark: Remark | None = None  # or something is remarkable by itself
     moves: tuple[Place, ...] = ()  # or what is kept was brought to a device, and is brought to the host later: where
     access: Access | None = None  # or values are read or changed past autograd
+    memo: Memo | None = None  # or a data set keeps its samples
     held: Held | None = None  # or a variable holds the last iteration's result
     discarding: Discarding | None = None  # or a backward pass goes on into other networks for nothing
 
@@ -116,6 +129,11 @@ class Case:
     def line(self) -> int:
         """The line that it is reported at."""
         return self.place.span[0]
+
+    @property
+    def is_unloaded(self) -> bool:
+        """Is it a data set without a loader that loads from it?"""
+        return self.memo is not None and self.memo.loader is None
 
     @property
     def confidence(self) -> Confidence:

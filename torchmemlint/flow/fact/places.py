@@ -21,10 +21,11 @@ from torchmemlint.flow.fact.failures import Failures
 from torchmemlint.flow.fact.lingering import lingering
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.notes import notes
-from torchmemlint.flow.fact.outcomes import Case, Discarding, Held, Left, Place, Serving, Waste
+from torchmemlint.flow.fact.outcomes import Case, Discarding, Held, Left, Memo, Place, Serving, Waste
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
 from torchmemlint.flow.fact.retaining import Retained
 from torchmemlint.flow.fact.retention import Fate, Retention
+from torchmemlint.flow.fact.samples import Memoised
 from torchmemlint.flow.fact.services import Service
 from torchmemlint.flow.fact.smallness import small
 from torchmemlint.flow.fact.storing import Readers, stores
@@ -113,6 +114,17 @@ class Places:
                 place, *calls = map(self.of, one.point.chain())
                 held = Held(one.name, self.of(one.shown), one.wide)
                 yield Case(place, "TML602", one.doubts, loop=self.of(one.loop), calls=tuple(calls), held=held)
+
+    def memoised(self, found: Iterable[Memoised]) -> Iterator[Case]:
+        """Yield what keeps the samples of data sets."""
+        for one in found:
+            at, made = (self.of(op) if op is not None else None for op in (one.at, one.made))
+            loader = self._first(one.loader.made.point) if one.loader is not None else None
+            count = one.loader.workers if one.loader is not None and not one.loader.has_option else None
+            place = self.of_span(one.method.unit, one.decorator.span) if one.decorator is not None else at
+            if place is not None:
+                memo = Memo(one.cls.name, one.attribute, at, made, loader, count)
+                yield Case(place, "TML110", frozenset(), advice=loader is None, memo=memo)
 
     def deferred(self, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
         """Yield what is summed up to be differentiated at once."""

@@ -15,8 +15,9 @@ from torchmemlint.flow.domain.refs import ClassRef
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.clauses import speaks_of_memory
-from torchmemlint.flow.ir.blocks import operations
-from torchmemlint.flow.ir.ops import AttributePlace, Function, Op, SetItem, Unit
+from torchmemlint.flow.fact.samples import is_sampling, may_memoise
+from torchmemlint.flow.ir.blocks import fills
+from torchmemlint.flow.ir.ops import Function, Unit
 from torchmemlint.knowledge import services, torch_api
 from torchmemlint.knowledge.contracts import Contracts
 
@@ -38,6 +39,9 @@ class Relevance:
         self._engine = engine
         self._elsewhere = set().union(*(_telling(engine.index.contracts, unit) for unit in engine.imported(files)))
         self._of: dict[Unit, Set[Function]] = {}
+        within = engine.imported(files)
+        memoises = any(is_sampling(f) and may_memoise(f) for unit in within for f in unit.functions)
+        self._loaders = engine.index.contracts.names("loaders").last_parts if memoises else frozenset[str]()
 
     def has_any(self, unit: Unit) -> bool:
         """Is a file worth running? The body of a library's is not, by itself."""
@@ -94,15 +98,12 @@ class Relevance:
 
     def _tells(self, function: Function) -> bool:
         """Does something show of a function by what it fills, its role, or what it does without memory?"""
-        return _fills(function.body) or self._has_role(function) or speaks_of_memory(function)
+        if not function.mentions.isdisjoint(self._loaders):
+            return True
+        return fills(function.body) or self._has_role(function) or speaks_of_memory(function)
 
     def _has_role(self, function: Function) -> bool:
         return roles.is_for_users(self._engine, function) or roles.is_step(self._engine, function)
-
-
-def _fills(body: Iterable[Op]) -> bool:
-    """Is something put under a key of an attribute: into a table, or a tensor that is filled?"""
-    return any(type(op) is SetItem and type(op.place) is AttributePlace for op in operations(body))
 
 
 @lru_cache(maxsize=4)

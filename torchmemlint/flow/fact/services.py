@@ -75,7 +75,7 @@ def _of(run: Run) -> Iterator[tuple[Event, fx.Serve]]:
     for event in run.of(fx.Serve):
         effect = event.effect
         assert isinstance(effect, fx.Serve)
-        if effect.point.chain():
+        if effect.name in known.NOTED and effect.point.chain():
             yield event, effect
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .ops import For, If, Op, Try, While, With
+from .ops import AttributePlace, Bind, For, GetAttribute, If, Op, SetItem, Try, While, With
 
 
 def operations(body: Iterable[Op]) -> Iterator[Op]:
@@ -32,3 +32,17 @@ def blocks(op: Op) -> tuple[list[Op], ...]:
         case With():
             return (op.body,)
     return ()
+
+
+def missed(op: object) -> frozenset[str]:
+    """Return the attributes that a `try` has not found where its handler runs, and the names that it has not bound."""
+    if not isinstance(op, Try) or any(handler.types != ("AttributeError",) for handler in op.handlers):
+        return frozenset()
+    body = list(operations(op.body))
+    read = [one.name for one in body if isinstance(one, GetAttribute)]
+    return frozenset((*read, *(one.name.text for one in body if isinstance(one, Bind))))
+
+
+def fills(body: Iterable[Op]) -> bool:
+    """Is something put under a key of an attribute: into a table, or a tensor that is filled?"""
+    return any(type(op) is SetItem and type(op.place) is AttributePlace for op in operations(body))

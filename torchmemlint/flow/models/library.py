@@ -33,13 +33,14 @@ _PLAIN = frozenset(
     "signal socket string subprocess sys tempfile textwrap time traceback urllib uuid warnings yaml zipfile".split()
 )
 _TYPES = frozenset({"list", "dict", "set", "collections.deque", "torch.Tensor", "torch.nn.Module"})
+_PARTS_OF_DATA = frozenset(f"torch.utils.data.{name}" for name in ("Subset", "random_split"))  # they have a `dataset`
 _DRAWS = frozenset({"sample", "sample_n"})
 _COMPUTED = frozenset({"cdf", "entropy", "icdf", "perplexity", "rsample"})  # from a distribution's tensors
 
 
 def call(site: CallSite, qualified: str) -> Value:
     """Return the value of a call of a library's function."""
-    if qualified in services.NOTED:
+    if qualified in services.NOTED or qualified in site.machine.index.contracts.names("loaders"):
         site.frame.log(Serve(site.point, qualified, site.arguments))
     model = FUNCTIONS.get(qualified)
     if model is not None:
@@ -97,6 +98,10 @@ def _other(site: CallSite, qualified: str) -> Value:
     if qualified in known.names("trainers"):
         state.heap.drop(made)
         trainers.hold(site, made)
+    if qualified in _PARTS_OF_DATA:
+        state.heap.drop(made)
+        state.heap.put(made, "dataset", site.value(0, "dataset"))
+        return of(made)
     if is_plain(qualified):
         frame.read(given, Reading.NUMBER)
         return Value(made.alone, open=True)

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow import sample_caches
-from torchmemlint.flow.datasets import given_to, is_map_style
-from torchmemlint.flow.facts import FileFacts, Loader
-from torchmemlint.flow.program import ClassInfo
-from torchmemlint.flow.sample_caches import Filled, Memoised
-from torchmemlint.rules.arguments import is_default, node_of
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import Link, is_test, report
-from torchmemlint.rules.loading.loaders import (
-    asked_once_a_pass,
-    ends_workers,
-    in_tests,
-    name_of,
-    workers,
-)
-from torchmemlint.syntax.outline import dotted, dotted_text
+from torchmemlint.findings import Applicability, Evidence, Finding, Fix, Severity
+from torchmemlint.flow.fact.outcomes import Memo
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
 
 
-class MemoisedSamples(Rule):
+class MemoisedSamples(TellingRule):
     """A data set keeps every sample that was ever asked for.
 
     ## What it does
@@ -61,10 +47,15 @@ class MemoisedSamples(Rule):
     A hint: whether to drop the cache, bound it or fill it before the workers start is for the author to say.
 
     ## When it stays silent
-    The cache is bounded or emptied (`lru_cache` keeps 128 results where nothing is said), lies in shared memory or on
-    disk, or its decorator is out of view. Of a cache that `__getitem__` fills by hand: no loader with workers is seen,
-    the workers persist, the number of workers is not known, samples are drawn with replacement, something else fills
-    the cache too or reads samples before the workers start, or a flag switches it on.
+    - The cache is bounded or emptied: `lru_cache` keeps 128 results where nothing is said.
+    - It lies in shared memory or on disk, or the code of its decorator is not seen.
+
+    A cache that `__getitem__` fills itself is not reported, either, where
+
+    - no loader with workers is seen that loads from it, or how many workers it has is not known,
+    - the workers persist, or samples are drawn with replacement,
+    - it is not empty when the workers start, or is filled under something other than the index,
+    - a flag switches it on.
 
     ## References
     - [nonechucks#13](https://github.com/msamogh/nonechucks/issues/13)
@@ -80,97 +71,37 @@ class MemoisedSamples(Rule):
         "after one pass the whole data set lies decoded in host memory, and in a loader's workers nobody finds it there"
     )
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield caches of samples: of this file's data sets, and of those in other files at the loader."""
-        if is_test(facts):
-            return
-        given: dict[ClassInfo, Loader] = {}
-        for loader in facts.loaders:
-            instance = given_to(loader)
-            if instance is not None and not loader.iterable:
-                given.setdefault(instance.cls, loader)
-        own = {cls.oid: cls for cls in facts.program.classes.values()}.values()
-        for cls in dict.fromkeys((*own, *given)):
-            loaded = given.get(cls)
-            lost = loaded if loaded is not None and _is_lost(facts, loaded) else None
-            decorated = sample_caches.memoised(cls)
-            if decorated is not None and (loaded is not None or is_map_style(cls)):
-                if decorated.site.piece.path == facts.path or lost is not None:
-                    yield self._memoised(facts, cls, decorated, lost)
-            elif lost is not None and (filled := sample_caches.filled_by_hand(cls)) is not None:
-                yield self._filled(facts, cls, filled, lost)
-
-    def _memoised(self, facts: FileFacts, cls: ClassInfo, found: Memoised, loader: Loader | None) -> Finding:
-        evidence = [(found.site, "it keeps the result of every call, and forgets none")]
-        if found.memoiser is not None:
-            kept = found.memoiser
-            evidence.append((found.site, f"`{kept.name}` is the project's: its dict is filled and never emptied"))
-        here = found.site.piece.path == facts.path
-        return report(
+    def tell(self, told: Told) -> Finding:
+        """Say what keeps the samples."""
+        memo, place = told.case.memo, told.case.place
+        assert memo is not None
+        if memo.attribute:
+            message = f"`self.{memo.attribute}` of `{memo.cls}` keeps every sample"
+            title = "Drop the cache, or fill it before the workers start"
+        else:
+            name = told.text_of(place).lstrip("@").partition("(")[0]
+            message = f"`{name}` keeps every sample of `{memo.cls}` that was ever asked for"
+            title = "Drop the cache, or bound it"
+        return told.finding(
             self,
-            facts,
-            found.site if here else loader.site if loader is not None else found.site,
-            f"`{found.name}` keeps every sample of `{cls.name}` that was ever asked for"
-            + (_in_vain(loader) if loader is not None else ""),
-            severity=Severity.WARNING if loader is not None else Severity.ADVICE,
-            evidence=[*evidence, *_of_loader(loader)],
-            fix=Fix("Drop the cache, or bound it", Applicability.HINT, ()),
-        )
-
-    def _filled(self, facts: FileFacts, cls: ClassInfo, found: Filled, loader: Loader) -> Finding:
-        here = found.site.piece.path == facts.path
-        return report(
-            self,
-            facts,
-            found.site if here else loader.site,
-            f"`{found.attribute}` of `{cls.name}` keeps every sample{_in_vain(loader)}",
-            evidence=[
-                (found.made, "it is empty when the workers start"),
-                (found.site, "each sample is put into it, under the index that it is asked for with"),
-                *_of_loader(loader),
-            ],
-            fix=Fix("Drop the cache, or fill it before the workers start", Applicability.HINT, ()),
+            message + (_in_vain(memo) if memo.loader is not None else ""),
+            _evidence(told, memo),
+            severity=Severity.ADVICE if told.case.advice else Severity.WARNING,
+            fix=Fix(title, Applicability.HINT),
         )
 
 
-def _is_lost(facts: FileFacts, loader: Loader) -> bool:
-    """Do workers fill the cache that end before they could ask for a sample again?"""
-    return (
-        bool(workers(loader))
-        and ends_workers(loader)
-        and asked_once_a_pass(loader)
-        and not in_tests(facts, loader)
-        and not _read_through(facts, loader)
-    )
+def _evidence(told: Told, memo: Memo) -> Iterator[Evidence]:
+    if memo.made is not None:
+        yield told.link(memo.made, "it is empty when the workers start")
+    if not memo.attribute:
+        yield told.link(told.case.place, "it keeps the result of every call, and forgets none")
+    if memo.at is not None:
+        yield told.link(memo.at, "each sample is put there, and nothing takes it out")
+    if memo.loader is not None:
+        yield told.link(memo.loader, "its workers end with each pass, and in a pass each sample is asked for once")
 
 
-def _read_through(facts: FileFacts, loader: Loader) -> bool:
-    """Does the file also run over the data set without the loader, so that the workers may find its cache filled?"""
-    given = node_of(loader.site, "dataset", 0)
-    path = dotted_text(given) if given is not None else ""
-    iterated = (
-        node.iter
-        for found in facts.program.outlines()
-        for node in found.nodes
-        if isinstance(node, ast.For | ast.comprehension)
-    )
-    return bool(path) and any(
-        dotted(part) == path
-        for whole in iterated
-        for part in ast.walk(whole)
-        if isinstance(part, ast.Name | ast.Attribute)
-    )
-
-
-def _in_vain(loader: Loader) -> str:
-    count = workers(loader) if not is_default(loader.get("num_workers")) else None
-    several = (
-        "a worker that ends" if count == 1 else "workers that end" if count is None else f"{count} workers that end"
-    )
-    return f", in {several} with each pass: none is ever found there"
-
-
-def _of_loader(loader: Loader | None) -> Iterator[Link]:
-    if loader is not None:
-        name = name_of(loader.site)
-        yield loader.site, f"the workers of this {name} end with each pass, and in a pass each sample is asked for once"
+def _in_vain(memo: Memo) -> str:
+    several = f"{memo.workers} workers that end" if memo.workers is not None else "workers that end"
+    return f", in {'a worker that ends' if memo.workers == 1 else several} with each pass: none is ever found there"

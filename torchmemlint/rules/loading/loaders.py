@@ -16,7 +16,6 @@ from torchmemlint.syntax.text import text_of
 from torchmemlint.syntax.walking import contains
 
 _DEBUGGING = ("debug", "dev_run", "overfit", "sanity", "dry_run", "smoke", "profile", "win32", "windows")
-_WITHOUT_REPLACEMENT = ("DistributedSampler", "SequentialSampler", "SubsetRandomSampler")
 
 
 def workers(loader: Loader) -> int | None:
@@ -50,20 +49,6 @@ def in_order(loader: Loader) -> bool:
     shuffles = drawn is not None and not (isinstance(drawn, Constant) and drawn.known and not drawn.value)
     sampler = shown(node_of(loader.site, "sampler", 3))
     return not shuffles and (loader.get("sampler") is None or "SequentialSampler(" in sampler)
-
-
-def ends_workers(loader: Loader) -> bool:
-    """Do its workers end with each pass, as without `persistent_workers`?"""
-    value = loader.get("persistent_workers")
-    return value is None or (isinstance(value, Constant) and value.known and not value.value)
-
-
-def asked_once_a_pass(loader: Loader) -> bool:
-    """Is each sample asked for once in a pass, as without a sampler, or with one that is known to do so?"""
-    if loader.get("batch_sampler") is not None:
-        return False
-    sampler = shown(node_of(loader.site, "sampler", 3))
-    return loader.get("sampler") is None or any(f"{name}(" in sampler for name in _WITHOUT_REPLACEMENT)
 
 
 def own_batches(loader: Loader) -> bool:

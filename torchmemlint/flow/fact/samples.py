@@ -1,0 +1,276 @@
+"""Samples: what data sets keep of the samples that they are asked for.
+
+The method that makes a sample is run again and again, with another index each time. What is put into a container that
+the next time still finds, under the index or by a decorator that remembers results, is there until the process ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from torchmemlint.flow.domain.frame import Frame, Written
+from torchmemlint.flow.domain.heap import Mode, State, elements, reachable, visible
+from torchmemlint.flow.domain.memory import renew_keys
+from torchmemlint.flow.domain.refs import Code, Globals, Input, Key, Kind, Loop, Object, Ref, Special, root
+from torchmemlint.flow.domain.values import NOTHING, Value
+from torchmemlint.flow.engine import caches
+from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact import lives
+from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.loaders import Loader, loaders
+from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.ir.blocks import blocks, fills, operations
+from torchmemlint.flow.ir.defuse import DefUse, operands
+from torchmemlint.flow.ir.ops import (
+    CallMethod,
+    Class,
+    Compare,
+    Decorator,
+    Function,
+    GetAttribute,
+    GetItem,
+    If,
+    Load,
+    Op,
+    SetItem,
+    Temp,
+    Unit,
+)
+
+SAMPLING = ("__getitem__", "__getitems__")
+_ITERABLE = frozenset({"IterableDataset", "IterDataPipe"})
+_MAP_STYLE = frozenset({"Dataset", "MapDataPipe", "VisionDataset", "InMemoryDataset"})
+_ALL_MAP_STYLE = ("torchvision.datasets.", "torchaudio.datasets.")
+_SOME_MAP_STYLE = ("torch.utils.data.", *_ALL_MAP_STYLE, "torch_geometric.data.")
+
+
+@dataclass(frozen=True, slots=True)
+class Memoised:
+    """A data set that keeps its samples."""
+
+    cls: Class
+    at: Op | None  # what stores them
+    decorator: Decorator | None  # or it, on the method that makes them
+    method: Function
+    attribute: str = ""  # that holds them
+    made: Op | None = None  # where that is made
+    loader: Loader | None = None  # whose workers end before they could ask for a sample again
+
+
+def memoised(engine: Engine, units: Iterable[Unit], done: list[tuple[Run, Evidence]]) -> Iterator[Memoised]:
+    """Yield what keeps samples: of the data sets of all loaders that are made, and of those of some files."""
+    seen: set[Class] = set()
+    for run, _ in done:
+        for loader in loaders(engine, run):
+            lost = loader if loader.workers and loader.ends_workers and loader.asks_once else None
+            for made in loader.datasets():
+                cls: Class = made.about.cls
+                if not _is_iterable(engine, cls) and any(map(may_memoise, _sampling(engine, cls))):
+                    seen.add(cls)
+                    yield from _kept(engine, made, run.state, lost)
+    for cls in (cls for unit in units for cls in unit.classes if cls not in seen):
+        own = [cls.methods[name] for name in SAMPLING if name in cls.methods]
+        if any(f.decorators for f in own) and _is_map_style(engine, cls) and not engine.is_finished():
+            state = engine.end_of(cls.unit).copy()
+            for one in engine.unseen_instance(state, cls, own[0]).refs:
+                if type(one) is Object and one.kind is Kind.INSTANCE:
+                    yield from _kept(engine, one, state, None)
+
+
+def may_memoise(method: Function) -> bool:
+    """Has a method that makes samples a decorator, or does it put something under a key of an attribute?"""
+    return bool(method.decorators) or fills(method.body)
+
+
+def is_sampling(function: Function) -> bool:
+    """Does it make the samples of what may be a data set?"""
+    return function.cls is not None and function.name in SAMPLING
+
+
+def _sampling(engine: Engine, cls: Class) -> list[Function]:
+    found = (engine.index.method(cls, name) for name in SAMPLING)
+    return [method for method in found if method is not None]
+
+
+def _is_iterable(engine: Engine, cls: Class) -> bool:
+    return any(base.rpartition(".")[2] in _ITERABLE for base in engine.index.libraries(cls))
+
+
+def _is_map_style(engine: Engine, cls: Class) -> bool:
+    """Does a class derive from a map-style data set of a library?"""
+    bases = [base for base in engine.index.libraries(cls) if base.startswith(_SOME_MAP_STYLE)]
+    named = any(base.rpartition(".")[2] in _MAP_STYLE or base.startswith(_ALL_MAP_STYLE) for base in bases)
+    return named and not _is_iterable(engine, cls)
+
+
+def _kept(engine: Engine, made: Object, before: State, lost: Loader | None) -> Iterator[Memoised]:
+    """Yield what keeps the samples of one data set: decorators, and where `lost` what it fills itself."""
+    cls: Class = made.about.cls
+    for method in _sampling(engine, cls):
+        if not may_memoise(method):
+            continue
+        start = _with_file(engine, before, method.unit)
+        frame, state, sample = _asked(engine, cls, method, made, start)
+        life = Loop.of(cls, (method,))
+        written = frame.writes.get(life, {})
+        alive = reachable(state, [made, Globals.of(method.unit.name), *_closures(state, cls, method)])
+        for (holder, key), notes in written.items():
+            if holder is None or holder in frame.erased[life]:
+                continue
+            decorator = _keeping_decorator(method, holder, key, notes, alive, state, sample)
+            if decorator is not None:
+                yield Memoised(cls, _op(notes) if type(holder) is Object else None, decorator, method, loader=lost)
+            elif lost is not None and type(holder) is Object and len(_places(written, holder)) == 1:
+                attribute = _attribute(state, made, holder)
+                if attribute and _fills(method, key, notes, attribute) and _is_empty(start, holder):
+                    site = holder.site if isinstance(holder.site, Op) else None
+                    yield Memoised(cls, _op(notes), None, method, attribute, site, lost)
+
+
+def _asked(engine: Engine, cls: Class, method: Function, made: Object, before: State) -> tuple[Frame, State, Value]:
+    """Ask for one sample after the other; nobody differentiates them."""
+    frame, state = Frame(method, engine, Globals.of(method.unit.name), entry=True), before.copy()
+    state.mode, state.dead = Mode.OFF, False
+    given: list[Value] = []
+
+    def ask(inside: State) -> None:
+        for key in [key for key in frame.keys if type(root(key)) is Input]:
+            renew_keys(frame, inside, key)
+        given.append(lives.perform(engine, frame, inside, cls, method, made))
+
+    with engine.share(frame):
+        engine.run_loop(frame, state, Loop.of(cls, (method,)), ask)
+    return frame, state, given[-1] if given else NOTHING
+
+
+def _with_file(engine: Engine, state: State, unit: Unit) -> State:
+    """Return a state in which also is what a file has made when it was imported: its decorators' objects."""
+    state = state.copy()
+    for holder, edges in engine.end_of(unit).heap.table.items():
+        if not state.heap.edges(holder):
+            for key, value in edges.items():
+                state.heap.put(holder, key, value)
+    return state
+
+
+def _closures(state: State, cls: Class, method: Function) -> Iterator[Ref]:
+    """Yield what a method's decorators have left."""
+    for holder, edges in state.heap.table.items():
+        if getattr(holder, "cls", None) is method.cls and method.name in edges:
+            for r in edges[method.name].refs:
+                yield r.frame if type(r) is Code else r
+
+
+def _places(written: Iterable[tuple[Ref | None, Key]], holder: Ref) -> list[Key]:
+    return [key for one, key in written if one is holder]
+
+
+def _op(notes: list[Written]) -> Op | None:
+    chain = notes[-1].point.chain()
+    return chain[0] if chain else None
+
+
+# Decorators.
+
+
+def _keeping_decorator(
+    method: Function,
+    holder: Ref,
+    key: Key,
+    notes: list[Written],
+    alive: set[Ref],
+    state: State,
+    sample: Value,
+) -> Decorator | None:
+    """Return the decorator that puts all samples where they stay, if that is what is written to."""
+    if type(holder) is Code and key is Special.CACHED:
+        return next((d for d in method.decorators if caches.keeps_all(d)), None) if holder.function is method else None
+    op = _op(notes)
+    if type(holder) is not Object or holder not in alive or holder.kind not in (Kind.DICT, Kind.LIST) or op is None:
+        return None
+    owner = _outermost(op.owner)
+    decorator = next((d for d in method.decorators if d.applied and d.name.rpartition(".")[2] == owner), None)
+    if decorator is None or decorator.called or _measures(op.owner):
+        return None
+    kept = elements(state, holder)
+    return decorator if not (kept.refs | kept.graph).isdisjoint(sample.refs | sample.graph) else None
+
+
+def _outermost(function: Function) -> str:
+    """Return the name of the function or class of a file in which a function stands."""
+    while function.parent is not None and function.parent.parent is not None:
+        function = function.parent
+    return function.cls.name if function.cls is not None else function.name
+
+
+def _measures(function: Function) -> bool:
+    """Does it ask how long something is, as who bounds it does?"""
+    return "len" in function.mentions
+
+
+# What a data set fills itself.
+
+
+def _attribute(state: State, made: Object, holder: Ref) -> str:
+    found = (key for key, value in state.heap.edges(made).items() if type(key) is str and holder in value.refs)
+    return next(found, "")
+
+
+def _fills(method: Function, key: Key, notes: list[Written], attribute: str) -> bool:
+    """Does a method put a sample under the index that it is asked for, where it looks for it, whatever else holds?"""
+    parameters = method.parameters[1:2]
+    if not parameters or key is not Input.of(method, parameters[0].name):
+        return False
+    op = _op(notes)
+    if op is None or op.owner is not method or not isinstance(op, SetItem):
+        return False
+    flow = DefUse(method)
+    looked_at = (_looked_at(one) for one in operations(method.body))
+    return any(_attribute_of(flow, temp) == attribute for temp in looked_at if temp is not None) and not any(
+        _is_switch(flow, test, attribute) for test in _tests(method.body, op)
+    )
+
+
+def _looked_at(op: Op) -> Temp | None:
+    """Return the container that an operation looks something up in."""
+    match op:
+        case GetItem(base=base) | CallMethod(name="get" | "setdefault", base=base):
+            return base
+        case Compare(operator="in" | "not in", operands=(_, container)):
+            return container
+    return None
+
+
+def _attribute_of(flow: DefUse, temp: Temp) -> str:
+    made = flow.made.get(temp)
+    return made.name if isinstance(made, GetAttribute) else ""
+
+
+def _tests(body: list[Op], op: Op) -> Iterator[Temp]:
+    """Yield the tests that an operation depends on."""
+    for one in body:
+        if any(op in list(operations(block)) for block in blocks(one)):
+            if isinstance(one, If):
+                yield one.test
+            for block in blocks(one):
+                yield from _tests(block, op)
+
+
+def _is_switch(flow: DefUse, test: Temp, attribute: str) -> bool:
+    """Does a test ask another attribute, and not how full the cache is?"""
+    asked, todo = set[str](), [test]
+    for temp in todo:
+        match flow.made.get(temp):
+            case Load(name=name) if name.text == "len":
+                return False
+            case GetAttribute(name=attribute_of_any):
+                asked.add(attribute_of_any)
+            case Op() as made:
+                todo += operands(made)
+    return bool(asked - {attribute})
+
+
+def _is_empty(state: State, holder: Ref) -> bool:
+    """Has a container nothing in it but, perhaps, places without anything?"""
+    return all(value.known and value.constant is None for _, value in visible(state.heap.edges(holder)))
