@@ -26,7 +26,7 @@ LAYERS = torch_files("nn/modules/*.py", "optim/*.py", "distributions/*.py")
 
 def everything(program: Program, *, hazards: bool = True) -> Relevance:
     units = list(relevance._units(program))
-    return Relevance(tuple(unit.function for unit in units), frozenset(), frozenset(), True)
+    return Relevance(tuple(unit.function for unit in units), frozenset(), True)
 
 
 def findings(path: Path) -> list[Finding]:

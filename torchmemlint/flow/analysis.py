@@ -25,7 +25,7 @@ from torchmemlint.flow import (
 )
 from torchmemlint.flow.callers import Callers
 from torchmemlint.flow.dispatch import EVALUATORS, EXECUTORS
-from torchmemlint.flow.facts import FileFacts, Use
+from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.interpreter import CallRecord, Frame, Interpreter
 from torchmemlint.flow.program import Function, Program
@@ -37,12 +37,10 @@ from torchmemlint.flow.values import (
     Carry,
     Constant,
     Container,
-    FunctionValue,
     Graph,
     Instance,
     Mode,
     ModuleValue,
-    Origin,
     Step,
     Tensor,
     Unknown,
@@ -120,7 +118,6 @@ def analysis(
         it.constructors = frozenset(function for function in relevant.functions if function.name == "__init__")
     it.computing = relevant.computing
     it.called_out_of_view = relevant.called_out_of_view
-    it.mentioned_out_of_view = relevant.mentioned_out_of_view
     for name in relevant.called_out_of_view:
         callee = program.find_function(name)
         if callee is not None:
@@ -191,7 +188,6 @@ def _walk_module(it: Interpreter, functions: Sequence[Function]) -> None:
     state = State({}, Heap(), Mode.ON)
     it.state = state
     it.walking = None
-    it.uses = it.facts.uses_in[None] = {}
     frame = Frame(None, it.program.source.pieces[0], _module_outline(it.program), ())
     it.frame = frame
     for piece in it.program.source.pieces:
@@ -261,7 +257,6 @@ def _walk_function(it: Interpreter, function: Function) -> None:
     """A function's own analysis: facts are taken down."""
     before = it.facts.extent()
     it.walking = function
-    it.uses = it.facts.uses_in[function] = {}
     _enter_function(it, function)
     it.taken_down[function] = it.facts.since(before)
 
@@ -314,51 +309,16 @@ def _enter_function(it: Interpreter, function: Function) -> None:
 
 def _leave(it: Interpreter, function: Function, frame: Frame) -> None:
     """What the walked function leaves behind, and where its results go."""
-    elsewhere = (
-        _called_out_of_view(it, function)
-        or (function.cls is not None and function.name in it.mentioned_out_of_view)
-        or gradient_modes.trained_by_framework(function)
-        or _overrides(function)
-    )
-    called_here = function in it.records and function.name != "forward" and not elsewhere
-    values = [*frame.returns, *frame.yields]
-    given = _given(it, function)
-    for value in values:
-        if not called_here or _is_closure_result(value):
-            it.use(value, Use.RETURNED, but=given)
-        it.returned.setdefault(function, []).append(value)
+    it.returned.setdefault(function, []).extend((*frame.returns, *frame.yields))
     states = [*frame.return_states, it.state]
     for state in states:
         it.remember(state.heap, everything=function.name == "__init__" or function is it.called_last)
     it.asked.leave()
 
 
-def _given(it: Interpreter, function: Function) -> frozenset[Origin]:
-    """The graphs that come with a function's arguments: what becomes of these is seen where it is called."""
-    record = it.records.get(function)
-    values = record.arguments.values() if record is not None else ()
-    return frozenset[Origin]().union(*(it.deep_origins(value) for value in values))
-
-
 def _called_out_of_view(it: Interpreter, function: Function) -> bool:
     """Is it called by functions that are not walked?"""
     return function.cls is None and function.parent is None and function.name in it.called_out_of_view
-
-
-def _has_graph(value: Value) -> bool:
-    return isinstance(value, Tensor) and value.carries_graph
-
-
-def _overrides(function: Function) -> bool:
-    """Does it stand for a method that a base class calls? What that one does with the results is not known of it."""
-    cls = function.cls
-    bases = [base for base in cls.ancestors() if base is not cls] if cls is not None else []
-    own = [base for base in bases if function.name in base.methods]
-    return bool(own) and any(function.name in base.outline.methods.get("self", ()) for base in bases)
-
-
-def _is_closure_result(value: Value) -> bool:
-    return isinstance(value, FunctionValue)
 
 
 def _self_value(it: Interpreter, function: Function) -> Value | None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchmemlint.flow import checkpoints, configurations, containers, overwriting, properties
-from torchmemlint.flow.facts import Use
+from torchmemlint.flow import configurations, containers, overwriting, properties
 from torchmemlint.flow.graphs import detached, tensor_from
 from torchmemlint.flow.interpreter import KEPT, Interpreter, class_of
 from torchmemlint.flow.program import ClassInfo
@@ -81,7 +80,6 @@ def _of_tensor(it: Interpreter, node: cst.Attribute, owner: Tensor, name: str, c
     if name in torch_api.METADATA_ATTRIBUTES:
         return NUMBER
     if name == "data" and owner.producer in torch_api.RECURRENT:
-        it.use(owner, Use.PASSED)  # of a tensor it cuts the graph, of a packed sequence it does not
         return replace(owner, made=it.site(node), graph=Graph.UNKNOWN, exact=True, producer="getitem")
     if name == "data":
         return cut(it, node, owner)
@@ -103,8 +101,7 @@ def _of_tensor(it: Interpreter, node: cst.Attribute, owner: Tensor, name: str, c
 
 
 def cut(it: Interpreter, node: cst.CSTNode, value: Tensor) -> Tensor:
-    """A detach: a use, and the tensor without its graph."""
-    it.use(value, Use.DETACHED)
+    """A detach: the tensor without its graph."""
     return replace(detached(value), made=it.site(node))
 
 
@@ -259,7 +256,6 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
             return
         if not owner.exact and (path := dotted_text(target)):
             it.state.vars[path] = value
-        it.use(value, Use.STORED)
         return
     if isinstance(owner, ModuleValue) and isinstance(value, ModuleValue):
         it.state.heap.pop((owner.oid, "frozen"), None)  # a fresh head on a frozen trunk trains
@@ -267,18 +263,12 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
         it.state.heap[(owner.oid, "frozen")] = Flag(True, it.site(target))
     path = dotted_text(target)
     if isinstance(value, Unknown) and path:
-        shown = it.with_behaviour(value, path, it.site(target))
-        checkpoints.run(it, value, shown)
-        value = shown
+        value = it.with_behaviour(value, path, it.site(target))
     if isinstance(owner, Container) and owner.attributes:
         containers.store(it, owner, f"[{name}]", value, it.site(target))
     slot = it.slot(owner, name)
-    if slot is not None and _intercepts(owner):
-        it.use(value, Use.STORED)
-    elif slot is not None:
+    if slot is not None and not _intercepts(owner):
         kept = it.origin(target, KEPT)
-        if not isinstance(value, Container) or value.items:
-            it.use(value, Use.STORED)
         it.state.heap[slot] = containers.marked(it, value, kept)
         it.written(slot)
         cls = class_of(owner)
@@ -286,11 +276,8 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
             it.written((cls.oid, name))
             if configurations.is_dataclass(cls):
                 configurations.replaced(it, slot, value)
-    elif path:
+    elif slot is None and path:
         it.state.bind(path, value)
-        it.use(value, Use.STORED)
-    else:
-        it.use(value, Use.STORED)
 
 
 def _intercepts(owner: Value) -> bool:

@@ -8,7 +8,6 @@ import libcst as cst
 
 from torchmemlint.flow import (
     attributes,
-    checkpoints,
     containers,
     contracted,
     gradient_modes,
@@ -21,7 +20,6 @@ from torchmemlint.flow import (
     zeroing,
 )
 from torchmemlint.flow.arguments import Argument, Arguments, evaluate_arguments
-from torchmemlint.flow.facts import Use
 from torchmemlint.flow.interpreter import MAX_ELEMENT_DEPTH, CallRecord, Entrance, Frame, Interpreter
 from torchmemlint.flow.program import Function
 from torchmemlint.flow.replacing import replace
@@ -66,8 +64,6 @@ def call(it: Interpreter, node: cst.Call) -> Value:
     else:
         callee = it.evaluate(func)
     arguments = evaluate_arguments(it, node.args)
-    if type(func) is cst.Attribute and func.attr.value == "from_pretrained":
-        checkpoints.built(it, node, arguments)
     return apply(it, node, callee, arguments)
 
 
@@ -124,8 +120,6 @@ def method(it: Interpreter, node: cst.Call, callee: Method, arguments: Arguments
     promised = contracted.method(it, node, callee, arguments)
     if promised is not None:
         return promised
-    if name == "load_state_dict" and checkpoints.copied(it, node, callee.owner, arguments):
-        return Unknown()
     if name in micro_batches.CUTTING:
         micro_batches.cut(it, node, arguments, function=False)
     match callee.owner:
@@ -151,7 +145,6 @@ def unknown_call(it: Interpreter, node: cst.Call, callee: Value, arguments: Argu
         if isinstance(value, FunctionValue):
             it.called_back.add(value.function)
     for value in arguments.values:
-        it.use(value, Use.PASSED)
         overwriting.shared(it, value)
     if it.state.mode is Mode.OFF or arguments.find("return_tensors") is not None:
         return Unknown()  # tokenizers and processors make tensors out of text and images
@@ -262,7 +255,6 @@ def _not_followed(it: Interpreter, node: cst.CSTNode, arguments: Arguments) -> V
     origins: frozenset[Origin] = frozenset()
     for value in arguments.values:
         origins |= it.deep_origins(value)
-        it.use(value, Use.PASSED)
     made = it.origin(node)
     if it.proved(made.site, switches=it.switched(made, arguments.switches)) is not None:
         return containers.proved_tensor(it, made, Unknown(origins))

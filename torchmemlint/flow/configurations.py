@@ -12,7 +12,6 @@ import libcst as cst
 
 from torchmemlint.flow import containers
 from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import Use
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.program import ClassInfo, Function
 from torchmemlint.flow.values import NUMBER, ClassValue, Constant, Container, Instance, Known, Unknown, Value
@@ -80,7 +79,6 @@ def fill(it: Interpreter, oid: int, cls: ClassInfo, arguments: Arguments) -> Non
             _put(it, (oid, name), Known("default", element=value))
     order = list(known)
     for argument in arguments.items:
-        it.use(argument.value, Use.STORED)
         if argument.name.isdigit() and int(argument.name) < len(order):
             _put(it, (oid, order[int(argument.name)]), argument.value)
         _put(it, (oid, argument.name), argument.value)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 import libcst as cst
 
 from torchmemlint.flow import items
-from torchmemlint.flow.facts import Use
 from torchmemlint.flow.graphs import tensor_from, through
 from torchmemlint.flow.interpreter import KEPT, MAX_ELEMENT_DEPTH, Interpreter
 from torchmemlint.flow.replacing import replace
@@ -141,7 +140,6 @@ def put(
     fixed = key is not None and key.known
     place = it.site(node)
     loop = it.repeating(container.loops)
-    it.use(value, Use.COLLECTED)
     mark = it.origin(site_node, KEPT)
     if loop is not None:
         value = marked(it, value, mark)
@@ -346,7 +344,6 @@ def assign_item(it: Interpreter, target: cst.Subscript, value: Value, node: cst.
             )
         case Tensor(exact=False) if path := path_with_key(target, key):
             it.state.vars[path] = value
-            it.use(value, Use.STORED)
             itself = text_of(target) in text_of(node)
             if itself and owner.producer == "proved" and is_cut(value) and isinstance(target.value, cst.Name):
                 # `out["loss"] = out["loss"].detach()`: the backward may have run through that entry alone.
@@ -359,9 +356,6 @@ def assign_item(it: Interpreter, target: cst.Subscript, value: Value, node: cst.
             path = path_with_key(target, key)
             if path:
                 it.state.vars[path] = value
-            it.use(value, Use.STORED)
-        case _:
-            it.use(value, Use.STORED)
 
 
 def is_cut(value: Value) -> bool:
@@ -386,7 +380,6 @@ def in_place_item(it: Interpreter, target: cst.Subscript, owner: Tensor, value: 
             it.state.vars[target.value.value] = replace(joined, carried=owner.carried | value.carried)
         if value.origins <= owner.origins or _is_made_here(it, owner):
             return
-    it.use(value, Use.STORED)
 
 
 def _is_made_here(it: Interpreter, value: Tensor) -> bool:
@@ -410,8 +403,6 @@ def method(it: Interpreter, node: cst.Call, owner: Container, name: str, argumen
     handler = _METHODS.get(name)
     if handler is not None:
         return handler(it, node, owner, text, arguments)
-    for _, value, _ in arguments:
-        it.use(value, Use.PASSED)
     if name in ("index", "count", "qsize", "empty", "full", "join"):
         return NUMBER
     return Unknown()

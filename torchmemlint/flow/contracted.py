@@ -7,7 +7,6 @@ import libcst as cst
 from torchmemlint.config.contracts import NamedOperation
 from torchmemlint.flow import containers, device_loops, differentiation, tensors
 from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import Use
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import (
@@ -84,9 +83,6 @@ def function(it: Interpreter, node: cst.Call, qualified: str, arguments: Argumen
     if qualified in it.contracts.names("runs-without-gradients"):
         return guarded(it, node, qualified, arguments)
     made = object_of(it, node, qualified)
-    if made is not None:
-        for value in arguments.values:
-            it.use(value, Use.PASSED)
     return made
 
 
@@ -113,9 +109,6 @@ def compute(
 ) -> Value:
     """A framework's own operation on tensors."""
     made = it.site(node)
-    if operation.result == "value" or operation.discrete or not operation.graph:
-        for value in values:
-            it.use(value, Use.READ)
     if operation.result == "value":
         return NUMBER
     if operation.discrete or not operation.graph:
@@ -135,8 +128,6 @@ def guarded(it: Interpreter, node: cst.Call, name: str, arguments: Arguments) ->
 
 
 def _read(it: Interpreter, arguments: Arguments) -> Value:
-    for value in arguments.values:
-        it.use(value, Use.READ)
     return Unknown()
 
 

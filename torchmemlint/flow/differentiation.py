@@ -6,7 +6,7 @@ import libcst as cst
 
 from torchmemlint.flow import training
 from torchmemlint.flow.arguments import Argument, Arguments, flag
-from torchmemlint.flow.facts import Backward, Use
+from torchmemlint.flow.facts import Backward
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.values import Constant, Container, Graph, Known, ModuleValue, Step, Tensor, Unknown, Value
 from torchmemlint.syntax.text import shortened, text_of
@@ -18,7 +18,6 @@ def backward(it: Interpreter, node: cst.Call, owner: Value, arguments: Arguments
     given = isinstance(first, Tensor | Container | Unknown)
     if given and not isinstance(owner, Tensor) and first is not None:
         _differentiate(it, node, first, arguments)
-        it.use(owner, Use.DIFFERENTIATED)  # in `loss.backward(gradient)` of an unknown loss, the owner is meant
     else:
         _differentiate(it, node, owner, arguments)
     return Constant(None, True)
@@ -29,9 +28,6 @@ def gradients(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     outputs = arguments.get("0", "outputs", "tensors")
     if outputs is not None:
         _differentiate(it, node, outputs, arguments)
-    inputs = arguments.get("1", "inputs")
-    if inputs is not None:
-        it.use(inputs, Use.DIFFERENTIATED)
     create = flag(arguments, "create_graph", "4")
     graph = Graph.NONE if create is False else Graph.LIVE if create else Graph.UNKNOWN
     made = it.site(node)
@@ -75,7 +71,6 @@ def _differentiate(it: Interpreter, node: cst.Call, value: Value, arguments: Arg
         return
     it.computed += 1
     site = it.site(node)
-    it.use(value, Use.DIFFERENTIATED)
     training.differentiated(it, node)
     for part in () if _is_taken(it, node) or _may_be_their_own(it, node, value) else _parts(it, value):
         it.prove(part, site)

@@ -8,7 +8,6 @@ from contextlib import suppress
 import libcst as cst
 
 from torchmemlint.flow import calls, containers, doubles, micro_batches, overwriting, type_tests
-from torchmemlint.flow.facts import Use
 from torchmemlint.flow.graphs import proven, tensor_from, through
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.replacing import replace
@@ -74,7 +73,7 @@ def formatted_string(it: Interpreter, node: cst.FormattedString) -> Value:
     """An f-string: what stands in it is read."""
     for part in node.parts:
         if type(part) is cst.FormattedStringExpression:
-            it.use(it.evaluate(part.expression), Use.READ)
+            it.evaluate(part.expression)
     first = node.parts[0] if node.parts else None
     if isinstance(first, cst.FormattedStringText) and first.value == "cuda:":
         return Constant("cuda", True)  # f"cuda:{rank}": an accelerator, whichever
@@ -105,8 +104,6 @@ def arithmetic(it: Interpreter, node: cst.CSTNode, left: Value, right: Value, op
     if isinstance(left, Tensor) or isinstance(right, Tensor):
         made = it.site(node)
         overwriting.operation_called(it, node, operator, [left, right])
-        if operator == "Add" and any(isinstance(v, Constant) and isinstance(v.value, str) for v in (left, right)):
-            it.use(left if isinstance(left, Tensor) else right, Use.ARRAY)  # a text, or this raises
         result = tensor_from((left, right), producer=operator, made=made)
         if it.doubles:
             doubles.combined(it, made, left, right)
@@ -173,7 +170,6 @@ def unary(it: Interpreter, node: cst.UnaryOperation) -> Value:
     """A unary operator."""
     value = it.evaluate(node.expression)
     if type(node.operator) is cst.Not:
-        it.use(value, Use.READ)
         if isinstance(value, Constant) and value.known:
             return Constant(not value.value, True)
         return NUMBER
@@ -198,8 +194,6 @@ def comparison(it: Interpreter, node: cst.Comparison) -> Value:
     values = [it.evaluate(node.left), *(it.evaluate(target.comparator) for target in node.comparisons)]
     if not _LOOKING.isdisjoint(operators):
         return NUMBER
-    for value in values:
-        it.use(value, Use.READ)
     if any(isinstance(v, Tensor) for v in values):
         return Tensor(Graph.NONE, kind=Kind.DISCRETE, producer="comparison", made=it.site(node))
     if any(isinstance(v, Unknown) for v in values):
@@ -224,7 +218,7 @@ def boolean(it: Interpreter, node: cst.BooleanOperation) -> Value:
 
 def conditional(it: Interpreter, node: cst.IfExp) -> Value:
     """`a if test else b`: either value."""
-    it.use(it.evaluate(node.test), Use.READ)
+    it.evaluate(node.test)
     before = it.state.copy()
     first = it.evaluate(node.body)
     after = it.state.copy()
@@ -305,7 +299,7 @@ def _generators(it: Interpreter, comp: cst.CompFor | None) -> None:
         micro_batches.entered(it, element, comp.iter)
         assign(it, comp.target, element, comp.iter)
         for condition in comp.ifs:
-            it.use(it.evaluate(condition.test), Use.READ)
+            it.evaluate(condition.test)
         comp = comp.inner_for_in
 
 

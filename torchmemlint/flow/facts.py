@@ -1,12 +1,11 @@
 """What the interpreter found out about one file: the facts that rules ask about.
 
 Every fact names the place (`Site`) it was seen at and the function it belongs to. Facts come from a function's own
-analysis only; what an inlined callee does shows in the values it returns and in the uses it makes of them.
+analysis only; what an inlined callee does shows in the values it returns.
 """
 
 from __future__ import annotations
 
-import enum
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -25,9 +24,7 @@ from torchmemlint.flow.values import (
     Mode,
     ModuleValue,
     Origin,
-    Step,
     Value,
-    take_let_go,
 )
 from torchmemlint.immutable import immutable
 from torchmemlint.syntax.source_module import Site, SourceModule
@@ -37,22 +34,6 @@ if TYPE_CHECKING:
     from torchmemlint.flow.formulas import Formula
     from torchmemlint.flow.interpreter import Interpreter
     from torchmemlint.flow.program import Function, Program
-
-
-class Use(enum.Flag):
-    """What happens to a graph-carrying value, or to something computed from it."""
-
-    NOTHING = 0
-    DIFFERENTIATED = enum.auto()  # backward, autograd.grad
-    RETURNED = enum.auto()  # to callers that are not in view
-    STORED = enum.auto()  # on an attribute, a global, in an object that is not understood
-    PASSED = enum.auto()  # to code that is not understood
-    READ = enum.auto()  # as a number: item, float, print, compare, argmax, numpy
-    DETACHED = enum.auto()
-    COLLECTED = enum.auto()  # put into a container
-    COPIED = enum.auto()  # into tensors that exist already: load_state_dict
-    MODULE = enum.auto()  # it turns out to be a module
-    ARRAY = enum.auto()  # handed to numpy, or added to a text: that raises for a tensor with a graph, so it has none
 
 
 @immutable(frozen=True)
@@ -80,14 +61,6 @@ class ModuleCall:
     function: Function | None = None  # the project function called, where module is None
     method: str = ""  # "encode" where the call is `module.encode(...)`
     made: frozenset[Site] = frozenset()  # identities of the tensors that come out
-
-
-@immutable(frozen=True)
-class GuardedCall:
-    """A forward pass with gradients off."""
-
-    site: Site
-    scope: Scope
 
 
 @immutable(frozen=True)
@@ -252,20 +225,6 @@ class LayerAdded:
 
 
 @immutable(frozen=True)
-class CheckpointLoad:
-    """A file of tensors read: `torch.load(path)`."""
-
-    site: Site
-    scope: Scope
-    qualified: str
-    callee: str  # source text of what is called
-    origin: Origin  # in the past of whatever comes out
-    as_saved: bool  # for certain no `map_location`: everything goes back to the device it was saved from
-    on_host: bool  # `map_location` is seen to say so
-    file: str  # source text of what is read
-
-
-@immutable(frozen=True)
 class HostCreation:
     """A tensor created on the host and moved at once: `torch.zeros(n).to(device)`."""
 
@@ -324,7 +283,6 @@ class FileFacts:
     program: Program
     target_torch: str | None = None  # the oldest release of torch that the code supports; None: the newest
     module_calls: list[ModuleCall] = field(default_factory=list)
-    guarded_calls: list[GuardedCall] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
     training: dict[tuple[object, ...], TrainingEvent] = field(default_factory=dict)
     hooks: list[Hook] = field(default_factory=list)
@@ -343,16 +301,8 @@ class FileFacts:
     doubles: dict[Site, DoubleOnDevice] = field(default_factory=dict)
     cast: set[Site] = field(default_factory=set)  # of these moves: what is cast to less as soon as it is there
     gradients_zeroed: dict[tuple[Site, Function | None], GradientsZeroed] = field(default_factory=dict)
-    checkpoint_loads: list[CheckpointLoad] = field(default_factory=list)
-    loaded: set[Origin] = field(default_factory=set)  # what was read from files
-    saved_files: set[tuple[Function | None, str]] = field(default_factory=set)  # source texts of paths, by function
-    copied_at: dict[Origin, Site] = field(default_factory=dict)  # loaded value -> where it is copied from
-    copied_to_modules: set[Origin] = field(default_factory=set)  # of these, what not only optimizers copy
-    module_shown: dict[Origin, Step] = field(default_factory=dict)  # loaded value -> what shows that it is a module
     formulas: dict[Function, Formula] = field(default_factory=dict)  # of functions that may write out too much
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
-    uses_in: dict[Function | None, dict[Origin, Use]] = field(default_factory=dict)  # as each function's analysis saw
-    uses: dict[Origin, Use] = field(default_factory=dict)  # all of these
     micro_batches: dict[LoopMark, MicroBatches] = field(default_factory=dict)  # loops over batches
     on_device: dict[LoopMark, Site] = field(default_factory=dict)  # loops over batches -> what puts these on a device
     pieces: set[Site] = field(default_factory=set)  # where batches are cut, and what runs over the pieces
@@ -383,13 +333,6 @@ class FileFacts:
 
     def finish(self, it: Interpreter) -> None:
         """Take over what the interpreter knows in the end; a place walked several times counts once, as seen last."""
-        self.uses = {}
-        for seen in self.uses_in.values():
-            for origin, use in seen.items():
-                known = self.uses.get(origin)
-                self.uses[origin] = use if known is None or known is use else known | use
-        for origin in take_let_go():
-            self.uses[origin] = self.uses.get(origin, Use.NOTHING) | Use.PASSED
         self.effects = it.effects
         for outline in it.main.outlines():
             for path, names in outline.methods.items():
@@ -437,13 +380,6 @@ class FileFacts:
             return True
         return self.callers.mode(function) is not Mode.ON
 
-    def use(self, origins: frozenset[Origin]) -> Use:
-        """All that happens to values from these origins."""
-        total = Use.NOTHING
-        for origin in origins:
-            total |= self.uses.get(origin, Use.NOTHING)
-        return total
-
 
 def _identity(item: Any) -> tuple[object, ...]:
     """What tells two facts of one kind apart."""
@@ -453,7 +389,6 @@ def _identity(item: Any) -> tuple[object, ...]:
 
 _LISTS = (
     "module_calls",
-    "guarded_calls",
     "backwards",
     "hooks",
     "loaders",
@@ -464,7 +399,6 @@ _LISTS = (
     "hazards",
     "sequentials",
     "layers_added",
-    "checkpoint_loads",
     "host_creations",
 )
 

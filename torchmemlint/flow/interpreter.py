@@ -17,7 +17,7 @@ import libcst as cst
 
 from torchmemlint.flow import building
 from torchmemlint.flow.asking import Asked, strength
-from torchmemlint.flow.facts import FileFacts, InPlace, Noted, Scope, Use
+from torchmemlint.flow.facts import FileFacts, InPlace, Noted, Scope
 from torchmemlint.flow.heap import Heap, Slot
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.replacing import replace
@@ -153,7 +153,6 @@ class Interpreter:
         self.taken_down: dict[Function, Noted] = {}  # by functions' own analyses
         self.walking: Function | None = None  # whose own analysis it is
         self.abstract = 0  # calls of methods that subclasses replace
-        self.uses: dict[Origin, Use] = {}  # seen in the running one
         self.enclosed: set[Function] = set()  # nested functions whose enclosing function was walked in this pass
         self.proofs: dict[tuple[Site, int], Site] = {}  # value's identity -> the backward that proved its graph
         self.switches: dict[Origin, Switches] = {}  # calls that are not understood: booleans that they were given last
@@ -172,7 +171,6 @@ class Interpreter:
         self.called_back: set[Function] = set()  # handed to code that is not understood
         self.returned: dict[Function, list[Value]] = {}
         self.called_out_of_view: Set[str] = frozenset()  # functions that are called by others which are not walked
-        self.mentioned_out_of_view: Set[str] = frozenset()  # the same of methods, by name
         self.context_modes: dict[int, Mode] = {}  # the project's own context managers
         self.proved_tensors: set[Site] = set()  # what hooks are given, shown to be tensors by what is done with it
         self.indirect: set[tuple[Site, int]] = set()  # proofs of a call by what became of its result
@@ -559,35 +557,7 @@ class Interpreter:
             return ModuleValue(oid, why=step, made=made, loops=self.frame.loops)
         return Known(role, oid, loops=self.frame.loops, made=made)
 
-    # -- uses and proofs -----------------------------------------------------------------------------------------
-
-    def use(self, value: Value, use: Use, but: frozenset[Origin] = frozenset()) -> None:
-        """Take down what happens to a value, and to all that a container holds; not for the origins `but`."""
-        kind = type(value)
-        if kind is Unknown or kind is Tensor:
-            if not value.origins:  # type: ignore[attr-defined]
-                return
-        elif isinstance(value, Instance):
-            if use is Use.PASSED:
-                self._passed_whole(value)
-            return
-        elif kind is not Container:
-            return
-        uses = self.uses
-        if self.frame.leads_abroad and Use.ARRAY in use:
-            use = (use & ~Use.ARRAY) | Use.READ  # which of several ways a library goes is not known
-        for origin in self.deep_origins(value) - but:
-            known = uses.get(origin)
-            if known is None:
-                uses[origin] = use
-            elif known._value_ & use._value_ != use._value_:
-                uses[origin] = known | use
-
-    def _passed_whole(self, owner: Instance) -> None:
-        """An object goes where it is not followed: what was put on it here may be used there (`hook(self)`)."""
-        for (oid, _), value in list(self.state.heap.written()):
-            if oid == owner.oid and type(value) is not Instance:
-                self.use(value, Use.PASSED)
+    # -- origins and proofs -------------------------------------------------------------------------------------------
 
     def deep_origins(self, value: Value, depth: int = 0) -> frozenset[Origin]:
         """Origins of a value and of everything in it."""
@@ -654,8 +624,7 @@ class Interpreter:
         """A backward runs through a sum of entries of one kind (`a["loss"] + b["loss"]`): they had a graph."""
         if explained or not isinstance(value, Unknown | Tensor) or value.origins.isdisjoint(self.entries):
             return
-        loaded = self.facts.loaded  # what lies in a file has no graph
-        terms = [o for o in value.origins if o in self.entries and self._roots[o] not in loaded]
+        terms = [origin for origin in value.origins if origin in self.entries]
         if len({self.entries[origin] for origin in terms}) == 1:
             for origin in terms:
                 self._is_proven(origin, site)

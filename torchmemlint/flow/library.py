@@ -9,7 +9,6 @@ import libcst as cst
 from torchmemlint.flow import (
     attributes,
     calls,
-    checkpoints,
     configurations,
     containers,
     contracted,
@@ -24,7 +23,6 @@ from torchmemlint.flow import (
     training,
 )
 from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import Use
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.replacing import replace
@@ -46,7 +44,6 @@ from torchmemlint.flow.values import (
     Unknown,
     Value,
 )
-from torchmemlint.knowledge import checkpoints as known_checkpoints
 from torchmemlint.knowledge import torch_api
 from torchmemlint.syntax.text import text_of
 
@@ -61,8 +58,6 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
     handler = _HANDLERS.get(qualified)
     if handler is not None:
         return handler(it, node, arguments)
-    if qualified in known_checkpoints.LOADERS:
-        return checkpoints.load(it, node, qualified, arguments)
     known = it.contracts.speaks_of(qualified)
     if known:
         promised = contracted.function(it, node, qualified, arguments)
@@ -98,16 +93,8 @@ def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) 
     reads = known and qualified in it.contracts.names("reads")
     neutral = known and qualified in it.contracts.neutral
     if neutral and (reads or not any(_holds_tensors(it, v) for v in arguments.values)):
-        for value in arguments.values:
-            it.use(value, Use.READ)
-            if reads and isinstance(value, Tensor) and qualified.startswith(_OF_ARRAYS):
-                # Of itself alone: what a function made of it in between may have cut the graph.
-                it.use(value, Use.ARRAY, frozenset(one for one in value.origins if one.site is not value.made))
         return Known("context", it.oid(node, it.frame.path), qualified, it.site(node))
     if reads:
-        use = Use.READ | Use.ARRAY if qualified.startswith(_OF_ARRAYS) else Use.READ
-        for value in arguments.values:
-            it.use(value, use)
         return NUMBER if qualified.startswith(("numpy.", "math.")) else Unknown()
     owner, _, last = qualified.rpartition(".")
     if owner == "torch" and last in torch_api.DESCRIBING:
@@ -190,13 +177,9 @@ def builtin(it: Interpreter, node: cst.Call, name: str, arguments: Arguments) ->
     if name in torch_api.INSPECTING_BUILTINS:
         return NUMBER
     if name in torch_api.READING_BUILTINS:
-        for value in arguments.values:
-            it.use(value, Use.READ)
         return NUMBER
     if name in containers.CONSTRUCTORS:
         return _container(it, node, name, arguments)
-    for value in arguments.values:
-        it.use(value, Use.PASSED)
     return Unknown()
 
 
@@ -272,13 +255,6 @@ def _names_backbone(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Attribute) and node.attr.value == "base_model_prefix"
 
 
-def _setattr(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
-    value = arguments.get("2")
-    if value is not None:
-        it.use(value, Use.STORED)
-    return Constant(None, True)
-
-
 def _next(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     if not arguments.items:
         return Unknown()
@@ -309,7 +285,6 @@ def _abs(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
 def _locals(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     """`locals()`: what becomes of any of the variables is out of view."""
     value = Unknown(frozenset().union(*(it.deep_origins(one) for one in it.state.vars.values())))
-    it.use(value, Use.PASSED)
     return value
 
 
@@ -322,7 +297,7 @@ _BUILTIN_HANDLERS: dict[str, Callable[[Interpreter, cst.Call, Arguments], Value]
     "map": _map,
     "filter": _filter,
     "getattr": _getattr,
-    "setattr": _setattr,
+    "setattr": lambda *_: Constant(None, True),
     "next": _next,
     "range": _range,
     "abs": _abs,
@@ -463,7 +438,7 @@ _HANDLERS: dict[str, Callable[[Interpreter, cst.Call, Arguments], Value]] = {
     "torch.nn.utils.clip_grad_norm": _clip,
     "torch.nn.functional.one_hot": _one_hot,
     "torch.nn.utils.parameters_to_vector": _parameters_to_vector,
-    "torch.save": checkpoints.save,
+    "torch.save": lambda *_: Constant(None, True),
     "torch.utils.data.TensorDataset": loaders.dataset,
     "torch.utils.data.dataset.TensorDataset": loaders.dataset,
     "torch.utils.data.Subset": loaders.dataset,
@@ -482,8 +457,6 @@ def call_object(it: Interpreter, node: cst.Call, owner: Known, arguments: Argume
     if promised is not None:
         return promised
     if owner.role == "guarded":
-        for value in arguments.values:
-            it.use(value, Use.READ)
         return Unknown()
     return calls.unknown_call(it, node, owner, arguments)
 
@@ -537,9 +510,6 @@ def object_method(it: Interpreter, node: cst.Call, owner: Known, name: str, argu
             return owner if name in ("to", "cuda", "half", "eval", "float") else Unknown()
         case "loader", _:
             return Unknown()
-        case "state dict", "update":
-            if checkpoints.merged(it, node, owner, arguments):
-                return Constant(None, True)
         case contracted.OBJECT, "to" | "cuda" | "cpu":
             return owner
         case contracted.OBJECT, _:
@@ -550,8 +520,6 @@ def object_method(it: Interpreter, node: cst.Call, owner: Known, name: str, argu
             return Unknown()
     if owner.role in ("iterator", "enumerate", "zip", "items"):
         return Unknown()
-    for value in arguments.values:
-        it.use(value, Use.PASSED)
     return Unknown()
 
 
@@ -563,32 +531,23 @@ def unknown_method(it: Interpreter, node: cst.Call, owner: Value, name: str, pat
     if name == "enter_context" and arguments.items:
         gradient_modes.enter(it, arguments.items[0].value, arguments.items[0].node)
         return arguments.items[0].value
-    if name == "update" and checkpoints.merged(it, node, owner, arguments):
-        return Constant(None, True)
-    if isinstance(owner, Unknown) and (loaded := checkpoints.part(it, node, owner, name)) is not None:
-        return loaded
     if name == "step" and isinstance(owner, Unknown) and not arguments.items:
         it.effect("step")
     if name in torch_api.CUTS and isinstance(owner, Unknown):
         return attributes.cut(it, node, Tensor(Graph.UNKNOWN, owner.origins))
     if name in torch_api.READERS and isinstance(owner, Unknown):
-        it.use(owner, Use.READ | Use.ARRAY if name == "numpy" else Use.READ)
         return NUMBER
     if name in ("requires_grad_",) and isinstance(owner, Unknown):
         return _unknown_requires_grad(it, node, owner, arguments)
     if name in ("to", "cuda") and isinstance(owner, Unknown):
         return tensors.moved(it, node, owner, name, arguments)
     if it.contracts.names("reads").has_method(name) or isinstance(owner, Constant):
-        drawn = name in _DRAWING and any(path.startswith("matplotlib") for path in it.program.imported.values())
-        for value in arguments.values:
-            it.use(value, Use.READ | Use.ARRAY if drawn else Use.READ)
         return NUMBER if isinstance(owner, Constant) else Unknown()
     if (
         name in torch_api.DISCRETE
         and name not in ("all", "any", "unique", "short", "int", "bool", "long")
         and (isinstance(owner, Unknown) and owner.origins)
     ):
-        it.use(owner, Use.READ)
         return Tensor(Graph.NONE, kind=Kind_DISCRETE, producer=name, made=it.site(node))
     if name in _FORWARDING and isinstance(owner, Unknown):
         made = it.origin(node)
@@ -618,7 +577,6 @@ def _derived(it: Interpreter, node: cst.Call, owner: Unknown, arguments: Argumen
     origins = owner.origins
     for value in arguments.values:
         origins |= it.deep_origins(value)
-        it.use(value, Use.PASSED)
     made = it.origin(node)
     if it.proved(made.site, switches=it.switched(made, arguments.switches)) is not None:
         return containers.proved_tensor(it, made, Unknown(origins))
@@ -628,8 +586,6 @@ def _derived(it: Interpreter, node: cst.Call, owner: Unknown, arguments: Argumen
 _COPYING = frozenset({"copy.copy", "copy.deepcopy"})
 # These make an array of what they are given, which raises for a tensor with a graph, also for one in a list.
 # Tried with numpy 2.4.6 and matplotlib 3.11.2; the others begin with `numpy.asarray`.
-_OF_ARRAYS = ("numpy.", "matplotlib.", "scipy.", "sklearn.", "seaborn.")
-_DRAWING = frozenset({"plot", "imshow"})
 _FORWARDING = torch_api.COPIES | frozenset("mean sum".split())
 _HOOKS = frozenset(
     "register_forward_hook register_forward_pre_hook register_full_backward_hook register_backward_hook register_hook "

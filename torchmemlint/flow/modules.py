@@ -17,7 +17,7 @@ from torchmemlint.flow import (
     tensors,
 )
 from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import GuardedCall, Hook, ModuleCall, Use
+from torchmemlint.flow.facts import Hook, ModuleCall
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import PIPELINE, Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, Program
@@ -100,9 +100,6 @@ def construct(it: Interpreter, node: cst.Call, cls: ClassInfo, arguments: Argume
         calls.inline(it, node, FunctionValue(init, value), arguments.items, arguments)
     elif "dataclass" in {d.rpartition(".")[2] for d in cls.decorator_texts()}:
         configurations.fill(it, oid, cls, arguments)
-    else:
-        for given in arguments.values:
-            it.use(given, Use.PASSED)
     return value
 
 
@@ -235,8 +232,6 @@ def _built_as_sequential(it: Interpreter, node: cst.Call, arguments: Arguments) 
 def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Arguments, method: str = "") -> Value:
     """A forward pass."""
     if module.qualified == PIPELINE and not method:
-        for given in arguments.values:
-            it.use(given, Use.READ)
         return Unknown()  # `__call__` turns gradients off itself
     if module.qualified in layers.CONTAINERS:
         module = layers.grown(it, module)
@@ -274,8 +269,6 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
             return _without_graph(it, result)
     carries = _carries(it, result)
     if it.state.mode is Mode.OFF:
-        if it.recording:
-            it.facts.guarded_calls.append(GuardedCall(made, it.scope))
         return _without_graph(it, result)
     if module.parameters is not False and not guards_itself:
         _record_call(it, node, module, arguments, origin, carries or trains, inputs, method, result)
@@ -578,8 +571,6 @@ def method(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argu
     if name in ("register_buffer", "register_parameter", "add_module"):
         return _register(it, node, module, name, arguments)
     if it.contracts.names("runs-without-gradients").has_method(name):
-        for value in arguments.values:
-            it.use(value, Use.READ)
         return Tensor(Graph.NONE, producer=name, made=site)
     if name == "forward":
         return call(it, node, module, arguments)

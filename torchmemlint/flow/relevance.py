@@ -48,7 +48,6 @@ class Relevance:
 
     functions: tuple[Function, ...]
     called_out_of_view: Set[str]
-    mentioned_out_of_view: Set[str]  # attributes by which functions that are not walked may call methods
     drives: bool  # does the file train, evaluate, hook or load?
     computing: Set[Function] = frozenset()  # forward passes that need not be followed where a layer is run
 
@@ -67,10 +66,9 @@ def find(program: Program, *, hazards: bool = True) -> Relevance:
     others = [unit for unit in units if unit not in chosen]
     callees = settled.callees(handing - {unit.function.piece for unit in walked})
     callees.update(*(unit.outline.calls for unit in others))
-    mentioned = set().union(*(unit.outline.names for unit in others))
     computing = frozenset(unit.function for unit in others if _only_computes(unit))
     functions = tuple(unit.function for unit in walked)
-    return Relevance(functions, callees, mentioned, driven, computing)
+    return Relevance(functions, callees, driven, computing)
 
 
 def _units(program: Program) -> Iterator[Unit]:
@@ -199,7 +197,7 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: 
         alone.update(one for one in units if one.function in sampling)
         if signs.activates(unit) or (hazards and signs.overwrites(unit)):
             overwriting.add(unit)
-        if signs.cuts(unit) or part or telling.loads(unit, program) or (unit in measured and signs.measures(unit)):
+        if signs.cuts(unit) or part or (unit in measured and signs.measures(unit)):
             graphs.add(unit)
     chosen = overwriting | graphs | _built_as(overwriting, units)
     if graphs:

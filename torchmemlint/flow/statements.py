@@ -9,7 +9,6 @@ import libcst as cst
 from torchmemlint.flow import (
     attributes,
     calls,
-    checkpoints,
     containers,
     device_loops,
     entrywise,
@@ -20,7 +19,6 @@ from torchmemlint.flow import (
     overwriting,
     type_tests,
 )
-from torchmemlint.flow.facts import Use
 from torchmemlint.flow.heap import Heap
 from torchmemlint.flow.interpreter import FOLDED, KEPT, Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, expression_name
@@ -117,9 +115,7 @@ def _assign_name(
     if isinstance(value, Constant) and it.marked_storages:
         overwriting.renewed(it, it.state.vars.get(name, value))  # a sum that begins anew
     if isinstance(value, Unknown):
-        shown = it.with_behaviour(value, name, it.site(target))
-        checkpoints.run(it, value, shown)
-        value = shown
+        value = it.with_behaviour(value, name, it.site(target))
         if isinstance(value, Unknown) and value.path:
             value = replace(value, path="")
     if name in it.frame.globals_declared:
@@ -256,7 +252,6 @@ def rebind(it: Interpreter, target: cst.BaseExpression, new: Value, node: cst.CS
                     path = dotted_text(target)
                     if path:
                         it.state.vars[path] = new
-                    it.use(new, Use.STORED)
             else:
                 it.state.vars[target.value] = new
                 if target.value in it.frame.globals_declared:
@@ -279,7 +274,6 @@ def _rebind_item(it: Interpreter, target: cst.Subscript, new: Value) -> None:
     else:
         if path:
             it.state.vars[path] = new
-        it.use(new, Use.STORED)
 
 
 def _key_value(it: Interpreter, target: cst.Subscript) -> Value | None:
@@ -367,7 +361,7 @@ def raise_statement(it: Interpreter, node: cst.Raise) -> None:
 
 def assert_statement(it: Interpreter, node: cst.Assert) -> None:
     """`assert`: its test is read."""
-    it.use(it.evaluate(node.test), Use.READ)
+    it.evaluate(node.test)
 
 
 def delete_statement(it: Interpreter, node: cst.Del) -> None:
@@ -450,7 +444,6 @@ def if_statement(it: Interpreter, node: cst.If) -> None:
             _orelse(it, node.orelse)
         return
     test = it.evaluate(node.test)
-    it.use(test, Use.READ)
     decided = isinstance(test, Constant) and test.known and not it.recording
     if decided and isinstance(test, Constant):
         if test.value:
@@ -522,7 +515,7 @@ def try_statement(it: Interpreter, node: cst.Try | cst.TryStar) -> None:
 
 def match_statement(it: Interpreter, node: cst.Match) -> None:
     """`match`: every case, joined."""
-    it.use(it.evaluate(node.subject), Use.READ)
+    it.evaluate(node.subject)
     before = it.state
     result: State | None = before.copy()
     for case in node.cases:
@@ -552,8 +545,6 @@ def with_statement(it: Interpreter, node: cst.With) -> None:
         value = it.evaluate(item.item)
         it.state.mode = it.state.mode if isinstance(value, GradMode) else mode_unless_set(it, mode)
         gradient_modes.enter(it, value, item.item)
-        if isinstance(value, Unknown):
-            it.use(value, Use.PASSED)  # what entering it does is out of view
         if item.asname is not None:
             assign(it, item.asname.name, _entered(value), item.item)
     execute_body(it, node.body)
@@ -602,7 +593,7 @@ def while_statement(it: Interpreter, node: cst.While) -> None:
     """`while`."""
 
     def head() -> None:
-        it.use(it.evaluate(node.test), Use.READ)
+        it.evaluate(node.test)
 
     _loop(it, node, head, node.body, node.orelse)
 

@@ -5,20 +5,12 @@ from __future__ import annotations
 import ast
 
 from torchmemlint.flow import datasets
-from torchmemlint.flow.program import Function, Program
+from torchmemlint.flow.program import Function
 from torchmemlint.flow.units import Unit
-from torchmemlint.knowledge import checkpoints, operations
+from torchmemlint.knowledge import operations
 from torchmemlint.syntax.outline import dotted
 
-_LOADING = frozenset(name.rpartition(".")[2] for name in checkpoints.LOADERS)
 _MOVING = frozenset({"to", "cuda"})
-
-
-def loads(unit: Unit, program: Program) -> bool:
-    """Are tensors read from a file?"""
-    if _LOADING.isdisjoint(unit.outline.calls):
-        return False
-    return any(program.qualify(path) in checkpoints.LOADERS for path in unit.outline.called)
 
 
 def samples(unit: Unit) -> set[Function]:

@@ -15,7 +15,7 @@ from torchmemlint.flow import (
     statements,
 )
 from torchmemlint.flow.arguments import Argument, Arguments, flag
-from torchmemlint.flow.facts import Activation, Placed, Transfer, Use
+from torchmemlint.flow.facts import Activation, Placed, Transfer
 from torchmemlint.flow.graphs import proven, tensor_from, through
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.replacing import replace
@@ -52,7 +52,6 @@ def method(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments:
     if owner.producer == "distribution":
         return distribution_method(it, node, owner, name, arguments)
     if name in torch_api.READERS:
-        it.use(owner, Use.READ | Use.ARRAY if name in ("numpy", "__array__") else Use.READ)
         return NUMBER
     if name in torch_api.CUTS:
         result = attributes.cut(it, node, owner)
@@ -62,8 +61,6 @@ def method(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments:
     if name in torch_api.METADATA:
         return NUMBER
     if name in torch_api.DISCRETE:
-        for value in (owner, *arguments.values):
-            it.use(value, Use.READ)
         return Tensor(Graph.NONE, kind=Kind.DISCRETE, device=owner.device, producer=name, made=made)
     if name in ("to", "cuda", "cpu", "type", "pin_memory"):
         return moved(it, node, owner, name, arguments)
@@ -80,13 +77,8 @@ def method(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments:
     if not owner.exact and name in _STRUCTURE:
         return replace(owner, made=made)  # `output.latent_dist.sample()` stays a structure of tensors
     if owner.exact and not owner.certain and name not in _COMMON | _STRUCTURE and operations.method(name) is None:
-        it.use(owner, Use.PASSED)  # an object that has a `backward`, but is no tensor
-        for value in arguments.values:
-            it.use(value, Use.PASSED)
         return Unknown(made=it.origin(node))
     if not owner.exact and name not in _COMMON:
-        for value in arguments.values:
-            it.use(value, Use.PASSED)
         return Unknown(owner.origins | {it.origin(node)}, it.origin(node))
     return operation(it, node, name, [owner, *arguments.values], arguments)
 
@@ -250,8 +242,6 @@ def operation(it: Interpreter, node: cst.CSTNode, name: str, values: list[Value]
     """A torch operation by its last name on these values."""
     made = it.site(node)
     if name in torch_api.DISCRETE:
-        for value in values:
-            it.use(value, Use.READ)
         return Tensor(Graph.NONE, kind=Kind.DISCRETE, producer=name, made=made)
     if name in torch_api.JOINERS and values:
         _prove_elements(it, values[0])
@@ -346,9 +336,6 @@ def factory(it: Interpreter, node: cst.Call, name: str, arguments: Arguments, de
         kind = Kind.DISCRETE if last.startswith(("int", "uint", "long", "bool", "short")) else Kind.FLOAT
     elif dtype is not None or name in ("tensor", "as_tensor", "from_numpy", "full", "asarray", "Tensor"):
         kind = Kind.UNKNOWN
-    if name in ("tensor", "as_tensor", "Tensor", "FloatTensor"):
-        for value in arguments.values:
-            it.use(value, Use.READ)
     requires = flag(arguments, "requires_grad")
     if requires is True:
         return Tensor(

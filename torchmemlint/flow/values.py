@@ -282,23 +282,11 @@ NUMBER = Constant()
 UNKNOWN = Unknown()
 
 
-_let_go: set[Origin] = set()
-
-
 def cap(origins: frozenset[Origin]) -> frozenset[Origin]:
     """Origins, bounded, the same ones whatever the order they came in."""
     if len(origins) <= MAX_ORIGINS:
         return origins
-    kept = frozenset(sorted(origins, key=_origin_order)[:MAX_ORIGINS])
-    _let_go.update(origins - kept)
-    return kept
-
-
-def take_let_go() -> set[Origin]:
-    """The origins that some value has let go of since this was last asked: what becomes of them is no longer seen."""
-    found = set(_let_go)
-    _let_go.clear()
-    return found
+    return frozenset(sorted(origins, key=_origin_order)[:MAX_ORIGINS])
 
 
 def _origin_order(origin: Origin) -> tuple[int, int, tuple[int, ...]]:

@@ -25,7 +25,10 @@ from torchmemlint.rules.told import Told
 _KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106", "TML701"})
 _WASTED = frozenset({"TML201", "TML203"})
 _APART = frozenset(  # worded by their rules, and told whatever else is found
-    "TML105 TML107 TML110 TML108 TML109 TML202 TML204 TML205 TML502 TML503 TML508 TML602 TML605 TML702".split()
+    (
+        "TML105 TML107 TML108 TML109 TML110 TML202 TML204 TML205 TML502 TML503 TML504 TML506 TML508 TML602 TML605 "
+        "TML702"
+    ).split()
 )
 CODES = _KEPT | _WASTED | _APART
 _TELL_OF_WASTED = _WASTED | {"TML202", "TML206"}

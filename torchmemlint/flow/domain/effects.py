@@ -395,9 +395,12 @@ class Move(Effect):
 
 @dataclass(slots=True, eq=False)
 class Serve(Effect):
-    """A function of a library was called that manages memory, watches the program or makes a loader."""
+    """A function was called that manages memory, watches the program, makes a loader, or reads, saves or copies states.
 
-    name: str  # qualified
+    Of a method, the receiver is the first argument.
+    """
+
+    name: str  # qualified, but for a method's
     arguments: Arguments
 
 

@@ -254,6 +254,8 @@ def elements(state: State, holder: Ref) -> Value:
     result = NOTHING
     if holder.symbolic:
         result = load(state, holder, ELEMENT) or UNKNOWN
+    elif type(holder) is Object and holder.kind is Kind.OPAQUE:
+        result = Value(Behind.of(holder, ELEMENT).alone, open=True)
     for _, value in visible(state.heap.edges(holder)):
         result = join(result, value)
     return result

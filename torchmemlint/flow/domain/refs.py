@@ -71,6 +71,7 @@ class Special(enum.Enum):
     MADE = "made"  # the site has made this object in the current run
     FROZEN = "frozen"  # of a module: its parameters do not require gradients
     TAUGHT = "taught"  # of a module: its gradients are used
+    HOST = "host"  # of what has a state: was it brought to the host last?
     EVALUATING = "evaluating"  # of a module: eval() was called last
     FACTORY = "factory"  # of a defaultdict: what makes missing values
     MIXED = "mixed"  # of a list: something was stored under an index that is not known

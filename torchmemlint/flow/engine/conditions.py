@@ -93,7 +93,7 @@ def chosen(state: State, operator: str, operands: list[Value]) -> list[Value]:
         if known is None:
             result.append(value)
         elif known is (operator == "or"):
-            return [*result, value]
+            return [value] if operator == "and" else [*result, value]  # one that decides for False is as good as False
         elif value is operands[-1]:
             result.append(value)
     return result or operands[-1:]

@@ -12,6 +12,7 @@ from torchmemlint.flow.fact.closing import Guards, closed
 from torchmemlint.flow.fact.discarding import discarded
 from torchmemlint.flow.fact.entries import mentions, runs
 from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.loading import Loading
 from torchmemlint.flow.fact.outcomes import Outcome, Place
 from torchmemlint.flow.fact.passes import Passes
 from torchmemlint.flow.fact.places import Places
@@ -72,6 +73,7 @@ def outcome(
             *places.lingering(engine, done),
             *places.memoised(memoised(engine, units, done)),
             *places.served(services(engine, done)),
+            *places.loaded(Loading(done)),
         ),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),

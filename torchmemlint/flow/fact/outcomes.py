@@ -85,6 +85,31 @@ class Memo:
 
 
 @dataclass(frozen=True, slots=True)
+class Loading:
+    """How tensors are read from a file without saying where they go, and what becomes of them."""
+
+    name: str  # qualified, of the function that reads them
+    copied: Place | None  # where they are copied into tensors that exist already
+    module: Place | None  # or what shows that it is a whole module
+    to_modules: bool  # are they copied to others than optimizers?
+    alone: bool  # is nothing else done with them but that they are read as numbers?
+    from_host: bool  # do these files save what they moved to the host first?
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What was read from a file, copied, and stays bound while the program works."""
+
+    names: tuple[str, ...]
+    on_host: bool
+    as_saved: bool  # or on the device that it was saved from?
+    copied: Place
+    last: Place  # where one of the names is used for the last time
+    work: Place  # what runs after that
+    after: Place | None  # behind which the names can be deleted
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A fact that a rule reports."""
 
@@ -118,6 +143,8 @@ class Case:
     access: Access | None = None  # or values are read or changed past autograd
     memo: Memo | None = None  # or a data set keeps its samples
     held: Held | None = None  # or a variable holds the last iteration's result
+    loading: Loading | None = None  # or a file is read
+    bound: Bound | None = None  # or its contents stay bound
     discarding: Discarding | None = None  # or a backward pass goes on into other networks for nothing
 
     @property

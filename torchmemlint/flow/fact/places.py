@@ -10,7 +10,7 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import How, Point
 from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Graph, Kind, Object, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.fact import roles
+from torchmemlint.flow.fact import outcomes, roles
 from torchmemlint.flow.fact.closing import Closed, Guard
 from torchmemlint.flow.fact.collecting import collected
 from torchmemlint.flow.fact.data import bypasses
@@ -18,10 +18,12 @@ from torchmemlint.flow.fact.deferring import deferred
 from torchmemlint.flow.fact.discarding import Discarded
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.failures import Failures
+from torchmemlint.flow.fact.leftover import leftovers
 from torchmemlint.flow.fact.lingering import lingering
+from torchmemlint.flow.fact.loading import Loading
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.notes import notes
-from torchmemlint.flow.fact.outcomes import Case, Discarding, Held, Left, Memo, Place, Serving, Waste
+from torchmemlint.flow.fact.outcomes import Bound, Case, Discarding, Held, Left, Memo, Place, Serving, Waste
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
 from torchmemlint.flow.fact.retaining import Retained
 from torchmemlint.flow.fact.retention import Fate, Retention
@@ -32,6 +34,7 @@ from torchmemlint.flow.fact.storing import Readers, stores
 from torchmemlint.flow.fact.trainers import collecting
 from torchmemlint.flow.ir.ops import Function, Op, Span, Unit
 from torchmemlint.flow.names.sources import Sources
+from torchmemlint.knowledge import checkpoints
 
 
 class Places:
@@ -125,6 +128,23 @@ class Places:
             if place is not None:
                 memo = Memo(one.cls.name, one.attribute, at, made, loader, count)
                 yield Case(place, "TML110", frozenset(), advice=loader is None, memo=memo)
+
+    def loaded(self, loading: Loading) -> Iterator[Case]:
+        """Yield the files that are read to where they were saved, and those whose contents stay bound."""
+        from_host = loading.saves_from_host
+        for one in loading.of_owners():
+            place = self.of(one.op)
+            copied, module = self._first(one.copied), self._first(one.module)
+            if one.name in checkpoints.PUBLISHED and checkpoints.PUBLISHED_ON_HOST in self._sources.text(place.path):
+                continue
+            if copied is not None or module is not None:
+                found = outcomes.Loading(one.name, copied, module, one.to_modules, not one.open, from_host)
+                yield Case(place, "TML504", frozenset(), loading=found)
+        for left in leftovers(loading.loads.values()):
+            load, after = left.load, self.of(left.after) if left.after is not None else None
+            places = (self.of(left.copied), self.of(left.last), self.of(left.work), after)
+            bound = Bound(left.names, load.on_host, load.as_saved, *places)
+            yield Case(self.of(load.op), "TML506", frozenset(), bound=bound)
 
     def deferred(self, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
         """Yield what is summed up to be differentiated at once."""

@@ -18,7 +18,7 @@ from torchmemlint.flow.fact.clauses import speaks_of_memory
 from torchmemlint.flow.fact.samples import is_sampling, may_memoise
 from torchmemlint.flow.ir.blocks import fills
 from torchmemlint.flow.ir.ops import Function, Unit
-from torchmemlint.knowledge import services, torch_api
+from torchmemlint.knowledge import checkpoints, services, torch_api
 from torchmemlint.knowledge.contracts import Contracts
 
 _READ = torch_api.READERS | torch_api.CUTS | {"argmax", "cpu", "data", "float", "format", "print"}
@@ -110,7 +110,7 @@ class Relevance:
 def _words(contracts: Contracts) -> frozenset[str]:
     names = contracts.names
     shown = names("differentiates").shown_by | names("runs-without-gradients").methods
-    modes = contracts.off.last_parts | contracts.on.last_parts | services.WORDS
+    modes = contracts.off.last_parts | contracts.on.last_parts | services.WORDS | checkpoints.WORDS
     return _READ | _KEPT | _RUN | HOOKED | _OLD | _MEASURED | _FAILING | shown | modes
 
 

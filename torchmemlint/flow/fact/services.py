@@ -19,7 +19,7 @@ from torchmemlint.flow.ir.defuse import DefUse
 from torchmemlint.flow.ir.ops import Function, Op, Temp
 from torchmemlint.knowledge import services as known
 
-_PASSES = (fx.Differentiate, fx.Forward, fx.Infer, fx.Invoke, fx.InvokeMethod)
+PASSES = (fx.Differentiate, fx.Forward, fx.Infer, fx.Invoke, fx.InvokeMethod)
 _TRAINING = frozenset("train fit backward step zero_grad training_step".split())
 
 
@@ -113,8 +113,8 @@ def _each(engine: Engine, run: Run, evidence: Evidence, event: Event) -> tuple[E
 
 def _shown(engine: Engine, run: Run, evidence: Evidence, loop: fx.Repeat) -> tuple[Each, Point] | None:
     """Return what shows that a loop has one round for each batch, and no other loop in it has."""
-    passes = [event for event in run.events if type(event.effect) in _PASSES and loop in event.around]
-    passes = [event for event in passes if _runs(event.effect, evidence)]
+    passes = [event for event in run.events if type(event.effect) in PASSES and loop in event.around]
+    passes = [event for event in passes if is_run(event.effect, evidence)]
     deeper = [e for e in passes if _innermost(engine, e) is not loop]
     backward = next((e for e in passes if type(e.effect) is fx.Differentiate), None)
     loaders = engine.index.contracts.names("loaders")
@@ -151,7 +151,7 @@ def _callee(effect: Effect) -> Iterable[Ref]:
     return ()
 
 
-def _runs(effect: Effect, evidence: Evidence) -> bool:
+def is_run(effect: Effect, evidence: Evidence) -> bool:
     """Is it a backward or forward pass?"""
     if isinstance(effect, fx.Invoke | fx.InvokeMethod):
         return evidence.is_pass(effect.result)

@@ -58,6 +58,24 @@ class DefUse:
                 return f"{whole}.{attribute}"
         return ""
 
+    def path(self, temp: Temp) -> str:
+        """Return the dotted path of names and attributes that a temporary is loaded from, as written."""
+        match self.made.get(temp):
+            case Load(name=name):
+                return name.text
+            case GetAttribute(base=base, name=attribute) if whole := self.path(base):
+                return f"{whole}.{attribute}"
+        return ""
+
+    def written(self, temp: Temp) -> tuple[object, ...]:
+        """Return an expression apart from where it stands: equal for two that are written alike."""
+        op = self.made.get(temp)
+        if op is None:
+            return (temp,)
+        own = (getattr(op, name, None) for name in ("text", "value", "operator", "qualified"))
+        name = getattr(op, "name", "")
+        return type(op), getattr(name, "text", name), *own, *map(self.written, operands(op))
+
 
 _taking: dict[type[Op], list[tuple[str, str]]] = {}  # the fields of each that may hold what it takes, and their types
 

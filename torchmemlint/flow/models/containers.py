@@ -9,7 +9,7 @@ from torchmemlint.flow.domain.effects import Arguments, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State, elements, load, renew, visible
 from torchmemlint.flow.domain.memory import begin, erase, key_of
-from torchmemlint.flow.domain.refs import Key, Kind, Object, Phi, Ref, Slot, Source, Special
+from torchmemlint.flow.domain.refs import Bare, Key, Kind, Object, Phi, Ref, Slot, Source, Special
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, join, join_all, of, with_graph
 from torchmemlint.flow.ir.ops import FIRST, SliceKey
 
@@ -24,9 +24,9 @@ _TAKING = frozenset({"pop", "popleft", "popitem", "get_nowait"})
 
 
 def through(value: Value | frozenset[Source]) -> frozenset[Source]:
-    """Return the places that a container went through."""
+    """Return the places that a container went through, and the files that it was read from."""
     graph = value.graph if isinstance(value, Value) else value
-    return frozenset(s for s in graph if isinstance(s, Phi | Slot)) if graph else graph
+    return frozenset(s for s in graph if isinstance(s, Phi | Slot | Bare)) if graph else graph
 
 
 def marked(value: Value, sources: frozenset[Source]) -> Value:
@@ -264,8 +264,9 @@ def merge(site: CallSite, box: Value, other: Value) -> None:
             continue
         for key, value in list(visible(site.state.heap.edges(holder))):
             site.write(box, key, value, key is ELEMENT)
-        if holder.symbolic and site.state.heap.get(holder, ELEMENT) is None:
-            site.write(box, ELEMENT, load(site.state, holder, ELEMENT) or UNKNOWN, True)
+        unseen = holder.symbolic or (type(holder) is Object and holder.kind is Kind.OPAQUE)
+        if unseen and site.state.heap.get(holder, ELEMENT) is None:
+            site.write(box, ELEMENT, marked(elements(site.state, holder), through(other)), True)
 
 
 def merged(site: CallSite, values: list[Value], in_place: bool) -> Value:

@@ -14,6 +14,7 @@ from torchmemlint.flow.models import (
     builtins,
     containers,
     contracted,
+    files,
     gradients,
     guards,
     modules,
@@ -22,10 +23,12 @@ from torchmemlint.flow.models import (
     torch_functions,
     trainers,
 )
-from torchmemlint.knowledge import services
+from torchmemlint.knowledge import checkpoints, services
 
 Model = Callable[[CallSite], Value]
 
+_BUILDING = f".{checkpoints.BUILDING}"
+_NOTED = services.NOTED | files.NOTED
 FUNCTIONS: dict[str, Model] = {**builtins.FUNCTIONS, **torch_functions.FUNCTIONS, **modules.FUNCTIONS}
 _GETTERS = frozenset({"operator.itemgetter", "operator.attrgetter"})
 _PLAIN = frozenset(
@@ -40,8 +43,10 @@ _COMPUTED = frozenset({"cdf", "entropy", "icdf", "perplexity", "rsample"})  # fr
 
 def call(site: CallSite, qualified: str) -> Value:
     """Return the value of a call of a library's function."""
-    if qualified in services.NOTED or qualified in site.machine.index.contracts.names("loaders"):
+    if qualified in _NOTED or qualified in site.machine.index.contracts.names("loaders"):
         site.frame.log(Serve(site.point, qualified, site.arguments))
+    if qualified.endswith(_BUILDING):
+        files.built(site)
     model = FUNCTIONS.get(qualified)
     if model is not None:
         return model(site)

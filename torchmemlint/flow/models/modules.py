@@ -49,7 +49,7 @@ from torchmemlint.flow.domain.values import (
     one_tensor,
     tensor,
 )
-from torchmemlint.flow.models import containers, contracted, gradients, optimizers, tensors, torch_functions
+from torchmemlint.flow.models import containers, contracted, files, gradients, optimizers, tensors, torch_functions
 from torchmemlint.knowledge import modules as known
 from torchmemlint.knowledge import torch_api
 
@@ -391,6 +391,9 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
         gradients.set_requires_grad(frame, state, of(target), flag, site.point)
         return of(target)
     if name in _ITSELF:
+        to_host = tensors.goes_to_host(site, name) if name in tensors.MOVES else None
+        if to_host is not None:
+            files.moved(state, target, to_host)
         return of(target)
     if name == "forward":
         return site.machine.call(frame, state, of(target), site.arguments, site.point)
@@ -414,7 +417,9 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
         site.write(of(target), key if isinstance(key, str) else ELEMENT, site.value(1), not isinstance(key, str))
         return PLAIN
     if name == "state_dict":
-        return Value(open=True)
+        return files.state_of(site, target)
+    if name == "load_state_dict":
+        return files.restore(site, of(target))
     if name == "zero_grad":
         optimizers.step(frame, of(target), name, site.point)
     if name in known.METHODS:

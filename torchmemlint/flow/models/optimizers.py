@@ -6,7 +6,7 @@ from torchmemlint.flow.domain.effects import Arguments, Point, Step
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.refs import Kind, Object
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, of
-from torchmemlint.flow.models import containers, gradients
+from torchmemlint.flow.models import containers, files, gradients
 
 
 def construct(site: CallSite, qualified: str) -> Value:
@@ -28,7 +28,9 @@ def method(site: CallSite, target: Object, name: str) -> Value:
     if name in ("step", "zero_grad"):
         step(site.frame, of(target), name, site.point)
         return PLAIN
-    return UNKNOWN
+    if name == "load_state_dict":
+        return files.restore(site, of(target))
+    return files.state_of(site, target) if name == "state_dict" else UNKNOWN
 
 
 def step(frame: Frame, holder: Value, name: str, point: Point) -> None:

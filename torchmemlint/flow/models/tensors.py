@@ -21,7 +21,7 @@ from torchmemlint.flow.domain.refs import (
     with_graphs,
 )
 from torchmemlint.flow.domain.values import NO_SOURCES, PLAIN, Value, one_tensor, with_graph
-from torchmemlint.flow.models import containers, gradients, optimizers
+from torchmemlint.flow.models import containers, files, gradients, optimizers
 from torchmemlint.knowledge import operations, torch_api
 
 # Only tensors have these, among what training code handles.
@@ -39,7 +39,7 @@ SHOWING = METHODS - frozenset(
 # A tensor, or a module.
 MODULE_OR_TENSOR = frozenset("to cuda cpu half float double bfloat16 type share_memory".split())
 NO_GRAPH_ATTRIBUTES = torch_api.METADATA_ATTRIBUTES | frozenset({"grad_fn", "data"})
-_MOVES = frozenset({"to", "cpu", "cuda"})
+MOVES = frozenset({"to", "cpu", "cuda"})
 _READERS = torch_api.READERS
 _DISCRETE = torch_api.DISCRETE
 # They return values, which have the graph, and indices, which have none; those of the second set with a `dim` only.
@@ -83,6 +83,8 @@ def method(site: CallSite, base: Value, name: str) -> Value:
         return PLAIN
     if name == "requires_grad_":
         return _requires(site, base)
+    if name == "load_state_dict":  # no tensor has it: nothing else is known of what has
+        return files.restore(site, base)
     if name in torch_api.CUTS:
         return _detached(frame, base, sources, site.point)
     if name in _READERS:
@@ -97,10 +99,12 @@ def method(site: CallSite, base: Value, name: str) -> Value:
         return PLAIN
     if name in ("zero_", "fill_", "random_", "normal_", "uniform_", "bernoulli_", "set_", "resize_"):
         return PLAIN
-    if name in _MOVES:
-        goes = _goes_to_host(site, name)
+    if name in MOVES:
+        goes = goes_to_host(site, name)
         if goes is not None:
             frame.log(Move(site.point, base, goes))
+            for target in base.refs:
+                files.moved(state, target, goes)
         if goes and sources and (state.mode is Mode.OFF or not with_graphs(sources)):
             return Value(base.refs, bare(frame, sources, site.point, True, True), open=base.open)
     given = sources_of(state, site.arguments.all())
@@ -123,7 +127,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     return result
 
 
-def _goes_to_host(site: CallSite, name: str) -> bool | None:
+def goes_to_host(site: CallSite, name: str) -> bool | None:
     """Is it the host that `cpu`, `cuda` or `to` brings a tensor to? None where it may be no device that is given."""
     if name != "to":
         return name == "cpu"

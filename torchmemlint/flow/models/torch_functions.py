@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from torchmemlint.flow.domain.effects import Arguments, Evidence, Reading, Remark, Use
 from torchmemlint.flow.domain.frame import CallSite
@@ -10,8 +11,8 @@ from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.memory import computed, differentiate, discrete, sources_of
 from torchmemlint.flow.domain.refs import Kind, Leaf, Source
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, join, one_tensor, with_graph
-from torchmemlint.flow.models import containers, gradients, guards, tensors
-from torchmemlint.knowledge import operations, torch_api
+from torchmemlint.flow.models import containers, files, gradients, guards, tensors
+from torchmemlint.knowledge import checkpoints, operations, torch_api
 
 Model = Callable[[CallSite], Value]
 
@@ -166,11 +167,6 @@ def _functional(site: CallSite) -> Value:
     )
 
 
-def _load(site: CallSite) -> Value:
-    made = containers.made(site, Kind.OPAQUE, "torch.load")
-    return Value(made.refs, open=True)
-
-
 def _tensors_kept(site: CallSite) -> Value:
     """`clip_grad_norm_(parameters)`, `save`: numbers come out, and nothing is kept."""
     return PLAIN
@@ -204,7 +200,8 @@ FUNCTIONS: dict[str, Model] = {
     "torch.nn.parameter.Parameter": _parameter,
     "torch.utils.checkpoint.checkpoint": _checkpoint,
     **dict.fromkeys(("torch.func.functional_call", "torch.nn.utils.stateless.functional_call"), _functional),
-    "torch.load": _load,
+    **{name: partial(files.read, qualified=name) for name in checkpoints.LOADERS},
+    "torch.device": files.device,
     "torch.save": _tensors_kept,
     "torch.nn.utils.clip_grad_norm_": _tensors_kept,
     "torch.nn.utils.clip_grad_value_": _tensors_kept,

@@ -6,23 +6,20 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
-from torchmemlint.flow.facts import CheckpointLoad, FileFacts, Use
+from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity
+from torchmemlint.flow.fact.outcomes import Loading
+from torchmemlint.flow.facts import FileFacts
 from torchmemlint.knowledge import checkpoints
-from torchmemlint.rules.allocation.saving import saves_from_devices
 from torchmemlint.rules.arguments import adding, node_of, replacing
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import Link, is_test, report
-from torchmemlint.syntax.text import shortened
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
+from torchmemlint.syntax.text import shortened, text_of
 
 _ON_HOST = 'map_location="cpu"'
-_UNDERSTOOD = Use.COPIED | Use.COLLECTED | Use.READ | Use.ARRAY
-
-
 _OF_RANKS = ("DistributedDataParallel", "torch.distributed", "local_rank", "LOCAL_RANK")
 
 
-class LoadWithoutMapLocation(Rule):
+class LoadWithoutMapLocation(TellingRule):
     """A checkpoint is put back on the device that saved it.
 
     ## What it does
@@ -77,43 +74,39 @@ class LoadWithoutMapLocation(Rule):
     fix = Applicability.SAFE
     why = "every tensor of the file is put back on the device that saved it, beside the copy that the program uses"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield loads whose result is copied, or is a module, and goes to the device it was saved from."""
-        if is_test(facts):
-            return
-        settled = {(load.scope.function, load.file) for load in facts.checkpoint_loads if not load.as_saved}
-        settled |= facts.saved_files
-        for load in facts.checkpoint_loads:
-            if not load.as_saved or (load.scope.function, load.file) in settled:
-                continue
-            if _is_quantized(load):
-                continue
-            published = load.qualified in checkpoints.PUBLISHED
-            if published and checkpoints.PUBLISHED_ON_HOST in facts.source.text:
-                continue
-            uses = facts.use(frozenset({load.origin}))
-            what = "the checkpoint" if Use.COPIED in uses else "the module" if Use.MODULE in uses else ""
-            if not what:
-                continue
-            copied = Use.COPIED in uses
-            safe = copied and uses in _UNDERSTOOD
-            yield report(
-                self,
-                facts,
-                load.site,
-                f"`{load.callee}({shortened(load.file, 40)})` puts {what} back on the device that saved it",
-                severity=Severity.ADVICE if published or not copied or _is_doubtful(facts, load) else None,
-                evidence=[(load.site, "no `map_location` says where the tensors go"), *_after(facts, load)],
-                fix=Fix(
-                    "Load to the host",
-                    Applicability.SAFE if safe else Applicability.UNSAFE,
-                    _edits(facts, load),
-                ),
-            )
+    def tell(self, told: Told) -> Finding:
+        """Say that a file's tensors go back to the device that saved them."""
+        loading = told.case.loading
+        assert loading is not None
+        what = "the checkpoint" if loading.copied is not None else "the module"
+        safe = loading.copied is not None and loading.alone
+        return told.finding(
+            self,
+            f"`{_call(told)}` puts {what} back on the device that saved it",
+            [told.link(told.case.place, "no `map_location` says where the tensors go"), *_after(told, loading)],
+            severity=Severity.ADVICE if _is_doubtful(told.facts, loading) else None,
+            fix=Fix(
+                "Load to the host", Applicability.SAFE if safe else Applicability.UNSAFE, _edits(told, loading.name)
+            ),
+        )
 
 
-def _is_doubtful(facts: FileFacts, load: CheckpointLoad) -> bool:
-    return not _saved_here(facts) or not _in_ranks(facts) or _is_optimizers(facts, load)
+def _call(told: Told) -> str:
+    call = told.call_at(told.case.place)
+    if call is None or not isinstance(call.node, cst.Call):
+        return told.text_of(told.case.place)
+    file = text_of(call.node.args[0].value) if call.node.args else ""
+    return f"{text_of(call.node.func)}({shortened(file, 40)})"
+
+
+def _is_doubtful(facts: FileFacts, loading: Loading) -> bool:
+    """Is it doubtful that the file was saved from a device, or that there are others that read it?
+
+    An optimizer takes what is on its parameters' device as it is: a copy only where the devices differ.
+    """
+    if loading.name in checkpoints.PUBLISHED or loading.copied is None or not loading.to_modules:
+        return True
+    return loading.from_host or "torch.save(" not in facts.source.text or not _in_ranks(facts)
 
 
 def _in_ranks(facts: FileFacts) -> bool:
@@ -127,33 +120,19 @@ def _in_ranks(facts: FileFacts) -> bool:
     )
 
 
-def _saved_here(facts: FileFacts) -> bool:
-    """Does the file save, too? Where files come from elsewhere, their tensors are mostly published from the host."""
-    return "torch.save(" in facts.source.text and saves_from_devices(facts.program)
-
-
-def _is_optimizers(facts: FileFacts, load: CheckpointLoad) -> bool:
-    """An optimizer takes what is on its parameters' device as it is: a copy only where the devices differ."""
-    return load.origin in facts.copied_at and load.origin not in facts.copied_to_modules
-
-
-def _is_quantized(load: CheckpointLoad) -> bool:
-    """Dynamically quantized layers exist on the host only, and so do the files of their weights."""
-    function = load.scope.function
-    return function is not None and "quantize_dynamic" in function.outline.calls
-
-
-def _after(facts: FileFacts, load: CheckpointLoad) -> Iterator[Link]:
+def _after(told: Told, loading: Loading) -> Iterator[Evidence]:
     """Where the loaded value is copied from, or what shows that it is a module."""
-    if load.origin in facts.copied_at:
-        yield facts.copied_at[load.origin], "its tensors are copied here into those that exist already"
-    if load.origin in facts.module_shown:
-        shown = facts.module_shown[load.origin]
-        yield shown.site, shown.text
+    if loading.copied is not None:
+        yield told.link(loading.copied, "its tensors are copied here into those that exist already")
+    if loading.module is not None:
+        yield told.link(loading.module, f"`{told.text_of(loading.module)}` shows that it is a module")
 
 
-def _edits(facts: FileFacts, load: CheckpointLoad) -> tuple[Edit, ...]:
-    given: cst.BaseExpression | None = node_of(load.site, "map_location", checkpoints.LOADERS[load.qualified])
+def _edits(told: Told, name: str) -> tuple[Edit, ...]:
+    call = told.call_at(told.case.place)
+    if call is None:
+        return ()
+    given = node_of(call, "map_location", checkpoints.LOADERS[name])
     if given is not None:
-        return replacing(load.site, given, '"cpu"')
-    return adding(facts, load.site, _ON_HOST)
+        return replacing(call, given, '"cpu"')
+    return adding(told.facts, call, _ON_HOST)

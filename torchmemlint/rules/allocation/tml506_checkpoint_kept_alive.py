@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
-from torchmemlint.flow.facts import FileFacts
-from torchmemlint.rules.allocation import leftover
-from torchmemlint.rules.allocation.leftover import Leftover
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import is_test, report
-from torchmemlint.syntax.text import shortened, text_of
+from torchmemlint.flow.fact.outcomes import Bound
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
 
 
-class CheckpointKeptAlive(Rule):
+class CheckpointKeptAlive(TellingRule):
     """A checkpoint that was copied into the model stays in memory while the program works.
 
     ## What it does
@@ -68,42 +63,33 @@ class CheckpointKeptAlive(Rule):
     fix = Applicability.SAFE
     why = "the weights are in memory once more for as long as the program works"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield checkpoints that nobody needs any more."""
-        if is_test(facts):
-            return
-        for load in facts.checkpoint_loads:
-            if not load.on_host and load.origin not in facts.copied_to_modules:
-                continue  # optimizers take over what lies on their device
-            found = leftover.find(facts, load)
-            if found is None:
-                continue
-            doubtful = load.on_host or (load.as_saved and "torch.save(" not in facts.source.text)
-            where = "on the host" if load.on_host else "on the device"
-            if load.as_saved:
-                where = "where it was saved from"
-            yield report(
-                self,
-                facts,
-                load.site,
-                f"`{found.names[0]}` keeps the checkpoint in memory, {where}, after the last use of it",
-                severity=Severity.ADVICE if doubtful else None,
-                evidence=[
-                    (facts.copied_at[load.origin], "its tensors are copied here"),
-                    (found.last, "it is used here for the last time"),
-                    (found.work, f"`{shortened(text_of(found.work.node), 40)}` runs with it still in memory"),
-                ],
-                fix=_fix(facts, found),
-            )
+    def tell(self, told: Told) -> Finding:
+        """Say that nobody needs a checkpoint any more."""
+        bound = told.case.bound
+        assert bound is not None
+        doubtful = bound.on_host or (bound.as_saved and "torch.save(" not in told.facts.source.text)
+        where = "on the host" if bound.on_host else "on the device"
+        if bound.as_saved:
+            where = "where it was saved from"
+        return told.finding(
+            self,
+            f"`{bound.names[0]}` keeps the checkpoint in memory, {where}, after the last use of it",
+            [
+                told.link(bound.copied, "its tensors are copied here"),
+                told.link(bound.last, "it is used here for the last time"),
+                told.link(bound.work, f"`{told.text_of(bound.work)}` runs with it still in memory"),
+            ],
+            severity=Severity.ADVICE if doubtful else None,
+            fix=_fix(told, bound),
+        )
 
 
-def _fix(facts: FileFacts, found: Leftover) -> Fix:
-    description = f"Delete {', '.join(f'`{name}`' for name in found.names)}"
-    if found.after is None or facts.path.suffix == ".ipynb":
+def _fix(told: Told, bound: Bound) -> Fix:
+    description = f"Delete {', '.join(f'`{name}`' for name in bound.names)}"
+    if bound.after is None or told.facts.path.suffix == ".ipynb":
         return Fix(description, Applicability.HINT)
-    span = found.after.span
-    rows = facts.source.rows
-    first, last = rows[span.start.row - 1], rows[span.end.row - 1]
-    indent = first[: len(first) - len(first.lstrip())]
-    end = Position(span.end.row, len(last.rstrip("\r\n")) + 1)
-    return Fix(description, Applicability.SAFE, (Edit(Span(end, end), f"\n{indent}del {', '.join(found.names)}"),))
+    span, statement, rows = told.span_of(bound.after), told.facts.source.statement_span, told.facts.source.rows
+    first = rows[statement(Span(span.start, span.start)).start.row - 1]
+    row = statement(Span(span.end, span.end)).end.row
+    indent, end = first[: len(first) - len(first.lstrip())], Position(row, len(rows[row - 1].rstrip("\r\n")) + 1)
+    return Fix(description, Applicability.SAFE, (Edit(Span(end, end), f"\n{indent}del {', '.join(bound.names)}"),))
