@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import libcst as cst
 
-from torchmemlint.flow import calls, containers, doubles, micro_batches, overwriting, type_tests
+from torchmemlint.flow import calls, containers, micro_batches, overwriting, type_tests
 from torchmemlint.flow.graphs import proven, tensor_from, through
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.replacing import replace
@@ -105,8 +105,6 @@ def arithmetic(it: Interpreter, node: cst.CSTNode, left: Value, right: Value, op
         made = it.site(node)
         overwriting.operation_called(it, node, operator, [left, right])
         result = tensor_from((left, right), producer=operator, made=made)
-        if it.doubles:
-            doubles.combined(it, made, left, right)
         if result.carried:
             result = replace(result, carried=through(result, Via.ARITHMETIC))
         kinds = {v.kind for v in (left, right) if isinstance(v, Tensor)}
@@ -118,9 +116,6 @@ def arithmetic(it: Interpreter, node: cst.CSTNode, left: Value, right: Value, op
         if not (isinstance(left, Tensor) and left.certain) and not (isinstance(right, Tensor) and right.certain):
             result = replace(result, certain=False)
         return proven(it, result, made)
-    for array, other in ((left, right), (right, left)):
-        if isinstance(array, Known) and isinstance(other, Constant) and doubles.is_array(array):
-            return array  # `numpy.random.rand(n) * 0.1`
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _constant_arithmetic(left, right, operator)
     if operator == "Multiply" and (cpus := _multiplied(left, right) or _multiplied(right, left)) is not None:

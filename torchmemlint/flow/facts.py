@@ -258,18 +258,6 @@ class GradientsZeroed:
     statement: cst.CSTNode | None  # the simple statement that it stands in, where that was noted
 
 
-@immutable(frozen=True)
-class DoubleOnDevice:
-    """A tensor of float64 that goes to a device, in numpy's default precision."""
-
-    site: Site  # what moves it, or makes it there
-    scope: Scope
-    array: Site  # where numpy makes it
-    maker: str  # qualified name of the function
-    numbers: int | None  # how many it holds, where that is known
-    taken: Site | None  # the call that makes a tensor of it, where it stands in `site`
-
-
 # Kinds of facts, each with some of them or, where they have keys, with these.
 Noted: TypeAlias = "list[tuple[str, list[Any]]]"
 
@@ -298,8 +286,6 @@ class FileFacts:
     layers_added: list[LayerAdded] = field(default_factory=list)
     host_creations: list[HostCreation] = field(default_factory=list)
     initial: set[Site] = field(default_factory=set)  # values that parameters are made from
-    doubles: dict[Site, DoubleOnDevice] = field(default_factory=dict)
-    cast: set[Site] = field(default_factory=set)  # of these moves: what is cast to less as soon as it is there
     gradients_zeroed: dict[tuple[Site, Function | None], GradientsZeroed] = field(default_factory=dict)
     formulas: dict[Function, Formula] = field(default_factory=dict)  # of functions that may write out too much
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order

@@ -211,7 +211,6 @@ class Interpreter:
         self.steps_before = 0  # of the functions walked so far
         self.order = 0
         self.creations: dict[Site, Arguments] = {}  # what factories were given
-        self.doubles: dict[Site | None, Known | None] = {}  # where tensors of float64 are made -> numpy's array
         self._sites: dict[int, Site] = {}  # by the node's identity: nodes hash slowly, and sites keep them alive
         self._externals: dict[tuple[Program, str], Value] = {}
         self._roles: dict[tuple[Function | None, str], str | None] = {}

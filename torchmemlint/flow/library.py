@@ -13,7 +13,6 @@ from torchmemlint.flow import (
     containers,
     contracted,
     differentiation,
-    doubles,
     gradient_modes,
     iteration,
     loaders,
@@ -514,8 +513,6 @@ def object_method(it: Interpreter, node: cst.Call, owner: Known, name: str, argu
             return owner
         case contracted.OBJECT, _:
             return unknown_method(it, node, owner, name, "", arguments)
-        case "context", _ if owner.qualified.startswith("numpy."):
-            return doubles.array_method(owner, name) or doubles.drawn(owner, name, it.site(node)) or Unknown()
         case "device" | "context" | "keys", _:
             return Unknown()
     if owner.role in ("iterator", "enumerate", "zip", "items"):

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Set
 from functools import lru_cache
 
-from torchmemlint.flow import bindings, doubles, idle, signs, telling, written_out, zeroing
+from torchmemlint.flow import bindings, idle, signs, telling, written_out, zeroing
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.units import Unit
 from torchmemlint.immutable import immutable
@@ -39,7 +39,7 @@ _EVALUATING_TEXT = ".train(False"
 # Calls by which a graph ends.
 _ENDING = torch_api.READERS | torch_api.DISCRETE | torch_api.CUTS | torch_api.DISCRETE_FACTORIES
 # What shows in a function by itself.
-_TELLING_ALONE = (telling.creates_to_move, zeroing.is_met, doubles.is_met)
+_TELLING_ALONE = (telling.creates_to_move, zeroing.is_met)
 
 
 @immutable()

@@ -9,7 +9,6 @@ from torchmemlint.flow import (
     containers,
     creation,
     device_loops,
-    doubles,
     micro_batches,
     overwriting,
     statements,
@@ -36,7 +35,7 @@ from torchmemlint.flow.values import (
     Value,
     Via,
 )
-from torchmemlint.knowledge import activations, arrays, operations, torch_api
+from torchmemlint.knowledge import activations, operations, torch_api
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
 
@@ -123,7 +122,6 @@ def moved(it: Interpreter, node: cst.Call, owner: Value, name: str, arguments: A
         return replace(owner, qualified="computed") if batch else owner
     if isinstance(owner, Tensor):
         creation.moved(it, node, owner, name, arguments, device)
-        doubles.moved(it, node, owner, name, arguments, device)
     if not isinstance(owner, Tensor):
         if isinstance(owner, Unknown) and device is Device.ACCELERATOR:
             micro_batches.moved(it, owner)
@@ -249,8 +247,6 @@ def operation(it: Interpreter, node: cst.CSTNode, name: str, values: list[Value]
         joined = containers.joined_tensor(it, node, values[0], name)
         return proven(it, _in_mode(it, joined), made)
     overwriting.operation_called(it, node, name, values)
-    if it.doubles and values:
-        doubles.derived(it, made, name, values[0])
     flat: list[Value] = []
     for value in values:
         if isinstance(value, Container):
@@ -349,8 +345,6 @@ def factory(it: Interpreter, node: cst.Call, name: str, arguments: Arguments, de
         )
     if it.recording and device is Device.HOST:
         it.creations[made] = arguments
-    if name in arrays.TAKING:
-        doubles.taken(it, node, name, arguments, where)
     return Tensor(Graph.NONE, device=where, kind=kind, producer=name, made=made)
 
 

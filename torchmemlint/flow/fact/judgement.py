@@ -8,6 +8,7 @@ from pathlib import Path
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.engine.following import leave
 from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.closing import Guards, closed
 from torchmemlint.flow.fact.discarding import discarded
 from torchmemlint.flow.fact.entries import mentions, runs
@@ -74,6 +75,7 @@ def outcome(
             *places.memoised(memoised(engine, units, done)),
             *places.served(services(engine, done)),
             *places.loaded(Loading(done)),
+            *places.doubled(unit for unit in units if not roles.is_test(engine, unit.module)),
         ),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),

@@ -110,6 +110,16 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
+class Precision:
+    """How it comes that float64 is brought to a device."""
+
+    array: Place  # where numpy makes it
+    maker: str  # qualified
+    taken: Place | None  # the call that makes a tensor of it, if it stands in what brings that to the device
+    cast: bool  # is it cast to less as soon as it is there?
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A fact that a rule reports."""
 
@@ -144,6 +154,7 @@ class Case:
     memo: Memo | None = None  # or a data set keeps its samples
     held: Held | None = None  # or a variable holds the last iteration's result
     loading: Loading | None = None  # or a file is read
+    precision: Precision | None = None  # or float64 is brought to a device
     bound: Bound | None = None  # or its contents stay bound
     discarding: Discarding | None = None  # or a backward pass goes on into other networks for nothing
 

@@ -16,6 +16,7 @@ from torchmemlint.flow.fact.collecting import collected
 from torchmemlint.flow.fact.data import bypasses
 from torchmemlint.flow.fact.deferring import deferred
 from torchmemlint.flow.fact.discarding import Discarded
+from torchmemlint.flow.fact.doubles import doubles
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.failures import Failures
 from torchmemlint.flow.fact.leftover import leftovers
@@ -23,7 +24,7 @@ from torchmemlint.flow.fact.lingering import lingering
 from torchmemlint.flow.fact.loading import Loading
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.notes import notes
-from torchmemlint.flow.fact.outcomes import Bound, Case, Discarding, Held, Left, Memo, Place, Serving, Waste
+from torchmemlint.flow.fact.outcomes import Bound, Case, Discarding, Held, Left, Memo, Place, Precision, Serving, Waste
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
 from torchmemlint.flow.fact.retaining import Retained
 from torchmemlint.flow.fact.retention import Fate, Retention
@@ -145,6 +146,15 @@ class Places:
             places = (self.of(left.copied), self.of(left.last), self.of(left.work), after)
             bound = Bound(left.names, load.on_host, load.as_saved, *places)
             yield Case(self.of(load.op), "TML506", frozenset(), bound=bound)
+
+    def doubled(self, units: Iterable[Unit]) -> Iterator[Case]:
+        """Yield the tensors of numpy's default precision that are brought to a device."""
+        for function in (f for unit in units for f in unit.functions):
+            for one in doubles(function, self._sources.text(self._sources.path(function.unit))):
+                if one.moved is not None and one.taken is not None:
+                    place, taken = self.of(one.moved), self.of(one.taken)
+                    found = Precision(self.of(one.array), one.maker, taken if place.contains(taken) else None, one.cast)
+                    yield Case(place, "TML510", frozenset(), precision=found)
 
     def deferred(self, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
         """Yield what is summed up to be differentiated at once."""

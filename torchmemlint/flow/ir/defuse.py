@@ -10,6 +10,8 @@ from .ops import (
     NO_TEMP,
     Argument,
     AttributePlace,
+    Call,
+    CallMethod,
     ComputedKey,
     Entry,
     Function,
@@ -57,6 +59,13 @@ class DefUse:
             case GetAttribute(base=base, name=attribute) if whole := self.name(base):
                 return f"{whole}.{attribute}"
         return ""
+
+    def called(self, op: Call | CallMethod) -> str:
+        """Return the qualified name of the function of the module level that a call is of."""
+        if isinstance(op, Call):
+            return self.name(op.callee)
+        owner = self.name(op.base)
+        return f"{owner}.{op.name}" if owner else ""
 
     def path(self, temp: Temp) -> str:
         """Return the dotted path of names and attributes that a temporary is loaded from, as written."""

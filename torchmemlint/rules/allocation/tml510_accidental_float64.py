@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
-from torchmemlint.flow.doubles import is_asked_for
-from torchmemlint.flow.facts import DoubleOnDevice, FileFacts
+from torchmemlint.flow.fact.outcomes import Precision
+from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.arguments import adding
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import Link, call_method, is_test, report
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.findings import call_method
+from torchmemlint.rules.told import Told
 from torchmemlint.syntax.source_module import Site
-from torchmemlint.syntax.text import shortened, text_of
-
-SMALL = 1024  # numbers; less costs next to nothing, whatever their width
+from torchmemlint.syntax.text import text_of
 
 
-class AccidentalFloat64(Rule):
+class AccidentalFloat64(TellingRule):
     """numpy's default precision goes to the device: twice the bytes, and everything computed from it.
 
     ## What it does
@@ -68,33 +65,26 @@ class AccidentalFloat64(Rule):
     fix = Applicability.UNSAFE
     why = "float64 takes twice the bytes of float32, and makes float64 of what is computed with it"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield tensors of numpy's default precision that go to a device."""
-        if is_test(facts) or not facts.doubles or is_asked_for(facts.program):
-            return
-        for double in facts.doubles.values():
-            if double.numbers is not None and double.numbers < SMALL:
-                continue
-            cast = double.site in facts.cast
-            links: list[Link] = [(double.array, f"`{double.maker}` makes float64 unless it is told otherwise")]
-            if double.taken is not None and double.taken != double.site:
-                links.append((double.taken, "the tensor takes over the array's type"))
-            links.append(
-                (double.site, "it goes to the device here, and is cast there" if cast else "it goes to the device here")
-            )
-            yield report(
-                self,
-                facts,
-                double.site,
-                f"`{shortened(text_of(double.site.node), 50)}` brings float64 to the device, numpy's default",
-                severity=Severity.ADVICE if cast else None,
-                evidence=links,
-                fix=_fix(facts, double),
-            )
+    def tell(self, told: Told) -> Finding:
+        """Say that float64 goes to a device."""
+        place, precision = told.case.place, told.case.precision
+        assert precision is not None
+        links = [told.link(precision.array, f"`{precision.maker}` makes float64 unless it is told otherwise")]
+        if precision.taken is not None and precision.taken != place:
+            links.append(told.link(precision.taken, "the tensor takes over the array's type"))
+        cast = ", and is cast there" if precision.cast else ""
+        return told.finding(
+            self,
+            f"`{told.text_of(place)}` brings float64 to the device, numpy's default",
+            [*links, told.link(place, f"it goes to the device here{cast}")],
+            severity=Severity.ADVICE if precision.cast else None,
+            fix=_fix(told, precision),
+        )
 
 
-def _fix(facts: FileFacts, double: DoubleOnDevice) -> Fix:
-    edits = _edits(facts, double.taken) if double.taken is not None else _casting(double.site)
+def _fix(told: Told, precision: Precision) -> Fix:
+    site, taken = told.call_at(told.case.place), told.call_at(precision.taken)
+    edits = _edits(told.facts, taken) if taken is not None else _casting(site) if site is not None else ()
     return Fix("Make it float32 first", Applicability.UNSAFE if edits else Applicability.HINT, edits)
 
 
