@@ -225,24 +225,6 @@ class LayerAdded:
 
 
 @immutable(frozen=True)
-class HostCreation:
-    """A tensor created on the host and moved at once: `torch.zeros(n).to(device)`."""
-
-    site: Site  # the transfer
-    scope: Scope
-    created: Site  # the factory's call
-    factory: str  # "zeros"
-    callee: str  # source text of the factory
-    device: str  # source text of the device
-    numbers: int | None  # how many it holds, where that is known (unless whoever runs the program says otherwise)
-    axes_of_data: int  # how many of its axes are as long as those of other tensors
-    per_item: bool  # one number for each item of a batch
-    fractional: bool  # a float is among the factory's arguments
-    per_batch: bool  # a framework or module calls the function for every batch
-    same_place: bool = True  # does `device=` put it there as well? `.cuda(None)` is a GPU, `device=None` is not
-
-
-@immutable(frozen=True)
 class GradientsZeroed:
     """Gradients set to zero in place: they stay allocated."""
 
@@ -284,8 +266,6 @@ class FileFacts:
     shared_activations: set[Site] = field(default_factory=set)  # activation modules handed to code out of view
     sequentials: list[SequentialBuilt] = field(default_factory=list)
     layers_added: list[LayerAdded] = field(default_factory=list)
-    host_creations: list[HostCreation] = field(default_factory=list)
-    initial: set[Site] = field(default_factory=set)  # values that parameters are made from
     gradients_zeroed: dict[tuple[Site, Function | None], GradientsZeroed] = field(default_factory=dict)
     formulas: dict[Function, Formula] = field(default_factory=dict)  # of functions that may write out too much
     reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
@@ -385,7 +365,6 @@ _LISTS = (
     "hazards",
     "sequentials",
     "layers_added",
-    "host_creations",
 )
 
 # Kinds of facts that a walk adds to, in the order in which they are added.

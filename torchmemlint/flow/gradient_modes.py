@@ -265,16 +265,6 @@ def trained_by_framework(function: Function) -> bool:
     return _overrides(function, "called-with-gradients")
 
 
-def called_per_batch(function: Function) -> bool:
-    """Is this a module's forward, or a step that a framework runs for every batch?"""
-    if function.name == "forward":
-        return function.cls is not None and function.cls.is_module
-    if _overrides(function, "called-per-batch"):
-        return True
-    terms = ("called-with-gradients", "called-without-gradients", "inference")
-    return function.name.endswith("_step") and any(_overrides(function, term) for term in terms)
-
-
 def _overrides(function: Function, term: str) -> bool:
     cls = function.cls
     if cls is None or function.name not in cls.program.contracts.names(term).last_parts:

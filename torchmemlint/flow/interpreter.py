@@ -52,7 +52,6 @@ from torchmemlint.syntax.outline import Outline
 from torchmemlint.syntax.source_module import Piece, Site
 
 if TYPE_CHECKING:
-    from torchmemlint.flow.arguments import Arguments
     from torchmemlint.flow.callers import Callers
     from torchmemlint.flow.formulas import Formula
     from torchmemlint.flow.properties import Reading
@@ -210,7 +209,6 @@ class Interpreter:
         self.computed = 0  # forward and backward passes so far, in whatever gradient mode
         self.steps_before = 0  # of the functions walked so far
         self.order = 0
-        self.creations: dict[Site, Arguments] = {}  # what factories were given
         self._sites: dict[int, Site] = {}  # by the node's identity: nodes hash slowly, and sites keep them alive
         self._externals: dict[tuple[Program, str], Value] = {}
         self._roles: dict[tuple[Function | None, str], str | None] = {}

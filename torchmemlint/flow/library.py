@@ -337,9 +337,6 @@ def _parameter(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     requires = arguments.get("requires_grad", "1")
     off = isinstance(requires, Constant) and requires.known and not requires.value
     made = it.site(node)
-    data = arguments.find("0", "data")
-    if data is not None:
-        it.facts.initial.add(it.site(data.node))
     return Tensor(
         Graph.NONE if off else Graph.LIVE,
         frozenset() if off else frozenset({it.origin(node)}),

@@ -39,7 +39,7 @@ _EVALUATING_TEXT = ".train(False"
 # Calls by which a graph ends.
 _ENDING = torch_api.READERS | torch_api.DISCRETE | torch_api.CUTS | torch_api.DISCRETE_FACTORIES
 # What shows in a function by itself.
-_TELLING_ALONE = (telling.creates_to_move, zeroing.is_met)
+_TELLING_ALONE = (zeroing.is_met,)
 
 
 @immutable()

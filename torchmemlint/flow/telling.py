@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-
 from torchmemlint.flow import datasets
 from torchmemlint.flow.program import Function
 from torchmemlint.flow.units import Unit
-from torchmemlint.knowledge import operations
-from torchmemlint.syntax.outline import dotted
 
 _MOVING = frozenset({"to", "cuda"})
 
@@ -21,17 +17,3 @@ def samples(unit: Unit) -> set[Function]:
     if not any("device" in f.outline.names or not f.outline.calls.isdisjoint(_MOVING) for f in reached):
         return set()
     return reached if datasets.is_map_style(unit.cls) else set()
-
-
-def creates_to_move(unit: Unit) -> bool:
-    """Is a tensor moved as soon as it is created?"""
-    calls = unit.outline.calls
-    if calls.isdisjoint(_MOVING) or calls.isdisjoint(operations.factories()):
-        return False
-    return any(
-        isinstance(call.func, ast.Attribute)
-        and call.func.attr in _MOVING
-        and isinstance(call.func.value, ast.Call)
-        and dotted(call.func.value.func).rpartition(".")[2] in operations.factories()
-        for call in unit.nodes(ast.Call)
-    )

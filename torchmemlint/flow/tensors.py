@@ -7,7 +7,6 @@ import libcst as cst
 from torchmemlint.flow import (
     attributes,
     containers,
-    creation,
     device_loops,
     micro_batches,
     overwriting,
@@ -120,8 +119,6 @@ def moved(it: Interpreter, node: cst.Call, owner: Value, name: str, arguments: A
         _placed(it, node, device, arguments.find("device", "0"))
     if isinstance(owner, Known):
         return replace(owner, qualified="computed") if batch else owner
-    if isinstance(owner, Tensor):
-        creation.moved(it, node, owner, name, arguments, device)
     if not isinstance(owner, Tensor):
         if isinstance(owner, Unknown) and device is Device.ACCELERATOR:
             micro_batches.moved(it, owner)
@@ -343,8 +340,6 @@ def factory(it: Interpreter, node: cst.Call, name: str, arguments: Arguments, de
             producer="requires_grad",
             made=made,
         )
-    if it.recording and device is Device.HOST:
-        it.creations[made] = arguments
     return Tensor(Graph.NONE, device=where, kind=kind, producer=name, made=made)
 
 

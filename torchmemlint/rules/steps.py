@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import libcst as cst
 
-from torchmemlint.flow.values import LoopMark
 from torchmemlint.knowledge.services import ACCELERATORS
 from torchmemlint.syntax.text import text_of
-from torchmemlint.syntax.walking import contains
 
 
 def always(tests: Iterable[tuple[cst.BaseExpression, bool]]) -> bool:
@@ -32,21 +30,3 @@ def _on_an_accelerator(test: cst.BaseExpression, met: bool) -> bool:
 def in_a_script(test: cst.BaseExpression, met: bool) -> bool:
     """`__name__ == "__main__"`."""
     return met and text_of(test).replace("'", '"') in ('__name__ == "__main__"', '"__main__" == __name__')
-
-
-def now_and_then(tests: Iterable[tuple[cst.BaseExpression, bool]], loops: Sequence[LoopMark]) -> bool:
-    """Is it left out in most iterations of the innermost loop: `if step % 100 == 0:`?"""
-    around = [mark.node for mark in loops if mark.node is not None][-1:]
-    return any(met and _counts(test) and all(contains(loop, test) for loop in around) for test, met in tests)
-
-
-def _counts(test: cst.BaseExpression) -> bool:
-    """`step % 100 == 0`, `not step % 100`, also beside other conditions."""
-    match test:
-        case cst.BooleanOperation(left=left, right=right):
-            return _counts(left) or _counts(right)
-        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
-            return isinstance(inner, cst.BinaryOperation) and isinstance(inner.operator, cst.Modulo)
-        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=cst.Equal())]):
-            return isinstance(left, cst.BinaryOperation) and isinstance(left.operator, cst.Modulo)
-    return False

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from torchmemlint.flow.fact.devices import is_device
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import DefUse
 from torchmemlint.flow.ir.ops import (
@@ -30,7 +31,6 @@ from torchmemlint.flow.ir.ops import (
 )
 from torchmemlint.knowledge import arrays
 from torchmemlint.knowledge.arrays import Maker
-from torchmemlint.knowledge.services import ACCELERATORS
 
 _SMALL = 1024  # numbers; less costs next to nothing, whatever their width
 _KEEPING = frozenset(
@@ -74,7 +74,6 @@ class _Reading:
         self._function, self._flow = function, DefUse(function)
         self._doubles: dict[Temp, Double] = {}
         self._bound: dict[str, list[Double | None]] = {}  # to names, so far
-        self._sources: dict[str, list[Temp]] = {}
         for op in operations(function.body):
             self._read(op)
 
@@ -98,7 +97,6 @@ class _Reading:
 
     def _bind(self, name: Name, source: Temp) -> None:
         self._bound.setdefault(name.text, []).append(self._doubles.get(source))
-        self._sources.setdefault(name.text, []).append(source)
 
     def _combined(self, operands: tuple[Temp, ...]) -> Double | None:
         """Return what an operator makes of a tensor of float64 and anything, or of an array and a number."""
@@ -127,7 +125,7 @@ class _Reading:
             return None
         if qualified.startswith("torch.") and qualified.removeprefix("torch.") in arrays.TAKING:
             tensor = replace(array, taken=op)
-            return self._moved(op, tensor) if "device" in given and self._is_device(given["device"]) else tensor
+            return self._moved(op, tensor) if "device" in given and is_device(self._flow, given["device"]) else tensor
         return None
 
     def _method(self, op: CallMethod, owner: Double) -> Double | None:
@@ -140,7 +138,7 @@ class _Reading:
         if op.name in _MOVING:
             given = {name: temp for name, temp in _given(op).items() if name not in _BESIDE_DEVICE}
             place = given.get("0", given.get("device", NO_TEMP))
-            goes = self._is_device(place) if len(given) == 1 else op.name == "cuda" and not given
+            goes = is_device(self._flow, place) if len(given) == 1 else op.name == "cuda" and not given
             return self._moved(op, owner) if goes else None
         return owner if op.name in _KEEPING else None
 
@@ -184,7 +182,7 @@ class _Reading:
             case Constant(value=int(number)):
                 return number
             case Load(name=name):
-                counts = [self._count(source) for source in self._sources.get(name.text, ())]
+                counts = [self._count(source) for source in self._flow.bound.get(name.text, ())]
                 known = [count for count in counts if count is not None]
                 return max(known, default=None) if len(known) == len(counts) else None
             case Call(callee=callee, arguments=[held]) if self._flow.path(callee) == "len":
@@ -198,23 +196,11 @@ class _Reading:
             case Call() | CallMethod() as call:
                 return self._flow.called(call) in arrays.GENERATORS
             case Load(name=name):
-                return any(map(self._is_generator, self._sources.get(name.text, ())))
+                return any(map(self._is_generator, self._flow.bound.get(name.text, ())))
             case GetAttribute(name=name):
                 cls = self._function.cls
                 return any(_assigns(method, name) for method in (cls.methods.values() if cls is not None else ()))
         return False
-
-    def _is_device(self, temp: Temp) -> bool:
-        """Is it an accelerator, or a device of which it is not known which one it is?"""
-        match self._flow.made.get(temp):
-            case Constant(value=str(text)):
-                return text.startswith(ACCELERATORS)
-            case Call() | CallMethod() as call if self._flow.called(call) == "torch.device" and call.arguments:
-                made = self._flow.made.get(call.arguments[0].temp)
-                return not isinstance(made, Constant) or self._is_device(call.arguments[0].temp)
-            case Load(name=name) if name.text in self._sources:
-                return any(map(self._is_device, self._sources[name.text])) or name.text.endswith("device")
-        return self._flow.path(temp).endswith("device")
 
 
 def _given(op: Op) -> dict[str, Temp]:

@@ -39,6 +39,7 @@ def outcome(
     units = [unit for path in files if (unit := sources.unit(path)) is not None]
     for unit in units:
         engine.index.add(unit)
+    programs = [unit for unit in units if not roles.is_test(engine, unit.module)]
     known = {function for user in users for function in user.called}
     left: dict[Place, Mode] = {}
     for user in users:
@@ -75,7 +76,8 @@ def outcome(
             *places.memoised(memoised(engine, units, done)),
             *places.served(services(engine, done)),
             *places.loaded(Loading(done)),
-            *places.doubled(unit for unit in units if not roles.is_test(engine, unit.module)),
+            *places.created(engine, programs),
+            *places.doubled(programs),
         ),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),

@@ -13,8 +13,7 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.loading import Load, file_of, outliving
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.services import PASSES, is_run
-from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.blocks import blocks
+from torchmemlint.flow.ir.blocks import Layout
 from torchmemlint.flow.ir.holding import Holding
 from torchmemlint.flow.ir.ops import Op, Scope
 
@@ -77,64 +76,6 @@ def _same_call(read: Event, event: Event) -> Op | None:
     return None
 
 
-class _Blocks:
-    """The blocks of a function: which operation stands in which, and in what order."""
-
-    def __init__(self, function: ops.Function) -> None:
-        self.order: dict[Op, int] = {}
-        self._around: dict[Op, tuple[list[Op], Op | None]] = {}
-        self._take(function.body, None)
-
-    def _take(self, block: list[Op], around: Op | None) -> None:
-        for op in block:
-            self.order[op] = len(self.order)
-            self._around[op] = (block, around)
-            for inner in blocks(op):
-                self._take(inner, op)
-
-    def home(self, op: Op) -> list[Op]:
-        """Return the block that an operation stands in; a `with` has none of its own."""
-        block, around = self._around[op]
-        while isinstance(around, ops.With):
-            block, around = self._around[around]
-        return block
-
-    def around(self, op: Op) -> set[int]:
-        """Return the blocks that an operation stands in, by identity."""
-        found, current = set[int](), self._around.get(op)
-        while current is not None:
-            found.add(id(current[0]))
-            current = self._around[current[1]] if current[1] is not None else None
-        return found
-
-    def within(self, op: Op, among: set[int]) -> Op | None:
-        """Return the operation of one of some blocks that an operation stands in, or is."""
-        current: Op | None = op
-        while current is not None and id(self.home(current)) not in among:
-            current = self._around[current][1]
-        return current
-
-    def following(self, op: Op) -> Iterator[Op]:
-        """Yield what is run after an operation, in its block and those around, until one leaves the function."""
-        current: Op | None = op
-        while current is not None:
-            block, around = self._around[current]
-            later = block[block.index(current) + 1 :]
-            yield from later
-            if any(isinstance(one, ops.Return | ops.Raise | ops.Break | ops.Continue) for one in later):
-                return
-            current = around
-
-    def is_in(self, op: Op, others: set[Op]) -> bool:
-        """Is it one of some operations, or in one?"""
-        current: Op | None = op
-        while current is not None:
-            if current in others:
-                return True
-            current = self._around[current][1]
-        return False
-
-
 def _left(load: Load, copied: list[Op], work: list[Op]) -> Leftover | None:
     """Return what a function keeps that reads a file; None where it lets go of it, or somebody else may use it."""
     function = load.op.owner
@@ -146,7 +87,7 @@ def _left(load: Load, copied: list[Op], work: list[Op]) -> Leftover | None:
         return None
     if function.parent is None and any(not names.isdisjoint(f.mentions) for f in function.unit.functions[1:]):
         return None
-    placed = _Blocks(function)
+    placed = Layout(function)
     order = placed.order
     bindings = [op for op in holding.bindings if order[op] > order[load.op]]
     uses = [op for op in holding.uses if order[op] > order[load.op]]

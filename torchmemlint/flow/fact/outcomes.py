@@ -120,6 +120,15 @@ class Precision:
 
 
 @dataclass(frozen=True, slots=True)
+class Creating:
+    """How a tensor is created on the host that is moved at once."""
+
+    created: Place
+    exact: bool  # do the same numbers come out on a device?
+    same_place: bool  # does `device=` put it there as well?
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A fact that a rule reports."""
 
@@ -154,6 +163,7 @@ class Case:
     memo: Memo | None = None  # or a data set keeps its samples
     held: Held | None = None  # or a variable holds the last iteration's result
     loading: Loading | None = None  # or a file is read
+    creating: Creating | None = None  # or a tensor is created in the wrong place
     precision: Precision | None = None  # or float64 is brought to a device
     bound: Bound | None = None  # or its contents stay bound
     discarding: Discarding | None = None  # or a backward pass goes on into other networks for nothing

@@ -13,6 +13,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import outcomes, roles
 from torchmemlint.flow.fact.closing import Closed, Guard
 from torchmemlint.flow.fact.collecting import collected
+from torchmemlint.flow.fact.creating import creations
 from torchmemlint.flow.fact.data import bypasses
 from torchmemlint.flow.fact.deferring import deferred
 from torchmemlint.flow.fact.discarding import Discarded
@@ -24,7 +25,19 @@ from torchmemlint.flow.fact.lingering import lingering
 from torchmemlint.flow.fact.loading import Loading
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.notes import notes
-from torchmemlint.flow.fact.outcomes import Bound, Case, Discarding, Held, Left, Memo, Place, Precision, Serving, Waste
+from torchmemlint.flow.fact.outcomes import (
+    Bound,
+    Case,
+    Creating,
+    Discarding,
+    Held,
+    Left,
+    Memo,
+    Place,
+    Precision,
+    Serving,
+    Waste,
+)
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
 from torchmemlint.flow.fact.retaining import Retained
 from torchmemlint.flow.fact.retention import Fate, Retention
@@ -146,6 +159,13 @@ class Places:
             places = (self.of(left.copied), self.of(left.last), self.of(left.work), after)
             bound = Bound(left.names, load.on_host, load.as_saved, *places)
             yield Case(self.of(load.op), "TML506", frozenset(), bound=bound)
+
+    def created(self, engine: Engine, units: Iterable[Unit]) -> Iterator[Case]:
+        """Yield the tensors that are created on the host only to be moved."""
+        for unit in units:
+            for one in creations(engine, unit, self._sources.text(self._sources.path(unit))):
+                creating = Creating(self.of(one.created), one.exact, one.same_place)
+                yield Case(self.of(one.moved), "TML501", frozenset(), advice=not one.matters, creating=creating)
 
     def doubled(self, units: Iterable[Unit]) -> Iterator[Case]:
         """Yield the tensors of numpy's default precision that are brought to a device."""

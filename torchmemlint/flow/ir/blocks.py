@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .ops import AttributePlace, Bind, For, GetAttribute, If, Op, SetItem, Try, While, With
+from .ops import (
+    AttributePlace,
+    Bind,
+    Break,
+    Continue,
+    For,
+    Function,
+    GetAttribute,
+    If,
+    Op,
+    Raise,
+    Return,
+    SetItem,
+    Try,
+    While,
+    With,
+)
 
 
 def operations(body: Iterable[Op]) -> Iterator[Op]:
@@ -46,3 +62,68 @@ def missed(op: object) -> frozenset[str]:
 def fills(body: Iterable[Op]) -> bool:
     """Is something put under a key of an attribute: into a table, or a tensor that is filled?"""
     return any(type(op) is SetItem and type(op.place) is AttributePlace for op in operations(body))
+
+
+class Layout:
+    """Which operation of a function stands in which block, and in what order."""
+
+    def __init__(self, function: Function) -> None:
+        self.order: dict[Op, int] = {}
+        self._around: dict[Op, tuple[list[Op], Op | None]] = {}
+        self._take(function.body, None)
+
+    def _take(self, block: list[Op], around: Op | None) -> None:
+        for op in block:
+            self.order[op] = len(self.order)
+            self._around[op] = (block, around)
+            for inner in blocks(op):
+                self._take(inner, op)
+
+    def home(self, op: Op) -> list[Op]:
+        """Return the block that an operation stands in; a `with` has none of its own."""
+        block, around = self._around[op]
+        while isinstance(around, With):
+            block, around = self._around[around]
+        return block
+
+    def around(self, op: Op) -> set[int]:
+        """Return the blocks that an operation stands in, by identity."""
+        found, current = set[int](), self._around.get(op)
+        while current is not None:
+            found.add(id(current[0]))
+            current = self._around[current[1]] if current[1] is not None else None
+        return found
+
+    def within(self, op: Op, among: set[int]) -> Op | None:
+        """Return the operation of one of some blocks that an operation stands in, or is."""
+        current: Op | None = op
+        while current is not None and id(self.home(current)) not in among:
+            current = self._around[current][1]
+        return current
+
+    def following(self, op: Op) -> Iterator[Op]:
+        """Yield what is run after an operation, in its block and those around, until one leaves the function."""
+        current: Op | None = op
+        while current is not None:
+            block, around = self._around[current]
+            later = block[block.index(current) + 1 :]
+            yield from later
+            if any(isinstance(one, Return | Raise | Break | Continue) for one in later):
+                return
+            current = around
+
+    def is_in(self, op: Op, others: set[Op]) -> bool:
+        """Is it one of some operations, or in one?"""
+        current: Op | None = op
+        while current is not None:
+            if current in others:
+                return True
+            current = self._around[current][1]
+        return False
+
+    def above(self, op: Op) -> Iterator[tuple[Op, list[Op]]]:
+        """Yield the operations around one, innermost first, each with the block of it that leads there."""
+        block, around = self._around[op]
+        while around is not None:
+            yield around, block
+            block, around = self._around[around]

@@ -10,6 +10,7 @@ from .ops import (
     NO_TEMP,
     Argument,
     AttributePlace,
+    Bind,
     Call,
     CallMethod,
     ComputedKey,
@@ -19,7 +20,9 @@ from .ops import (
     Import,
     ItemPlace,
     Load,
+    Name,
     Op,
+    Operate,
     Scope,
     SliceKey,
     Temp,
@@ -36,12 +39,17 @@ class DefUse:
     def __init__(self, function: Function) -> None:
         self.made: dict[Temp, Op] = {}
         self.taken: dict[Temp, list[Op]] = {}
+        self.bound: dict[str, list[Temp]] = {}  # to names
         self._imports = function.unit.imports
         for op in operations(function.body):
             if hasattr(op, "dst"):
                 self.made[op.dst] = op
             elif isinstance(op, Unpack):
                 self.made |= dict.fromkeys(op.targets, op)
+            if type(op) is Bind:
+                self.bound.setdefault(op.name.text, []).append(op.src)
+            elif type(op) is Operate and isinstance(op.place, Name):
+                self.bound.setdefault(op.place.text, []).append(op.dst)
             for temp in dict.fromkeys(operands(op)):
                 self.taken.setdefault(temp, []).append(op)
 

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
-
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
-from torchmemlint.flow.facts import FileFacts, HostCreation
-from torchmemlint.flow.values import LoopMark
+from torchmemlint.flow.fact.outcomes import Creating
 from torchmemlint.rules.arguments import adding
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import is_test, report
-from torchmemlint.rules.steps import in_a_script, now_and_then
-from torchmemlint.syntax.text import shortened
-from torchmemlint.syntax.walking import inside
-
-SMALL = 1024  # numbers; less costs next to nothing
-LARGE = 65_536  # numbers: 256 KiB of float32, which take longer to copy than a copy takes to begin
-_RANDOM = frozenset({"rand", "randn", "randint", "randperm"})
-_COUNTING = frozenset({"range", "trange", "count"})
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_ALIKE = frozenset({"zeros", "ones", "empty", "full", "eye"})  # the same to the bit wherever they are made
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
+from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.text import shortened, text_of
 
 
-class HostThenDevice(Rule):
+class HostThenDevice(TellingRule):
     """A tensor is created on the host and copied to the device at once.
 
     ## What it does
@@ -72,86 +60,39 @@ class HostThenDevice(Rule):
     fix = Applicability.SAFE
     why = "the tensor is made on the host, where nobody uses it, and copied over the bus"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield tensors that are created on the host only to be moved."""
-        if is_test(facts):
-            return
-        for creation in facts.host_creations:
-            if creation.numbers is not None and creation.numbers < SMALL:
-                continue
-            if creation.per_item or _is_beside_samples(creation) or _is_self_check(facts, creation):
-                continue
-            if creation.factory in _RANDOM and creation.site in facts.initial:
-                continue  # a start that is the same with and without a GPU
-            yield report(
-                self,
-                facts,
-                creation.site,
-                f"`{creation.callee}(…)` makes a tensor on the host that goes to `{shortened(creation.device, 40)}`",
-                severity=None if _is_large(creation) and _is_repeated(facts, creation) else Severity.ADVICE,
-                evidence=[
-                    (creation.created, "created on the host: no `device=` is given"),
-                    (creation.site, "copied to the device at once"),
-                ],
-                fix=_fix(facts, creation),
-            )
+    def tell(self, told: Told) -> Finding:
+        """Say that a tensor is created on the host only to be moved."""
+        place, creating = told.case.place, told.case.creating
+        assert creating is not None
+        moved, created = told.call_at(place), told.call_at(creating.created)
+        callee = text_of(created.node.func) if created is not None and isinstance(created.node, cst.Call) else ""
+        device = _device(moved)
+        return told.finding(
+            self,
+            f"`{callee}(…)` makes a tensor on the host that goes to `{shortened(device, 40)}`",
+            [
+                told.link(creating.created, "created on the host: no `device=` is given"),
+                told.link(place, "copied to the device at once"),
+            ],
+            severity=Severity.ADVICE if told.case.advice else None,
+            fix=_fix(told, creating, moved, created, device),
+        )
 
 
-def _is_beside_samples(creation: HostCreation) -> bool:
-    """In a data set, `x.device` is where the samples lie: the host, as a rule."""
-    cls = creation.scope.function.cls if creation.scope.function is not None else None
-    if cls is None or not creation.device.endswith(".device") or creation.device.startswith("self."):
-        return False
-    return any(base.rpartition(".")[2] in ("Dataset", "IterableDataset") for base in cls.external_bases())
+def _device(moved: Site | None) -> str:
+    """Source text of the device that a tensor goes to."""
+    arguments = moved.node.args if moved is not None and isinstance(moved.node, cst.Call) else ()
+    named = [(one.keyword.value if one.keyword is not None else "", one.value) for one in arguments]
+    return next((text_of(value) for name, value in named if name in ("", "device")), '"cuda"')
 
 
-def _is_self_check(facts: FileFacts, creation: HostCreation) -> bool:
-    """Does a module of layers try itself out there, once, where it is run as a program?"""
-    piece = creation.site.piece
-    statement = piece.module.body[0] if creation.scope.function is None else None
-    if not isinstance(statement, cst.If) or not in_a_script(statement.test, met=True):
-        return False
-    if piece.outline is None or any(isinstance(node, _LOOPS) for node in ast.walk(piece.outline)):
-        return False
-    classes = (facts.program.find_class(piece.name) for piece in facts.source.pieces if piece.kind == "class")
-    return any(cls is not None and cls.is_module for cls in classes)
-
-
-def _is_large(creation: HostCreation) -> bool:
-    """Is it large, or does it grow with the data along more than one axis? What settings make of it, nobody knows."""
-    return creation.axes_of_data > 1 if creation.numbers is None else creation.numbers >= LARGE
-
-
-def _is_repeated(facts: FileFacts, creation: HostCreation) -> bool:
-    """Is it made again and again? A loop in a constructor makes the parts of one object."""
-    function = creation.scope.function
-    if function is not None and function.name == "__init__":
-        return False
-    loops = [mark for mark in creation.scope.loops if mark.node is not None]
-    if function is None and creation.factory in _RANDOM and all(map(_counts, loops)):
-        return False  # a script that makes its data up, step for step, tries something out
-    if now_and_then(facts.tests.get(creation.site, ()), creation.scope.loops):
-        return False
-    return creation.per_batch or bool(loops)
-
-
-def _fix(facts: FileFacts, creation: HostCreation) -> Fix:
-    exact = creation.factory in _ALIKE or (creation.factory == "arange" and not creation.fractional)
-    written = creation.created.piece.written
-    created = written(creation.created.node)
-    rest = written(creation.site.node)[len(created) :]
+def _fix(told: Told, creating: Creating, moved: Site | None, created: Site | None, device: str) -> Fix:
     edits: tuple[Edit, ...] = ()
-    if "#" not in rest and not created.startswith("(") and creation.same_place:
-        after = Span(creation.created.span.end, creation.site.span.end)
-        edits = (*adding(facts, creation.created, f"device={creation.device}"), Edit(after, ""))
-    applicability = Applicability.SAFE if exact else Applicability.UNSAFE
+    if moved is not None and created is not None and creating.same_place:
+        written = created.piece.written
+        text = written(created.node)
+        if "#" not in written(moved.node)[len(text) :] and not text.startswith("("):
+            after = Span(created.span.end, moved.span.end)
+            edits = (*adding(told.facts, created, f"device={device}"), Edit(after, ""))
+    applicability = Applicability.SAFE if creating.exact else Applicability.UNSAFE
     return Fix("Create it on the device", applicability if edits else Applicability.HINT, edits)
-
-
-def _counts(loop: LoopMark) -> bool:
-    """`for i in range(n)`, or over what is written down in place."""
-    if not isinstance(loop.node, cst.For):
-        return False
-    iterated = loop.node.iter
-    names = (node.value for node in inside(iterated) if isinstance(node, cst.Name))
-    return isinstance(iterated, cst.List | cst.Tuple) or any(name in _COUNTING for name in names)

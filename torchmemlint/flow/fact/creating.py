@@ -1,0 +1,236 @@
+"""Creating: tensors that are made on the host only to be moved at once: `torch.zeros(n).to(device)`.
+
+What is made, how large it is and where it goes shows in the definitions and uses of one function; no run is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact import roles
+from torchmemlint.flow.fact.devices import is_accelerator, is_device
+from torchmemlint.flow.fact.sizes import Sizes, argument
+from torchmemlint.flow.ir.blocks import Layout, operations
+from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.ops import (
+    NO_TEMP,
+    Argument,
+    Call,
+    CallMethod,
+    Choose,
+    Compare,
+    Constant,
+    For,
+    Function,
+    If,
+    Make,
+    Op,
+    Operate,
+    Spread,
+    Temp,
+    Unit,
+    While,
+)
+from torchmemlint.knowledge import operations as known
+
+_SMALL = 1024  # numbers; less costs next to nothing
+_LARGE = 65_536  # numbers: 256 KiB of float32, which take longer to copy than a copy takes to begin
+_RANDOM = frozenset({"rand", "randn", "randint", "randperm"})
+_ALIKE = frozenset({"zeros", "ones", "empty", "full", "eye"})  # the same to the bit wherever they are made
+_RANGES = frozenset({"arange", "range"})
+_MOVING = frozenset({"to", "cuda"})
+_WAITING = frozenset({"non_blocking", "async"})
+_DEFAULT_DEVICE = ("set_default_device", "set_default_tensor_type", "with torch.device(")
+_WITH_OTHER_MEANING = frozenset({"device", "out", "pin_memory", "names", "layout", "requires_grad"})
+_COUNTING = frozenset({"range", "trange", "count"})
+_PARAMETER = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
+_DATA_SETS = frozenset({"Dataset", "IterableDataset"})
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A tensor that is created on the host and moved."""
+
+    moved: Op
+    created: Op
+    exact: bool  # do the same numbers come out on a device?
+    same_place: bool  # does `device=` put it there as well? `.cuda(None)` is a GPU, `device=None` is not
+    matters: bool  # is it large, and made again and again?
+
+
+def creations(engine: Engine, unit: Unit, text: str) -> Iterator[Creation]:
+    """Yield what a file creates in the wrong place; `text` is the file's."""
+    if any(word in text for word in _DEFAULT_DEVICE):
+        return
+    factories = known.factories()
+    for function in unit.functions:
+        if not function.mentions.isdisjoint(_MOVING) and not function.mentions.isdisjoint(factories):
+            yield from _Function(engine, function).creations()
+
+
+class _Function:
+    """One function, with what its operations tell."""
+
+    def __init__(self, engine: Engine, function: Function) -> None:
+        self._engine, self._function = engine, function
+        self._flow, self._layout = DefUse(function), Layout(function)
+        self._sizes = Sizes(function, self._flow)
+
+    def creations(self) -> Iterator[Creation]:
+        for op in operations(self._function.body):
+            if isinstance(op, CallMethod) and op.name in _MOVING:
+                created = self._flow.made.get(op.base)
+                if isinstance(created, Call | CallMethod) and (found := self._creation(op, created)) is not None:
+                    yield found
+
+    def _creation(self, op: CallMethod, created: Call | CallMethod) -> Creation | None:
+        owner, _, factory = self._flow.called(created).rpartition(".")
+        if owner != "torch" or factory not in known.factories() or any(map(_has_other_meaning, created.arguments)):
+            return None
+        given = [one for one in op.arguments if one.name not in _WAITING]
+        if not self._is_moved(op, given) or self._is_beside_samples(given) or self._is_self_check(op):
+            return None
+        shape = _shape(factory, created)
+        numbers = self._numbers(factory, created, shape)
+        if (numbers is not None and numbers < _SMALL) or self._is_one_per_item(factory, shape):
+            return None
+        following = (one for one in self._flow.following(op) if isinstance(one, Call | CallMethod))
+        if factory in _RANDOM and any(self._flow.called(one) in _PARAMETER for one in following):
+            return None  # a start that is the same with and without a GPU
+        constants = (self._flow.made.get(one.temp) for one in created.arguments)
+        fractional = any(isinstance(one, Constant) and isinstance(one.value, float) for one in constants)
+        large = self._sizes.axes_of_data(shape) > 1 if numbers is None else numbers >= _LARGE
+        return Creation(
+            op,
+            created,
+            factory in _ALIKE or (factory == "arange" and not fractional),
+            op.name != "cuda" or not given or is_accelerator(self._flow, given[0].temp),
+            large and self._is_repeated(op, factory),
+        )
+
+    # Where it goes.
+
+    def _is_moved(self, op: CallMethod, given: list[Argument]) -> bool:
+        """Is it brought to a device, and nothing else?"""
+        if not given:
+            return op.name == "cuda"
+        if len(given) > 1 or given[0].spread not in (Spread.PLAIN, Spread.NAMED) or given[0].name not in ("", "device"):
+            return False
+        made = self._flow.made.get(given[0].temp)
+        if isinstance(made, Constant) and isinstance(made.value, str):
+            return is_accelerator(self._flow, given[0].temp)
+        return op.name == "cuda" or is_device(self._flow, given[0].temp)
+
+    def _is_beside_samples(self, given: list[Argument]) -> bool:
+        """In a data set, `x.device` is where the samples lie: the host, as a rule."""
+        cls, path = self._function.cls, self._flow.path(given[0].temp) if given else ""
+        if cls is None or not path.endswith(".device") or path.startswith("self."):
+            return False
+        return any(base.rpartition(".")[2] in _DATA_SETS for base in self._engine.index.libraries(cls))
+
+    def _is_self_check(self, op: Op) -> bool:
+        """Does a module of layers try itself out there, once, where it is run as a program?"""
+        if self._function.parent is not None:
+            return False
+        around = [one for one, _ in self._layout.above(op)]
+        if not around or not isinstance(around[-1], If) or not self._is_program(around[-1].test):
+            return False
+        if any(isinstance(one, For | While) for one in operations([around[-1]])):
+            return False
+        return any(map(self._engine.index.is_network, self._function.unit.classes))
+
+    def _is_program(self, test: Temp) -> bool:
+        made = self._flow.made.get(test)
+        return isinstance(made, Compare) and any(self._flow.path(one) == "__name__" for one in made.operands)
+
+    # How often.
+
+    def _is_repeated(self, op: Op, factory: str) -> bool:
+        """Is it made again and again? A loop in a constructor makes the parts of one object."""
+        function = self._function
+        while function.name == "<genexpr>" and function.parent is not None:
+            function = function.parent
+        if function.name == "__init__":
+            return False
+        around = list(self._layout.above(op))
+        loops = [one for one, _ in around if isinstance(one, For | While)]
+        if function.parent is None and factory in _RANDOM and all(map(self._counts, loops)):
+            return False  # a script that makes its data up, step for step, tries something out
+        for one, block in around:
+            if isinstance(one, For | While):
+                break
+            if isinstance(one, If) and block is one.then and self._is_seldom(one.test):
+                return False
+        is_expression = self._function.name == "<genexpr>"
+        return bool(loops) or is_expression or roles.is_called_for_batches(self._engine, function)
+
+    def _is_seldom(self, test: Temp) -> bool:
+        """`step % 100 == 0`, `not step % 100`, also beside other conditions."""
+        match self._flow.made.get(test):
+            case Choose(operands=operands):
+                return any(map(self._is_seldom, operands))
+            case Compare(operator="==" | "not", operands=[first, *_]):
+                made = self._flow.made.get(first)
+                return isinstance(made, Operate) and made.operator == "%"
+        return False
+
+    def _counts(self, loop: Op) -> bool:
+        """`for i in range(n)`, or over what is written down in place."""
+        if not isinstance(loop, For):
+            return False
+        made = self._flow.made.get(loop.source)
+        if isinstance(made, Make):
+            return True
+        name = made.name if isinstance(made, CallMethod) else ""
+        name = self._flow.path(made.callee).rpartition(".")[2] if isinstance(made, Call) else name
+        inner = [self._flow.made.get(one.temp) for one in made.arguments] if isinstance(made, Call) else []
+        return name in _COUNTING or any(isinstance(one, Call) and self._is_range(one) for one in inner)
+
+    def _is_range(self, call: Call) -> bool:
+        return self._flow.path(call.callee).rpartition(".")[2] in _COUNTING
+
+    # How much.
+
+    def _numbers(self, factory: str, created: Op, shape: list[Temp]) -> int | None:
+        """Return how many numbers the tensor holds; None where that is not known."""
+        at_most = self._sizes.at_most
+        if factory in _RANGES:
+            ends = [at_most(temp) for temp in shape]
+            return max((abs(end) for end in ends if end is not None), default=None) if None not in ends else None
+        if factory == "eye":
+            rows, columns = argument(created, 0, "n"), argument(created, 1, "m")
+            shape = [rows, rows if columns == NO_TEMP else columns]
+        sizes = list(self._written_out(shape))
+        counts = [at_most(size) for size in sizes]
+        known_counts = [count for count in counts if count is not None]
+        return math.prod(known_counts) if len(known_counts) == len(counts) else None
+
+    def _written_out(self, shape: Iterable[Temp]) -> Iterator[Temp]:
+        """Yield the sizes of a shape, those in a tuple each by itself."""
+        for temp in shape:
+            made = self._flow.made.get(temp)
+            if isinstance(made, Make) and all(entry.spread is Spread.PLAIN for entry in made.entries):
+                yield from (entry.temp for entry in made.entries)
+            else:
+                yield temp
+
+    def _is_one_per_item(self, factory: str, shape: list[Temp]) -> bool:
+        """Has it a single axis, as long as a batch?"""
+        sizes = list(self._written_out(shape))
+        return factory != "eye" and len(sizes) == 1 and self._sizes.is_one_per_item(sizes[0])
+
+
+def _has_other_meaning(one: Argument) -> bool:
+    return one.spread in (Spread.STAR, Spread.STARS) or one.name in _WITH_OTHER_MEANING
+
+
+def _shape(factory: str, created: Op) -> list[Temp]:
+    """Return the arguments that say how large the tensor is: its axes, or all of them in one."""
+    size = argument(created, -1, "size")
+    if size != NO_TEMP:
+        return [size]
+    plain = [one.temp for one in getattr(created, "arguments", ()) if one.spread is Spread.PLAIN]
+    return plain[-1:] if factory == "randint" else plain[:1] if factory == "full" else plain

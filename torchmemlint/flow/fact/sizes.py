@@ -1,0 +1,347 @@
+"""Sizes: what a function's operations tell of numbers: how large they are at most, or that they are a batch's.
+
+A name counts for what all assignments to it say; one that is bound in any other way is not known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.ops import (
+    NO_TEMP,
+    Argument,
+    Bind,
+    Call,
+    CallMethod,
+    ComputedKey,
+    Constant,
+    ConstantKey,
+    For,
+    Function,
+    GetAttribute,
+    GetItem,
+    Load,
+    Make,
+    Name,
+    Op,
+    Operate,
+    Scope,
+    SetAttribute,
+    SliceKey,
+    Spread,
+    Temp,
+    Unpack,
+)
+
+_DEPTH = 6
+_RANGES = frozenset({"torch.arange", "numpy.arange"})
+_SPACED = {"torch.linspace": "steps", "torch.logspace": "steps", "numpy.linspace": "num", "numpy.logspace": "num"}
+_REDUCING = frozenset("amax amin argmax argmin max mean min norm prod std sum".split())  # along `dim`
+_FILLING = frozenset("empty ones rand randn zeros".split())
+_SAME_LENGTH = frozenset({"tolist", "numpy", "cpu"})
+_FIRST = 0  # the axis of a batch's items
+
+
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """What a name is assigned: a value, or an element of what that unpacks to (`index`, of `among`)."""
+
+    value: Temp
+    index: int | None = None
+    among: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """One axis of a tensor, where that is known, or the length of a collection."""
+
+    tensor: object = None  # as written
+    index: int = 0
+    cut: bool = False  # of a shape of which the last axes are cut off
+
+
+class Sizes:
+    """Asked about the values of one function, or of a file's body."""
+
+    def __init__(self, function: Function, flow: DefUse | None = None) -> None:
+        self._function, self._flow = function, flow or DefUse(function)
+        self._ops = list(operations(function.body))
+        self._names: dict[str, list[_Definition]] = {}
+        self._unknown = {parameter.name for parameter in function.parameters}
+        unpacked = {t: (op, n) for op in self._ops if isinstance(op, Unpack) for n, t in enumerate(op.targets)}
+        items = {op.item for op in self._ops if isinstance(op, For)}
+        for op in self._ops:
+            if isinstance(op, Operate) and isinstance(op.place, Name):
+                self._unknown.add(op.place.text)
+            elif isinstance(op, Bind):
+                unpack, number = unpacked.get(op.src, (None, 0))
+                if op.src in items or (unpack is not None and unpack.src in items):
+                    self._unknown.add(op.name.text)
+                else:
+                    self._names.setdefault(op.name.text, []).append(self._defined(op.src, unpack, number))
+
+    def _defined(self, source: Temp, unpack: Unpack | None, number: int) -> _Definition:
+        if unpack is None:
+            return _Definition(source)
+        made = self._flow.made.get(unpack.src)
+        if isinstance(made, Make) and unpack.star < 0 and len(made.entries) == len(unpack.targets):
+            return _Definition(made.entries[number].temp)
+        return _Definition(unpack.src, number, len(unpack.targets))
+
+    def _definitions(self, name: str) -> list[_Definition]:
+        """Return all that a name is assigned; nothing where it is bound in another way as well."""
+        return [] if name in self._unknown else self._names.get(name, [])
+
+    # Numbers.
+
+    def at_most(self, size: Temp, depth: int = 0) -> int | None:
+        """Return the greatest number that a value may be; None where that is not known."""
+        match self._flow.made.get(size):
+            case Constant(value=int(number)) if not isinstance(number, bool):
+                return number
+            case Load(name=name) if depth < _DEPTH:
+                if name.scope is Scope.GLOBAL and name.text not in self._names and self._function.parent is not None:
+                    return Sizes(self._function.unit.module)._greatest(name.text, "at_most", depth)
+                return self._greatest(name.text, "at_most", depth)
+            case Call() as call if self._builtin(call) == "len" and len(call.arguments) == 1:
+                return self._length(call.arguments[0].temp, depth + 1)
+            case GetAttribute(name=name):
+                return self._of_attribute(name)
+            case Operate(operator="*" | "+" as operator, operands=operands) if len(operands) == 2:
+                numbers = [self.at_most(operand, depth + 1) for operand in operands]
+                known = [number for number in numbers if number is not None]
+                if len(known) == len(numbers):
+                    return math.prod(known) if operator == "*" else sum(known)
+        return None
+
+    def _of_attribute(self, name: str) -> int | None:
+        """Return the default of an option of the command line, or the one number that methods give an attribute."""
+        found: list[int | None] = []
+        for function in self._function.unit.functions:
+            if "add_argument" in function.mentions or (function.cls is not None and function.cls is self._function.cls):
+                flow = DefUse(function)
+                for op in operations(function.body):
+                    if isinstance(op, SetAttribute) and op.name == name and function.cls is not None:
+                        found.append(_integer(flow.made.get(op.src)))
+                    elif isinstance(op, CallMethod) and op.name == "add_argument" and _is_option(flow, op, name):
+                        found.append(_integer(flow.made.get(argument(op, NO_TEMP, "default"))))
+        known = [number for number in found if number is not None]
+        return max(known) if known and len(known) == len(found) else None
+
+    def _length(self, held: Temp, depth: int) -> int | None:
+        """Return how many elements something holds at most."""
+        if depth > _DEPTH:
+            return None
+        match self._flow.made.get(held):
+            case Make(kind="list" | "tuple", entries=entries):
+                return None if any(entry.spread is not Spread.PLAIN for entry in entries) else len(entries)
+            case Load(name=name):
+                return self._greatest(name.text, "_length", depth)
+            case CallMethod(name=name, base=base, arguments=()) if name in _SAME_LENGTH:
+                return self._length(base, depth + 1)
+            case Call() as call if self._builtin(call) in ("list", "tuple", "sorted") and len(call.arguments) == 1:
+                return self._length(call.arguments[0].temp, depth + 1)
+            case Call() | CallMethod() as call:
+                qualified = self._flow.called(call)
+                if qualified in _RANGES or self._builtin(call) == "range":
+                    return self._steps(call)
+                if qualified in _SPACED:
+                    return self.at_most(argument(call, 2, _SPACED[qualified]), depth + 1)
+        return None
+
+    def _greatest(self, name: str, ask: str, depth: int) -> int | None:
+        asked: Callable[[Temp, int], int | None] = getattr(self, ask)
+        found = [asked(one.value, depth + 1) if one.index is None else None for one in self._definitions(name)]
+        known = [number for number in found if number is not None]
+        return max(known) if known and len(known) == len(found) else None
+
+    def _builtin(self, call: Call | CallMethod) -> str:
+        return self._flow.path(call.callee) if isinstance(call, Call) else ""
+
+    def _steps(self, call: Call | CallMethod) -> int | None:
+        """Return how many numbers a range of constants has."""
+        alone = len(call.arguments) == 1
+        temps = (
+            NO_TEMP if alone else argument(call, 0, "start"),
+            argument(call, 0 if alone else 1, "end", "stop"),
+            argument(call, 2, "step"),
+        )
+        numbers = [getattr(self._flow.made.get(temp), "value", None) for temp in temps]
+        first, last, width = (number if isinstance(number, int | float) else None for number in numbers)
+        if last is None or (temps[0] != NO_TEMP and first is None) or (temps[2] != NO_TEMP and not width):
+            return None
+        return max(0, math.ceil((last - (first or 0)) / (width or 1)))
+
+    # Axes.
+
+    def is_one_per_item(self, size: Temp) -> bool:
+        """Is it the length of the first axis of a tensor with more of them, or that the author calls a batch's?"""
+        made = self._flow.made.get(size)
+        if not isinstance(made, Load):
+            return self._is_first_axis(size, "")
+        found = self._definitions(made.name.text)
+        return bool(found) and all(self._is_batch(one, made.name.text) for one in found)
+
+    def axes_of_data(self, shape: Iterable[Temp]) -> int:
+        """Return how many axes of tensors (or lengths of collections) a shape multiplies; all of a tensor count as two.
+
+        Such a shape grows with the data, where one that is made of settings mostly does not. Axes of a tensor without
+        its last one, and nothing in its place, count as one: a flag for each token is little beside the tokens'
+        features.
+        """
+        sizes = list(shape)
+        found = [axis for size in sizes for axis in self._axes(size)]
+        little = self._leave_out_features(found) and not any(map(self._has_another, sizes))
+        return min(len(found), 1) if little else len(found)
+
+    def _has_another(self, size: Temp) -> bool:
+        """Is there an axis of which it is neither known how long it is nor that it is the data's?"""
+        match self._flow.made.get(size):
+            case Make(entries=entries):
+                return any(self._has_another(entry.temp) for entry in entries)
+            case Operate(operands=(left, right)):
+                return self._has_another(left) or self._has_another(right)
+        return not self._axes(size) and self.at_most(size) is None
+
+    def _leave_out_features(self, axes: list[_Axis]) -> bool:
+        """Are they different axes of one tensor that has another axis behind them?"""
+        if axes and all(axis.cut for axis in axes) and len(axes) <= 2:
+            return True
+        tensors, places = {axis.tensor for axis in axes}, {axis.index for axis in axes}
+        tensor = tensors.pop() if len(tensors) == 1 else None
+        return tensor is not None and len(places) == len(axes) and self._has_more_axes(tensor, max(places))
+
+    def _axes(self, size: Temp, depth: int = 0) -> list[_Axis]:
+        if depth > _DEPTH:
+            return []
+        made = self._flow.made.get(size)
+        match made:
+            case Make(entries=entries):
+                return [axis for entry in entries for axis in self._axes(entry.temp, depth + 1)]
+            case Operate(operands=(left, right)):
+                return self._axes(left, depth + 1) + self._axes(right, depth + 1)
+            case Load(name=name):
+                found = (self._axes_of(one, depth + 1) for one in self._definitions(name.text))
+                return max(found, default=[], key=len)
+            case Call() if self._builtin(made) == "len":
+                return [_Axis()]
+            case GetItem(base=base, key=SliceKey(start=start)):
+                axes = self._axes(base, depth + 1)
+                return axes if start else [replace(axis, cut=True) for axis in axes]
+        axis = self._axis(made)
+        if axis is not None:
+            return [_Axis(self._flow.written(axis[0]), axis[1])]
+        if isinstance(made, GetItem):
+            return [_Axis()] if self._whole_shape(made.base) is not None else []
+        tensor = self._whole_shape(size)
+        if tensor is None:
+            return []
+        return [_Axis()] * (1 if self._is_one_number_per_item(tensor, depth + 1) else 2)
+
+    def _axes_of(self, one: _Definition, depth: int) -> list[_Axis]:
+        if one.index is None:
+            return self._axes(one.value, depth)
+        tensor = self._whole_shape(one.value)
+        return [_Axis(self._flow.written(tensor), one.index)] if tensor is not None else []
+
+    def _axis(self, made: Op | None) -> tuple[Temp, int] | None:
+        """Return the tensor and the axis of `x.shape[1]`, `x.size(1)` or `x.size()[1]`."""
+        match made:
+            case GetItem(base=base, key=ConstantKey(value=int(axis))) if axis >= 0:
+                tensor = self._whole_shape(base)
+                return (tensor, axis) if tensor is not None else None
+            case CallMethod(name="size", base=base, arguments=[only]):
+                number = _integer(self._flow.made.get(only.temp))
+                return (base, number) if number is not None and number >= 0 else None
+        return None
+
+    def _whole_shape(self, shape: Temp) -> Temp | None:
+        """Return the tensor of `x.shape` or `x.size()`."""
+        match self._flow.made.get(shape):
+            case GetAttribute(name="shape", base=base) | CallMethod(name="size", base=base, arguments=()):
+                return base
+        return None
+
+    def _is_one_number_per_item(self, tensor: Temp, depth: int) -> bool:
+        """Was a tensor made along one axis of the data, or reduced along the others: `x.abs().max(dim=1)[0]`?"""
+        made = self._flow.made.get(tensor)
+        if depth > _DEPTH:
+            return False
+        match made:
+            case Load(name=name):
+                found = [one.value for one in self._definitions(name.text) if one.index is None]
+                return any(self._is_one_number_per_item(value, depth + 1) for value in found)
+            case Operate(operands=(left, right)):
+                constant = [isinstance(self._flow.made.get(operand), Constant) for operand in (left, right)]
+                return any(constant) and self._is_one_number_per_item(right if constant[0] else left, depth + 1)
+            case GetItem(base=base, key=SliceKey(single=True) | ConstantKey(value=0)):
+                return self._is_one_number_per_item(base, depth + 1)
+            case CallMethod(name=name, base=base):
+                of_torch = self._flow.name(base) == "torch"
+                if name in _REDUCING:
+                    along = self._flow.made.get(argument(made, 1 if of_torch else 0, "dim"))
+                    return isinstance(along, Constant | Make | Operate)
+                if of_torch:
+                    sizes = [a.temp for a in made.arguments if a.spread is Spread.PLAIN]
+                    return name in _FILLING and len(sizes) == 1 and len(self._axes(sizes[0], depth + 1)) < 2
+                return self._is_one_number_per_item(base, depth + 1)
+        return False
+
+    def _is_batch(self, one: _Definition, name: str) -> bool:
+        if one.index is None:
+            return self._is_first_axis(one.value, name)
+        return one.index == _FIRST and one.among > 1 and self._whole_shape(one.value) is not None
+
+    def _is_first_axis(self, size: Temp, called: str) -> bool:
+        axis = self._axis(self._flow.made.get(size))
+        if axis is None or axis[1] != _FIRST:
+            return False
+        says_batch = "batch" in called.lower() or called.lower() in ("b", "bs", "bsz")
+        return says_batch or self._has_more_axes(self._flow.written(axis[0]), _FIRST)
+
+    def _has_more_axes(self, tensor: object, last: int) -> bool:
+        """Does the function ask for a later axis of a tensor, unpack its shape to more, or index more of its axes?"""
+        for op in self._ops:
+            match op:
+                case GetItem(base=base, key=SliceKey(single=False)) if last == _FIRST:
+                    found = self._flow.written(base) == tensor
+                case GetItem(base=base, key=ComputedKey(temp=temp)):
+                    made = self._flow.made.get(temp)
+                    several = isinstance(made, Make) and len(made.entries) > last + 1
+                    found = several and self._flow.written(base) == tensor
+                case Unpack(targets=targets, src=src) if len(targets) > last + 1:
+                    whole = self._whole_shape(src)
+                    found = whole is not None and self._flow.written(whole) == tensor
+                case GetItem() | CallMethod():
+                    axis = self._axis(op)
+                    found = axis is not None and axis[1] > last and self._flow.written(axis[0]) == tensor
+                case _:
+                    continue
+            if found:
+                return True
+        return False
+
+
+def argument(call: Op, position: int, *names: str) -> Temp:
+    """Return what a call gives for a parameter; NO_TEMP where it gives nothing, or it is not known."""
+    given: tuple[Argument, ...] = getattr(call, "arguments", ())
+    if any(one.spread is Spread.STAR for one in given):
+        return NO_TEMP
+    plain = [one.temp for one in given if one.spread is Spread.PLAIN]
+    if 0 <= position < len(plain):
+        return plain[position]
+    return next((one.temp for one in given if one.name in names and one.name), NO_TEMP)
+
+
+def _integer(made: Op | None) -> int | None:
+    value = made.value if isinstance(made, Constant) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _is_option(flow: DefUse, op: CallMethod, name: str) -> bool:
+    texts = (getattr(flow.made.get(one.temp), "value", None) for one in op.arguments if one.spread is Spread.PLAIN)
+    return any(isinstance(text, str) and text.lstrip("-").replace("-", "_") == name for text in texts)
