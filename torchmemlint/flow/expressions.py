@@ -18,7 +18,6 @@ from torchmemlint.flow.values import (
     Container,
     Graph,
     Kind,
-    Known,
     LoopMark,
     Tensor,
     Unknown,
@@ -118,8 +117,6 @@ def arithmetic(it: Interpreter, node: cst.CSTNode, left: Value, right: Value, op
         return proven(it, result, made)
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _constant_arithmetic(left, right, operator)
-    if operator == "Multiply" and (cpus := _multiplied(left, right) or _multiplied(right, left)) is not None:
-        return cpus
     if isinstance(left, Constant):
         return replace(right, path="", part_of=None) if isinstance(right, Unknown) else Unknown()
     if isinstance(right, Constant):
@@ -131,13 +128,6 @@ def arithmetic(it: Interpreter, node: cst.CSTNode, left: Value, right: Value, op
     for term in (left, right) if operator in ("Add", "Subtract") else ():
         it.prove_part(term, proof)
     return containers.proved_tensor(it, place, Unknown(it.deep_origins(left) | it.deep_origins(right)))
-
-
-def _multiplied(cpus: Value, times: Value) -> Known | None:
-    """`os.cpu_count() * 2`."""
-    if isinstance(cpus, Known) and cpus.role == "cpus" and isinstance(times, Constant) and times.known:
-        return replace(cpus, arguments=(*cpus.arguments, ("times", times)))
-    return None
 
 
 def _constant_arithmetic(left: Constant, right: Constant, operator: str) -> Value:
@@ -206,8 +196,6 @@ def boolean(it: Interpreter, node: cst.BooleanOperation) -> Value:
     before = it.state.copy()
     right = it.evaluate(node.right)
     it.state.adopt(join_states(before, it.state))
-    if isinstance(left, Known) and left.role == "cpus" and isinstance(node.operator, cst.Or):
-        return left  # `os.cpu_count() or 1`
     return join(left, right)
 
 

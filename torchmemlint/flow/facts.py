@@ -18,7 +18,6 @@ import libcst as cst
 from torchmemlint.flow.fact.cases import in_memory
 from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.values import (
-    Device,
     LoopMark,
     Loops,
     Mode,
@@ -129,30 +128,6 @@ class Loader:
 
 
 @immutable(frozen=True)
-class LoaderIteration:
-    """A loader is iterated over."""
-
-    site: Site
-    scope: Scope
-    loader: Site
-    enumerated_in: Loops  # what repeats it but not the building of the loader, callers' loops included
-
-
-@immutable(frozen=True)
-class Transfer:
-    """A tensor moved to a device: `.to(device)`, `.cuda()`."""
-
-    site: Site
-    scope: Scope
-    device: Device
-    blocking: bool
-    text: str
-    loader: Site | None  # the loader whose batch (or part of it, as it came) is moved
-    simple: bool  # `.to(device)` / `.cuda()` alone, so that an argument can be added
-    whole: bool = False  # all of the batch is moved at once: its class may be the collate function's own
-
-
-@immutable(frozen=True)
 class Placed:
     """A tensor that comes to lie on an accelerator: it is moved there, or created there."""
 
@@ -257,8 +232,6 @@ class FileFacts:
     training: dict[tuple[object, ...], TrainingEvent] = field(default_factory=dict)
     hooks: list[Hook] = field(default_factory=list)
     loaders: list[Loader] = field(default_factory=list)
-    loader_iterations: list[LoaderIteration] = field(default_factory=list)
-    transfers: list[Transfer] = field(default_factory=list)
     placed: list[Placed] = field(default_factory=list)
     activations: list[Activation] = field(default_factory=list)
     hazards: list[Hazard] = field(default_factory=list)
@@ -349,7 +322,7 @@ class FileFacts:
 
 def _identity(item: Any) -> tuple[object, ...]:
     """What tells two facts of one kind apart."""
-    names = ("site", "element", "form", "loader", "enumerated_in", "kind", "other")
+    names = ("site", "element", "form", "loader", "kind", "other")
     return tuple(getattr(item, name, None) for name in names)
 
 
@@ -358,8 +331,6 @@ _LISTS = (
     "backwards",
     "hooks",
     "loaders",
-    "loader_iterations",
-    "transfers",
     "placed",
     "activations",
     "hazards",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import libcst as cst
 
 from torchmemlint.flow import layers, micro_batches
-from torchmemlint.flow.facts import LoaderIteration
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.replacing import replace
@@ -60,10 +59,7 @@ def element_of(it: Interpreter, value: Value, node: cst.BaseExpression) -> Value
                 return NUMBER
             return it.element(value)
         case Known(role="loader"):
-            _iterated(it, value, node)
             return Known("batch", value.oid, "whole", value.made)
-        case Known(role="enumerate" | "zip" | "items" | "iterator", element=element) if element is not None:
-            return _refreshed(it, value, element, node)
         case Known(role="parameters"):
             return parameter(it, value, node)
         case Known(role="batch"):
@@ -95,23 +91,6 @@ def element_of(it: Interpreter, value: Value, node: cst.BaseExpression) -> Value
 def part(batch: Known) -> Known:
     """An element of a batch, which lies where the batch lies."""
     return batch if batch.qualified == "computed" else replace(batch, qualified="part")
-
-
-def _refreshed(it: Interpreter, value: Known, element: Value, node: cst.BaseExpression) -> Value:
-    """`enumerate(loader)` and the like: iterating over them iterates over what is inside."""
-    for _, inner in value.arguments:
-        if isinstance(inner, Known):
-            element_of(it, inner, node)
-    return element
-
-
-def _iterated(it: Interpreter, loader: Known, node: cst.BaseExpression) -> None:
-    if (it.recording or it.frame.path) and loader.made is not None:
-        it.facts.loader_iterations.append(
-            LoaderIteration(
-                it.site(node), it.scope, loader.made, tuple(mark for mark in it.frame.loops if mark not in loader.loops)
-            )
-        )
 
 
 def parameter(it: Interpreter, source: Known, node: cst.BaseExpression) -> Tensor:

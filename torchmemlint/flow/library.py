@@ -44,7 +44,6 @@ from torchmemlint.flow.values import (
     Value,
 )
 from torchmemlint.knowledge import torch_api
-from torchmemlint.syntax.text import text_of
 
 
 def call(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) -> Value:
@@ -377,11 +376,6 @@ def _grad(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     return differentiation.gradients(it, node, arguments)
 
 
-def _cpus(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
-    """`os.cpu_count()`: all CPUs of the machine, also those that the process may not use."""
-    return Known("cpus", it.oid(node, it.frame.path), text_of(node), it.site(node))
-
-
 def _exit_stack(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     return Known("exit stack", it.oid(node, it.frame.path), "contextlib.ExitStack", it.site(node))
 
@@ -423,10 +417,6 @@ _HANDLERS: dict[str, Callable[[Interpreter, cst.Call, Arguments], Value]] = {
     "torch.utils.checkpoint.checkpoint": _checkpoint,
     "torch.autograd.grad": _grad,
     "torch.autograd.backward": _grad,
-    "os.cpu_count": _cpus,
-    "multiprocessing.cpu_count": _cpus,
-    "torch.multiprocessing.cpu_count": _cpus,
-    "psutil.cpu_count": _cpus,
     "contextlib.ExitStack": _exit_stack,
     "contextlib.nullcontext": _nullcontext,
     "argparse.ArgumentParser": _argument_parser,

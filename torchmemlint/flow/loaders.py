@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypeGuard
-
 import libcst as cst
 
 from torchmemlint.flow import tensors
@@ -91,7 +89,7 @@ def add_argument(it: Interpreter, parser: Known, arguments: Arguments) -> None:
     action = arguments.get("action")
     if isinstance(action, Constant) and action.value == "store_true":
         default = Constant(False, True)
-    value = default if is_setting(default) else NUMBER if default is None else Unknown()
+    value = default if isinstance(default, Constant) else NUMBER if default is None else Unknown()
     it.state.heap[(parser.oid, f"argument {name}")] = value
     it.parser_arguments.setdefault(parser.oid, set()).add(name)
 
@@ -99,7 +97,9 @@ def add_argument(it: Interpreter, parser: Known, arguments: Arguments) -> None:
 def set_defaults(it: Interpreter, parser: Known, arguments: Arguments) -> None:
     """`parser.set_defaults(workers=4)`."""
     for item in arguments.items:
-        it.state.heap[(parser.oid, f"argument {item.name}")] = item.value if is_setting(item.value) else Unknown()
+        it.state.heap[(parser.oid, f"argument {item.name}")] = (
+            item.value if isinstance(item.value, Constant) else Unknown()
+        )
         it.parser_arguments.setdefault(parser.oid, set()).add(item.name)
 
 
@@ -109,7 +109,7 @@ def parsed_arguments(it: Interpreter, node: cst.Call, parser: Known, method: str
     it.parser_arguments[oid] = it.parser_arguments.get(parser.oid, set())
     for name in it.parser_arguments[oid]:
         value = it.state.heap.get((parser.oid, f"argument {name}"))
-        if is_setting(value) and not (isinstance(value, Constant) and not value.known):
+        if isinstance(value, Constant) and value.known:
             value = Known("default", element=value)
         elif value is not None:
             value = Unknown()
@@ -119,16 +119,6 @@ def parsed_arguments(it: Interpreter, node: cst.Call, parser: Known, method: str
     if method == "parse_known_args":
         return Container(it.oid(node), "tuple", items=(found, Unknown()))
     return found
-
-
-def is_setting(value: Value | None) -> TypeGuard[Constant | Known]:
-    """Is it a constant, or the number of CPUs?"""
-    return isinstance(value, Constant) or (isinstance(value, Known) and value.role == "cpus")
-
-
-def plain(value: Value | None) -> Value | None:
-    """A configured default as the value it has when the user says nothing."""
-    return value.element if isinstance(value, Known) and value.role == "default" else value
 
 
 def dataset(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:

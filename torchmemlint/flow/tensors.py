@@ -13,7 +13,7 @@ from torchmemlint.flow import (
     statements,
 )
 from torchmemlint.flow.arguments import Argument, Arguments, flag
-from torchmemlint.flow.facts import Activation, Placed, Transfer
+from torchmemlint.flow.facts import Activation, Placed
 from torchmemlint.flow.graphs import proven, tensor_from, through
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.replacing import replace
@@ -97,24 +97,6 @@ def moved(it: Interpreter, node: cst.Call, owner: Value, name: str, arguments: A
     device = device_of(it, name, arguments, node)
     device_loops.moved(it, node, owner, arguments, device)
     batch = isinstance(owner, Known) and owner.role == "batch" and owner.qualified in ("whole", "part")
-    told = it.recording or (batch and bool(it.frame.path))  # a helper moves the batches of the loaders it is given
-    if told and device is not Device.UNKNOWN and isinstance(owner, Known | Tensor | Unknown):
-        blocking = flag(arguments, "non_blocking", "async")
-        positional = [a for a in arguments.items if a.name.isdigit()]
-        placed = len(positional) + (arguments.find("device") is not None)
-        simple = (name == "cuda" or placed == 1) and not arguments.unknown_keywords
-        it.facts.transfers.append(
-            Transfer(
-                made,
-                it.scope,
-                device,
-                blocking is False and len(positional) <= 1,
-                text_of(node),
-                owner.made if isinstance(owner, Known) and batch else None,
-                simple and not any(a.name in ("non_blocking", "async", "**") for a in arguments.items),
-                isinstance(owner, Known) and owner.qualified == "whole",
-            )
-        )
     if isinstance(owner, Known | Tensor | Unknown):
         _placed(it, node, device, arguments.find("device", "0"))
     if isinstance(owner, Known):

@@ -53,6 +53,8 @@ class CaseRule(Rule):
 class TellingRule(CaseRule):
     """One that words its findings itself; those of kept graphs and of wasted passes are worded by `rules.cases`."""
 
+    since: tuple[int, ...] = ()  # the release of torch with which what it asks for came
+
     @abstractmethod
     def tell(self, told: Told) -> Finding:
         """Say what a case is."""

@@ -15,6 +15,7 @@ from torchmemlint.flow.domain.effects import How, Stored
 from torchmemlint.flow.fact.outcomes import Case, Place
 from torchmemlint.flow.fact.passes import Reason
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.knowledge import versions
 from torchmemlint.rules import registry
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.detaching import detach_argument, detach_given, detach_stored, detach_written
@@ -26,8 +27,8 @@ _KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106", "TML701"})
 _WASTED = frozenset({"TML201", "TML203"})
 _APART = frozenset(  # worded by their rules, and told whatever else is found
     (
-        "TML105 TML107 TML108 TML109 TML110 TML202 TML204 TML205 TML501 TML502 TML503 TML504 TML506 TML508 TML510 "
-        "TML602 TML605 TML702"
+        "TML105 TML107 TML108 TML109 TML110 TML202 TML204 TML205 TML402 TML403 TML404 TML407 TML501 TML502 TML503 "
+        "TML504 TML506 TML508 TML510 TML602 TML605 TML702"
     ).split()
 )
 CODES = _KEPT | _WASTED | _APART
@@ -40,7 +41,7 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     if not codes:
         return
     wanted = [case for case in facts.cases() if case.code in codes]
-    apart = [_tell(Told(facts, case)) for case in wanted if case.code in _APART]
+    apart = [finding for case in wanted if case.code in _APART and (finding := _tell(Told(facts, case))) is not None]
     yield from apart
     others = [finding for finding in (*before, *apart) if finding.code in _KEPT | _TELL_OF_WASTED]
     found: list[Finding] = []
@@ -59,10 +60,10 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     yield from found
 
 
-def _tell(told: Told) -> Finding:
+def _tell(told: Told) -> Finding | None:
     rule = whole(registry.by_code()[told.case.code])
     assert isinstance(rule, TellingRule)
-    return rule.tell(told)
+    return rule.tell(told) if versions.release_of(told.facts.target_torch) >= rule.since else None
 
 
 def _shows(facts: FileFacts, case: Case) -> bool:

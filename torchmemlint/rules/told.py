@@ -118,6 +118,10 @@ class Told:
         text = self.span_of(place).text(self._lines(place.path))
         return shortened(" ".join(text.split()), _SHOWN)
 
+    def callee_of(self, place: Place) -> str:
+        """Return what a call calls, as it is written."""
+        return self.span_of(place).text(self._lines(place.path)).partition("(")[0]
+
     def _lines(self, path: Path) -> list[str]:
         if path not in self._rows:
             project = self.facts.program.project

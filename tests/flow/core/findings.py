@@ -9,7 +9,23 @@ from torchmemlint.flow.fact import cases as facts
 from torchmemlint.flow.fact.outcomes import Case
 
 BESIDE = frozenset(
-    {"TML109", "TML110", "TML204", "TML205", "TML502", "TML503", "TML508", "TML602", "TML605", "TML702"}
+    {
+        "TML109",
+        "TML110",
+        "TML204",
+        "TML205",
+        "TML402",
+        "TML403",
+        "TML404",
+        "TML407",
+        "TML501",
+        "TML502",
+        "TML503",
+        "TML508",
+        "TML602",
+        "TML605",
+        "TML702",
+    }
 )  # of rules with programs of their own
 
 

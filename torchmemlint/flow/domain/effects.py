@@ -387,15 +387,22 @@ class Note(Effect):
 
 @dataclass(slots=True, eq=False)
 class Move(Effect):
-    """A tensor, or what something gives, is brought to the host or to an accelerator."""
+    """A tensor, or what something gives, is brought to the host or to an accelerator.
+
+    `device`: which one, as far as that is given. `waits`: could it be asked not to wait, and is not? `as_given`: is it
+    what something that only a caller may know gave, and nothing that was computed from it?
+    """
 
     of: Value
     to_host: bool
+    device: Value = NOTHING
+    waits: bool = False
+    as_given: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class Serve(Effect):
-    """A function was called that manages memory, watches the program, makes a loader, or reads, saves or copies states.
+    """A function was called that manages memory, watches the program, loads data, or reads, saves or copies states.
 
     Of a method, the receiver is the first argument.
     """

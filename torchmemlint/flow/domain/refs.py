@@ -298,6 +298,27 @@ class External(Ref):
         self.qualified = qualified
 
 
+class Choice(Ref):
+    """What whoever runs the program may say: a number, a text, or what stands for one, unless they say otherwise."""
+
+    __slots__ = ("default",)
+
+    def __init__(self, default: int | str | Ref) -> None:
+        self.default = default
+
+
+class Counted(Ref):
+    """How many CPUs a machine has, as a function of this name counts them."""
+
+    __slots__ = ("name", "site")
+
+    def __init__(self, name: str, site: Site) -> None:
+        self.name, self.site = name, site
+
+
+NUMBERS = (Choice, Counted)  # what another number is computed from says nothing of that
+
+
 class Parameters(Ref):
     """The parameters of a module: what `parameters()` gives, and each of them."""
 

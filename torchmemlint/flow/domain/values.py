@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from torchmemlint.flow.domain.refs import Object, Ref, Source
+from torchmemlint.flow.domain.refs import Choice, Counted, Object, Ref, Source
+from torchmemlint.knowledge.services import ACCELERATORS
 
 LIMIT = 4  # references of one value; more become `open`
 
@@ -19,6 +20,20 @@ class Missing:
 
     def __repr__(self) -> str:
         return self._name
+
+
+class Texts(Missing):
+    """The type of what stands for one of a few texts."""
+
+    def __init__(self, texts: frozenset[str]) -> None:
+        super().__init__(" or ".join(sorted(texts)))
+        self.texts = texts
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Texts) and self.texts == other.texts
+
+    def __hash__(self) -> int:
+        return hash(self.texts)
 
 
 NO_CONSTANT = Missing("no constant")
@@ -46,7 +61,7 @@ class Value(NamedTuple):
     @property
     def known(self) -> bool:
         """Is it one constant?"""
-        return type(self.constant) is not Missing
+        return not isinstance(self.constant, Missing)
 
 
 NOTHING = Value(constant=Missing("nothing"))  # no value: what a place holds that was never reached
@@ -87,7 +102,17 @@ def _same_constant(a: Value, b: Value) -> Any:
         return a.constant
     if type(a.constant) is type(b.constant) and a.constant == b.constant:
         return a.constant
+    texts = texts_of(a) | texts_of(b)
+    if 1 < len(texts) <= LIMIT and texts_of(a) and texts_of(b):
+        return Texts(texts)
     return NO_CONSTANT
+
+
+def texts_of(value: Value) -> frozenset[str]:
+    """Return the texts of which a value is one; none if it may be something else."""
+    if isinstance(value.constant, str):
+        return frozenset((value.constant,))
+    return value.constant.texts if isinstance(value.constant, Texts) else frozenset()
 
 
 def limited(refs: frozenset[Ref]) -> tuple[frozenset[Ref], bool]:
@@ -126,3 +151,14 @@ def with_graph(value: Value, sources: Iterable[Source]) -> Value:
 def without_graph(value: Value) -> Value:
     """Return the value without any source."""
     return Value(value.refs, NO_SOURCES, value.constant, value.open) if value.graph else value
+
+
+def chosen(value: Value) -> Value:
+    """Return what somebody may choose: this, unless they say otherwise."""
+    given = value.constant if value.known and not value.refs else next(iter(value.refs), None)
+    if type(given) is Choice and len(value.refs) == 1:
+        return value._replace(open=True)
+    is_device = isinstance(given, str) and given.startswith((*ACCELERATORS, "cpu"))
+    if len(value.refs) > 1 or not (is_device or type(given) in (int, Counted)):
+        return UNKNOWN
+    return Value(Choice.of(given).alone, open=True)

@@ -135,7 +135,7 @@ def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: st
                 return tensors.without_graph(frame, state, base, name, point)
             return of(Method.of(holder, name))
         if holder.kind is Kind.OPAQUE:
-            return instances.elsewhere(holder, name, base.graph)
+            return base if name == "__dict__" else instances.elsewhere(holder, name, base.graph)
         if holder.kind is Kind.PARTIAL and name in ("args", "keywords"):
             return base  # its items are the arguments that it keeps
         return of(Method.of(holder, name))
@@ -174,6 +174,8 @@ def _behind(frame: Frame, state: State, holder: Ref, base: Value, name: Key, poi
         if not item and name in tensors.NO_GRAPH_ATTRIBUTES:
             return own  # without the graph of what it is read from
     if own is None and not item and name in tensors.NO_GRAPH_ATTRIBUTES and type(holder) is not Globals:
+        if name == "device" and not frame.entry and holder.depth < PATH_LIMIT:  # a caller may know which
+            return Value(Behind.of(holder, name).alone, open=True)
         return tensors.without_graph(frame, state, base, str(name), point)
     found = own if own is not None else load(state, holder, name) or UNKNOWN
     if own is None and found.graph and type(root(holder)) is Result and holder not in base.graph:

@@ -44,6 +44,7 @@ from torchmemlint.flow.models import (
     modules,
     optimizers,
     pipelines,
+    settings,
     tensors,
     threads,
     torch_functions,
@@ -313,6 +314,7 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
             threads.method(site, target, name)
             or library.of_distribution(site, target, receiver, name)
             or pipelines.method(site, target, name)
+            or settings.method(site, target, name)
         )
         if known is not None:
             return known

@@ -95,9 +95,10 @@ def run_loop(
     if isinstance(loop.site, For | While) and loop.site.owner is frame.function and not back.dead:
         _hold(frame, back, loop)
     inner, frame.effects = frame.effects, outer
-    if inner:
-        over = frame.over.get(loop, NOTHING)
-        frame.log(Repeat(inner[0].point, loop, inner, tuple(known), loop in frame.bounded, over))
+    over = frame.over.get(loop, NOTHING)
+    if inner or over.refs:
+        point = inner[0].point if inner else Point(loop.site, loop.context)
+        frame.log(Repeat(point, loop, inner, tuple(known), loop in frame.bounded, over))
     if loop not in frame.bounded and not back.dead:
         _keeps(frame, before, back, loop)
     state.become(back if not back.dead else _dead(before))

@@ -34,7 +34,7 @@ from torchmemlint.flow.domain.values import (
 from torchmemlint.flow.engine import access, calls, conditions, control, following, loops
 from torchmemlint.flow.engine.summaries import summarised
 from torchmemlint.flow.ir.ops import Class, Function, Parameter, Passing, Unit
-from torchmemlint.flow.models import guards
+from torchmemlint.flow.models import guards, settings
 from torchmemlint.flow.names.index import Index, reference
 
 _SPECIALISATIONS = 8  # of one function
@@ -119,12 +119,16 @@ class Engine:
     def default(self, state: State, code: Code, parameter: Parameter) -> Value:
         """Return what a parameter is that is not given: the default that its definition evaluated."""
         if not parameter.has_default:
-            return UNKNOWN
+            return self.option(code.function, parameter) or UNKNOWN
         place: Key = ("default " + parameter.name, 0)
         found = state.heap.get(code, place)
         if found is None and type(code.frame) is Globals:
             found = self._default_of_unit(code, place)
         return UNKNOWN if found is None else found
+
+    def option(self, function: Function, parameter: Parameter) -> Value | None:
+        """Return what a parameter is if a command line says nothing; None if no option of one is handed to it."""
+        return settings.option(function, parameter.name)
 
     def _default_of_unit(self, code: Code, place: Key) -> Value | None:
         return self.end_of(code.function.unit).heap.get(code, place)

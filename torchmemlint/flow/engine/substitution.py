@@ -58,7 +58,7 @@ from torchmemlint.flow.engine.loops import is_among
 from torchmemlint.flow.engine.references import MAKERS, resting_on
 from torchmemlint.flow.ir.blocks import missed
 from torchmemlint.flow.ir.ops import For
-from torchmemlint.flow.models import gradients, guards, modules, optimizers
+from torchmemlint.flow.models import containers, gradients, guards, modules, optimizers
 
 _NOTED = frozenset({fx.Bend, fx.Hold, fx.Infer, fx.Move, fx.Put, fx.Ran, fx.Serve})  # only taken down: no work
 _QUIET = _NOTED | {fx.Note, fx.Read, fx.Use, fx.Step, fx.Differentiate}  # they change nothing that an object holds
@@ -504,11 +504,13 @@ class Substitution:
 
     def move(self, effect: fx.Move) -> None:
         """Bring something to the host or to an accelerator."""
-        self.frame.log(fx.Move(self.at(effect), self.value(effect.of), effect.to_host))
+        of, device = self.value(effect.of), self.value(effect.device)
+        self.frame.log(fx.Move(self.at(effect), of, effect.to_host, device, effect.waits, effect.as_given))
 
     def serve(self, effect: fx.Serve) -> None:
-        """Manage memory."""
-        self.frame.log(fx.Serve(self.at(effect), effect.name, self.arguments(effect.arguments)))
+        """Manage memory, or load data."""
+        given = containers.spread(self.state, self.arguments(effect.arguments))
+        self.frame.log(fx.Serve(self.at(effect), effect.name, given))
 
     def set_mode(self, effect: fx.SetMode) -> None:
         """Change the gradient mode."""

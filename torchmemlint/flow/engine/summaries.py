@@ -219,6 +219,7 @@ class _Wanted:
                 self.value(effect.of)
             case fx.Move():
                 self.value(effect.of)
+                self.value(effect.device)
             case fx.Serve():
                 self.arguments(effect.arguments)
             case fx.Keep():

@@ -10,6 +10,7 @@ from torchmemlint.flow.domain.refs import (
     Behind,
     ClassRef,
     Code,
+    Counted,
     Input,
     Key,
     Kind,
@@ -83,6 +84,9 @@ def _operated(frame: Frame, state: State, op: ops.Operate, values: list[Value], 
         for value in values:
             if any(type(r) is Object and r.kind in (Kind.LIST, Kind.TUPLE) for r in value.refs):
                 return value  # [x] * n
+        counted = next((value for value in values if any(type(r) is Counted for r in value.refs)), None)
+        if counted is not None and any(type(v.constant) is int and v.constant > 0 for v in values):
+            return counted  # as many, or more
     if all(value.known for value in values) and op.place is None and op.operator == "-" and len(values) == 1:
         held = values[0].constant
         return constant(-held) if isinstance(held, int | float) else PLAIN

@@ -9,7 +9,7 @@ from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import How, Point, Reading, Reset
 from torchmemlint.flow.domain.provenance import Numbers
-from torchmemlint.flow.domain.refs import Bare, Kind, Loop, Object, Ref, Source
+from torchmemlint.flow.domain.refs import Bare, Kind, Loop, Object, Ref, Source, first_key
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 
@@ -46,7 +46,9 @@ def _on_device(run: Run, evidence: Evidence, kept: fx.Keep) -> Point | None:
     """Return what brings to a device what is kept there, or what it is computed from."""
     comes_from = run.provenance.ancestors(kept.events, numbers=Numbers.ALL)
     for event, move in _moves(run):
-        if move.to_host or any(r in evidence.networks or evidence.is_known(r) for r in move.of.refs):
+        if move.to_host or any(first_key(r) == "device" for r in move.device.refs):
+            continue
+        if any(r in evidence.networks or evidence.is_known(r) for r in move.of.refs):
             continue
         if kept.loop in run.over and not move.of.refs.isdisjoint(run.over[kept.loop].refs):
             return move.point  # a loader whose batches come on the device

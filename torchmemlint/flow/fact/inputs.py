@@ -17,7 +17,7 @@ def given(engine: Engine, state: State, function: Function, skip: int) -> Argume
     for parameter in function.parameters[skip:]:
         value = _annotated(engine, state, function, parameter)
         if value is None:
-            value = symbol(Input.of(function, parameter.name))
+            value = engine.option(function, parameter) or symbol(Input.of(function, parameter.name))
         elif parameter.has_default:
             value = value._replace(open=True)  # it may be None
         match parameter.passing:

@@ -78,6 +78,7 @@ def outcome(
             *places.loaded(Loading(done)),
             *places.created(engine, programs),
             *places.doubled(programs),
+            *places.fed(engine, done),
         ),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),

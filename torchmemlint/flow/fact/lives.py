@@ -50,6 +50,7 @@ def runs(engine: Engine, cls: Class, methods: list[Function], end: State) -> Ite
         run = _alone(engine, cls, method, receiver, state)
         keeps = keeps or holds_graph(run.state, receiver)
         run.events[:0] = before.events
+        run.repeats[:0] = before.repeats
         run.cut = run.cut or before.cut
         for source, parents in before.provenance.parents.items():
             run.provenance.derive(source, parents)

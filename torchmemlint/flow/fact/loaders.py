@@ -1,76 +1,92 @@
-"""Loaders: what they are made with, as far as a run knows it."""
+"""Loaders: what a loader is built with, and where a program iterates over it again and again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.refs import Behind, Kind, Object, root
+from torchmemlint.flow.domain.effects import Arguments, Point
+from torchmemlint.flow.domain.heap import contained
+from torchmemlint.flow.domain.refs import Behind, Choice, Code, Counted, Globals, Input, Kind, Object, Ref, root
 from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.fact.logs import Run
-from torchmemlint.flow.ir.blocks import operations
-from torchmemlint.flow.ir.defuse import DefUse
-from torchmemlint.flow.ir.ops import CallMethod, Constant, Op, Spread
+from torchmemlint.flow.fact import roles
+from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.ir.ops import Op
 
 # Source: torch 2.13, utils/data/dataloader.py: DataLoader.__init__.
-_POSITIONAL = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
+_POSITIONAL = tuple("dataset batch_size shuffle sampler batch_sampler num_workers collate_fn pin_memory".split())
 _WITHOUT_REPLACEMENT = ("DistributedSampler", "SequentialSampler", "SubsetRandomSampler")
 
 
 @dataclass(frozen=True, slots=True)
+class Number:
+    """How many there are: a number, or one for each CPU; `chosen`: unless somebody says otherwise."""
+
+    value: int | Counted
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Loader:
-    """The call that makes a loader, in one run."""
+    """A loader that is built in a run."""
 
+    engine: Engine
     run: Run
-    made: fx.Serve
-
-    def given(self, name: str) -> Value | None:
-        """Return an argument; None where it is not given, or None itself."""
-        found = self.made.arguments.get(_POSITIONAL.index(name) if name in _POSITIONAL else 99, name)
-        return None if found is None or (found.known and found.constant is None) else found
-
-    @property
-    def is_open(self) -> bool:
-        """May it be given more than is seen?"""
-        return self.made.arguments.star is not None or self.made.arguments.stars is not None
+    event: Event
+    name: str  # qualified
+    point: Point
+    given: Mapping[str, Value]
+    more: bool  # or may it be given others?
 
     @property
-    def workers(self) -> int | None:
-        """How many worker processes it has, by default if that is an option of the program; None if not known."""
-        value = self.given("num_workers")
+    def made(self) -> Object:
+        """The loader itself."""
+        return Object.of(Kind.OPAQUE, self.point.site, self.point.context, self.name)
+
+    def number(self, name: str, default: int) -> Number | None:
+        """Return the number that it is given under a name; None where it is not known."""
+        value = self.given.get(name)
         if value is None:
-            return None if self.is_open else 0
-        if value.known:
-            return value.constant if type(value.constant) is int else None
-        return default(value)
+            return None if self.more else Number(default)
+        return number(self.engine, self.run, value)
+
+    def flag(self, name: str, default: bool) -> bool | None:
+        """Return the flag that it is given under a name; None where it is not known."""
+        value = self.given.get(name)
+        if value is None:
+            return None if self.more else default
+        return bool(value.constant) if value.known and not value.open else None
+
+    def argument(self, name: str) -> Value | None:
+        """Return what it is given under a name; None where it is given nothing, or None."""
+        value = self.given.get(name)
+        return None if value is None or (value.known and value.constant is None) else value
 
     @property
-    def has_option(self) -> bool:
-        """May whoever runs the program say how many workers there are?"""
-        value = self.given("num_workers")
-        return value is not None and not value.known
+    def has_workers(self) -> bool:
+        """Do processes load for it?"""
+        return self.workers is not None and self.workers.value != 0
 
     @property
     def ends_workers(self) -> bool:
         """Do its workers end with each pass, as without `persistent_workers`?"""
-        value = self.given("persistent_workers")
-        return not self.is_open and (value is None or (value.known and not value.constant))
+        return self.flag("persistent_workers", False) is False
 
     @property
     def asks_once(self) -> bool:
         """Does it ask for each sample once in a pass, as without a sampler, or with one that is known to do so?"""
-        if self.given("batch_sampler") is not None:
+        if self.argument("batch_sampler") is not None:
             return False
-        sampler = self.given("sampler")
+        sampler = self.argument("sampler")
         refs = sampler.refs if sampler is not None else frozenset()
         named = all(type(r) is Object and str(r.about).endswith(_WITHOUT_REPLACEMENT) for r in refs)
         return sampler is None or (bool(refs) and named)
 
     def datasets(self) -> Iterator[Object]:
         """Yield the objects of the project that it loads from, also through what takes a part of them."""
-        given = self.given("dataset")
+        given = self.argument("dataset")
         todo = list(given.refs if given is not None else ())
         for begin in map(root, todo):
             if type(begin) is Object and begin.kind is Kind.INSTANCE:
@@ -79,44 +95,104 @@ class Loader:
                 whole = self.run.state.heap.get(begin, "dataset")
                 todo += [r for r in whole.refs if r not in todo] if whole is not None else ()
 
+    @property
+    def workers(self) -> Number | None:
+        """Return how many processes load; None where that is not known."""
+        return self.number("num_workers", 0)
+
 
 def loaders(engine: Engine, run: Run) -> Iterator[Loader]:
-    """Yield the loaders that one run makes."""
-    names = engine.index.contracts.names("loaders")
-    for made in run.effects(fx.Serve):
-        if made.name in names and made.point.chain():
-            yield Loader(run, made)
+    """Yield the loaders that are built in one run, but for those of tests."""
+    known = engine.index.contracts.names("loaders")
+    for event in run.of(fx.Serve):
+        effect = event.effect
+        assert isinstance(effect, fx.Serve)
+        sites = effect.point.chain()
+        if effect.name in known and sites and not any(roles.is_test(engine, site.owner) for site in sites):
+            given, more = named(effect.arguments)
+            yield Loader(engine, run, event, effect.name, effect.point, given, more)
 
 
-def default(value: Value) -> int | None:
-    """Return the number that an option of the program is by default: `parser.add_argument("--workers", default=2)`."""
+def named(arguments: Arguments) -> tuple[dict[str, Value], bool]:
+    """Return the arguments of a loader by name, and whether there may be others."""
+    given = dict(zip(_POSITIONAL, arguments.positional, strict=False))
+    rest = arguments.star is not None or arguments.stars is not None
+    return {**given, **arguments.named}, rest or len(arguments.positional) > len(_POSITIONAL)
+
+
+def number(engine: Engine, run: Run, value: Value) -> Number | None:
+    """Return the number that a value is; None where it is not known."""
+    if value.known and not value.open and not value.refs:
+        return Number(value.constant) if type(value.constant) is int else None
     if len(value.refs) != 1:
         return None
-    (option,) = value.refs
-    if type(option) is not Behind or type(option.key) is not str or type(option.base) is not Object:
-        return None
-    site = option.base.site
-    if not isinstance(site, Op) or not str(option.base.about).endswith(".parse_args"):
-        return None
-    for function in site.owner.unit.functions:
-        if "add_argument" in function.mentions:
-            flow = DefUse(function)
-            for op in operations(function.body):
-                if isinstance(op, CallMethod) and op.name == "add_argument":
-                    found = _default(flow, op, option.key)
-                    if found is not None:
-                        return found
+    (one,) = value.refs
+    match one:
+        case Counted():
+            return Number(one)
+        case Choice(default=int() | Counted() as default):
+            return Number(default, chosen=True)
+        case Input():
+            return _default(engine, run, one)
     return None
 
 
-def _default(flow: DefUse, op: CallMethod, option: str) -> int | None:
-    texts = [_constant(flow, a.temp) for a in op.arguments if a.spread is Spread.PLAIN]
-    named = {a.name: _constant(flow, a.temp) for a in op.arguments if a.spread is Spread.NAMED}
-    long = [t for t in texts if isinstance(t, str) and t.lstrip("-").replace("-", "_") == option]
-    number = named.get("default")
-    return number if (long or named.get("dest") == option) and type(number) is int else None
+def _default(engine: Engine, run: Run, given: Input) -> Number | None:
+    """Return the default of a parameter of an entry: what it is unless some caller says otherwise."""
+    parameter = next((p for p in given.function.parameters if p.name == given.name), None)
+    if parameter is None or not parameter.has_default:
+        return None
+    value = engine.default(run.state, Code.of(given.function, Globals.of(given.function.unit.name)), parameter)
+    if type(value.constant) is int and value.constant > 0 and not value.refs:
+        return Number(value.constant, chosen=True)
+    return None  # who calls it may well say how many
 
 
-def _constant(flow: DefUse, temp: int) -> object:
-    made = flow.made.get(temp)
-    return made.value if isinstance(made, Constant) else None
+@dataclass(frozen=True, slots=True)
+class Iterated:
+    """Where a loader is iterated over, and the loop that repeats this."""
+
+    at: Point
+    again: Op
+
+
+def repeated(loader: Loader, run: Run) -> Iterated | None:
+    """Return where a run iterates over a loader again and again, though it is built once."""
+    for event, over in _iterations(run):
+        if loader.made not in contained(run.state, [over]):
+            continue
+        for outer in event.around:
+            if isinstance(outer, fx.Repeat) and not outer.bounded and outer.loop not in loader.event.loops:
+                site = outer.loop.site
+                if isinstance(site, Op) and not _is_of_pass(loader, run, outer, event):
+                    return Iterated(event.effect.point, site)
+    return None
+
+
+def _iterations(run: Run) -> Iterator[tuple[Event, Value]]:
+    """Yield the loops of a run, and the calls of `iter`, with what they iterate over."""
+    for event in run.repeats:
+        assert isinstance(event.effect, fx.Repeat)
+        site = event.effect.loop.site
+        if isinstance(site, Op):
+            at = replace(event, effect=replace(event.effect, point=Point(site, event.effect.loop.context)))
+            yield at, event.effect.over
+    for event in run.of(fx.Serve):
+        if isinstance(event.effect, fx.Serve) and event.effect.name == "iter":
+            yield event, event.effect.arguments.value(0)
+
+
+def _is_of_pass(loader: Loader, run: Run, outer: fx.Repeat, event: Event) -> bool:
+    """Is a loop a part of the same pass, or does each of its rounds have another loader?"""
+    generators = [r.about for r in outer.over.refs if type(r) is Object and r.kind is Kind.GENERATOR]
+    chain = event.effect.point.chain()
+    if chain and any(type(code) is Code and code.function is chain[0].owner for code in generators):
+        return True
+    return loader.made in contained(run.state, [outer.over])
+
+
+def data(loader: Loader) -> frozenset[Ref]:
+    """Return the data set that a loader is given."""
+    value = loader.given.get("dataset")
+    own: frozenset[Ref] = Behind.of(loader.made, "dataset").alone  # as it is read from the loader
+    return own if value is None else value.refs | own

@@ -44,6 +44,7 @@ class Run:
     cut: bool = False
     over: dict[Loop, Value] = field(default_factory=dict)  # what loops run over
     mentioned: Callable[[], bool] = lambda: False  # does code name the entry that was not seen to call it?
+    repeats: list[Event] = field(default_factory=list)  # the loops themselves
     _index: dict[type[Effect], list[Event]] = field(default_factory=dict)
     _lasting: set[Ref] | None = None
     _given: set[Ref] | None = None
@@ -90,6 +91,7 @@ def _take_down(
     for effect in effects:
         if isinstance(effect, fx.Repeat):
             into.over[effect.loop] = effect.over
+            into.repeats.append(Event(effect, loops, branches, around))
             _take_down(effect.effects, into, loops | {effect.loop}, branches, (*around, effect))
         elif isinstance(effect, fx.Fork):
             _take_down(effect.then, into, loops, {**branches, effect: True}, (*around, effect))

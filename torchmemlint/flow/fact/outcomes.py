@@ -129,6 +129,22 @@ class Creating:
 
 
 @dataclass(frozen=True, slots=True)
+class Feeding:
+    """How a loader loads."""
+
+    loader: Place
+    pins: bool
+    workers: int | str | None  # processes: a number, or the function that counts the CPUs
+    chosen: bool  # may somebody say otherwise?
+    counted: Place | None  # where the CPUs are counted
+    ahead: int | None  # batches that are kept ready
+    ranks: bool  # is there one in each process of a distributed program?
+    iterated: Place | None
+    again: Place | None  # the loop that repeats that
+    moved: Place | None  # where its batches are brought to an accelerator
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A fact that a rule reports."""
 
@@ -157,6 +173,7 @@ class Case:
     making: bool = False  # when an object is made: once for each
     creates: bool = False  # does the backward pass which keeps its graph for nobody make one of the gradients, too?
     serving: Serving | None = None  # or something manages memory, or watches the program
+    feeding: Feeding | None = None  # or a loader loads
     remark: Remark | None = None  # or something is remarkable by itself
     moves: tuple[Place, ...] = ()  # or what is kept was brought to a device, and is brought to the host later: where
     access: Access | None = None  # or values are read or changed past autograd

@@ -8,7 +8,7 @@ from itertools import dropwhile
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import How, Point
-from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Graph, Kind, Object, Result, Source, root
+from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Counted, Graph, Kind, Object, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import outcomes, roles
 from torchmemlint.flow.fact.closing import Closed, Guard
@@ -20,6 +20,7 @@ from torchmemlint.flow.fact.discarding import Discarded
 from torchmemlint.flow.fact.doubles import doubles
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.failures import Failures
+from torchmemlint.flow.fact.feeding import feeding
 from torchmemlint.flow.fact.leftover import leftovers
 from torchmemlint.flow.fact.lingering import lingering
 from torchmemlint.flow.fact.loading import Loading
@@ -30,6 +31,7 @@ from torchmemlint.flow.fact.outcomes import (
     Case,
     Creating,
     Discarding,
+    Feeding,
     Held,
     Left,
     Memo,
@@ -136,11 +138,12 @@ class Places:
         """Yield what keeps the samples of data sets."""
         for one in found:
             at, made = (self.of(op) if op is not None else None for op in (one.at, one.made))
-            loader = self._first(one.loader.made.point) if one.loader is not None else None
-            count = one.loader.workers if one.loader is not None and not one.loader.has_option else None
+            loader = self._first(one.loader.point) if one.loader is not None else None
+            workers = one.loader.workers if one.loader is not None else None
+            count = workers.value if workers is not None and not workers.chosen else None
             place = self.of_span(one.method.unit, one.decorator.span) if one.decorator is not None else at
             if place is not None:
-                memo = Memo(one.cls.name, one.attribute, at, made, loader, count)
+                memo = Memo(one.cls.name, one.attribute, at, made, loader, count if isinstance(count, int) else None)
                 yield Case(place, "TML110", frozenset(), advice=loader is None, memo=memo)
 
     def loaded(self, loading: Loading) -> Iterator[Case]:
@@ -175,6 +178,27 @@ class Places:
                     place, taken = self.of(one.moved), self.of(one.taken)
                     found = Precision(self.of(one.array), one.maker, taken if place.contains(taken) else None, one.cast)
                     yield Case(place, "TML510", frozenset(), precision=found)
+
+    def fed(self, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
+        """Yield loaders that take more than they need."""
+        for one in feeding(engine, (run for run, _ in done)):
+            point = one.moved if one.moved is not None and one.code == "TML403" else one.loader.point
+            place, *calls = map(self.of, point.chain())
+            value = one.workers.value if one.workers is not None else None
+            how = Feeding(
+                self.of(one.loader.point.chain()[0]),
+                one.loader.flag("pin_memory", False) is True,
+                value.name if isinstance(value, Counted) else value,
+                one.workers is not None and one.workers.chosen,
+                self.of(one.counted) if one.counted is not None else None,
+                one.ahead,
+                one.ranks,
+                self._first(one.iterated),
+                self.of(one.again) if one.again is not None else None,
+                self._first(one.moved),
+            )
+            if point is one.loader.point or place.path == how.loader.path:  # others may give it other batches
+                yield Case(place, one.code, frozenset(), calls=tuple(calls), feeding=how)
 
     def deferred(self, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
         """Yield what is summed up to be differentiated at once."""

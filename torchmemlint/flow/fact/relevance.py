@@ -111,7 +111,8 @@ def _words(contracts: Contracts) -> frozenset[str]:
     names = contracts.names
     shown = names("differentiates").shown_by | names("runs-without-gradients").methods
     modes = contracts.off.last_parts | contracts.on.last_parts | services.WORDS | checkpoints.WORDS
-    return _READ | _KEPT | _RUN | HOOKED | _OLD | _MEASURED | _FAILING | shown | modes
+    loaders = names("loaders").last_parts
+    return _READ | _KEPT | _RUN | HOOKED | _OLD | _MEASURED | _FAILING | loaders | shown | modes
 
 
 def _telling(contracts: Contracts, unit: Unit) -> set[str]:

@@ -63,7 +63,7 @@ def memoised(engine: Engine, units: Iterable[Unit], done: list[tuple[Run, Eviden
     seen: set[Class] = set()
     for run, _ in done:
         for loader in loaders(engine, run):
-            lost = loader if loader.workers and loader.ends_workers and loader.asks_once else None
+            lost = loader if loader.has_workers and loader.ends_workers and loader.asks_once else None
             for made in loader.datasets():
                 cls: Class = made.about.cls
                 if not _is_iterable(engine, cls) and any(map(may_memoise, _sampling(engine, cls))):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmemlint.flow.domain.effects import Reading
+from torchmemlint.flow.domain.effects import Reading, Serve
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, reachable, renew, visible
 from torchmemlint.flow.domain.memory import computed, sources_of, write_variable
-from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Kind, Loop, Object, Ref, Special
+from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, NUMBERS, Kind, Loop, Object, Ref, Special
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, of
 from torchmemlint.flow.models import containers, threads
 
@@ -113,7 +113,15 @@ def _any_item(site: CallSite) -> Value:
     if len(site.arguments.positional) == 1:
         value = site.arguments.positional[0]
         return site.iterate(value) if value.refs else value
-    return site.arguments.joined()
+    found = site.arguments.joined()
+    refs = frozenset(r for r in found.refs if not isinstance(r, NUMBERS))
+    return found if refs == found.refs else found._replace(refs=refs, open=True)
+
+
+def _integer(site: CallSite) -> Value:
+    """`int(n)`: what stands for a number stays what it is."""
+    given = site.value(0)
+    return given if given.refs and all(isinstance(r, NUMBERS) for r in given.refs) else _numbers(site)
 
 
 def _next(site: CallSite) -> Value:
@@ -142,6 +150,8 @@ def _iter(site: CallSite) -> Value:
     if len(site.arguments.positional) > 1:
         return containers.lazy(site, "call", site.arguments.positional[:1])
     value = site.value(0)
+    if value.refs:
+        site.frame.log(Serve(site.point, "iter", site.arguments))
     return value if len(value.refs) == 1 and _is_iterator(value) else containers.lazy(site, "through", [value])
 
 
@@ -279,11 +289,12 @@ _ITERATORS = (  # over the same items as what they are given
 ).split()
 
 FUNCTIONS: dict[str, Model] = {
-    **dict.fromkeys(("float", "int", "print", "str", "repr", "format", "bool", "round", "complex"), _numbers),
+    **dict.fromkeys(("float", "print", "str", "repr", "format", "bool", "round", "complex"), _numbers),
     **dict.fromkeys(
         ("len", "isinstance", "type", "id", "hasattr", "callable", "hash", "issubclass", "range", "open", "input"),
         _inspected,
     ),
+    "int": _integer,
     **dict.fromkeys(("list", "tuple", "set", "frozenset"), _list),
     "collections.deque": _deque,
     **dict.fromkeys(("queue.Queue", "queue.SimpleQueue", "queue.LifoQueue", "asyncio.Queue"), _queue),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from torchmemlint.flow.domain.effects import Arguments, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State, elements, load, renew, visible
 from torchmemlint.flow.domain.memory import begin, erase, key_of
 from torchmemlint.flow.domain.refs import Bare, Key, Kind, Object, Phi, Ref, Slot, Source, Special
-from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, join, join_all, of, with_graph
-from torchmemlint.flow.ir.ops import FIRST, SliceKey
+from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, chosen, join, join_all, of, with_graph
+from torchmemlint.flow.ir.ops import FIRST, Call, ConstantKey, Make, SliceKey
 
 METHODS = frozenset(
     "append extend setdefault get items values keys pop popleft popitem clear appendleft extendleft insert remove sort "
@@ -308,6 +309,34 @@ def kept_arguments(state: State, partial: Object) -> Arguments:
         elif type(key) is str:
             result.named[key] = value
     return result
+
+
+def spread(state: State, arguments: Arguments) -> Arguments:
+    """Return the arguments of a call with those one by one that are spread, as far as they are known.
+
+    What is put into a dict later, or is not in all that may be spread, is what somebody may choose.
+    """
+    items = written_out(state, arguments.star) if arguments.star is not None else []
+    positional = [*arguments.positional, *(items or ())]
+    if arguments.stars is None:
+        return Arguments(positional, arguments.named, arguments.star if items is None else None)
+    boxes = [r for r in arguments.stars.each() if type(r) is Object and r.kind is Kind.DICT]
+    named: dict[str, Value] = {}
+    edges = [dict(visible(state.heap.edges(box))) for box in boxes]
+    known = len(boxes) == len(arguments.stars.refs) and not arguments.stars.open and boxes
+    for key in dict.fromkeys(key for held in edges for key in held if type(key) is str):
+        value = join_all(held[key] for held in edges if key in held)
+        certain = all(map(partial(_is_written, key), boxes)) and all(key in held for held in edges)
+        named[key] = chosen(value) if value.known and not certain else value
+    rest = None if known and all(type(key) is str for held in edges for key in held) else arguments.stars
+    return Arguments(positional, {**named, **arguments.named}, arguments.star if items is None else None, rest)
+
+
+def _is_written(key: str, box: Object) -> bool:
+    """Does a dict have a key from the beginning?"""
+    if type(box.site) is Make:
+        return any(type(entry.key) is ConstantKey and entry.key.value == key for entry in box.site.entries)
+    return type(box.site) is not Call or any(argument.name == key for argument in box.site.arguments)
 
 
 def shorten(state: State, box: Value) -> None:

@@ -20,6 +20,7 @@ from torchmemlint.flow.models import (
     modules,
     optimizers,
     pipelines,
+    settings,
     torch_functions,
     trainers,
 )
@@ -29,7 +30,12 @@ Model = Callable[[CallSite], Value]
 
 _BUILDING = f".{checkpoints.BUILDING}"
 _NOTED = services.NOTED | files.NOTED
-FUNCTIONS: dict[str, Model] = {**builtins.FUNCTIONS, **torch_functions.FUNCTIONS, **modules.FUNCTIONS}
+FUNCTIONS: dict[str, Model] = {
+    **builtins.FUNCTIONS,
+    **torch_functions.FUNCTIONS,
+    **modules.FUNCTIONS,
+    **settings.FUNCTIONS,
+}
 _GETTERS = frozenset({"operator.itemgetter", "operator.attrgetter"})
 _PLAIN = frozenset(
     "argparse configparser csv datetime glob gzip hashlib io json logging math optparse os pathlib platform re shutil "
@@ -96,6 +102,11 @@ def _other(site: CallSite, qualified: str) -> Value:
     if function is not None:
         return function
     made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, qualified)
+    if qualified in known.names("loaders"):
+        frame.log(Serve(site.point, qualified, containers.spread(state, site.arguments)))
+        data = site.arguments.get(0, "dataset")
+        if data is not None and data.refs:
+            state.heap.put(made, "dataset", data)
     if qualified in known.names("trainer-arguments"):
         state.heap.drop(made)
         trainers.hold(site, made)

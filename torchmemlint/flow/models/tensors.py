@@ -18,9 +18,10 @@ from torchmemlint.flow.domain.refs import (
     Slot,
     Source,
     first_key,
+    root,
     with_graphs,
 )
-from torchmemlint.flow.domain.values import NO_SOURCES, PLAIN, Value, one_tensor, with_graph
+from torchmemlint.flow.domain.values import NO_SOURCES, PLAIN, Texts, Value, one_tensor, with_graph
 from torchmemlint.flow.models import containers, files, gradients, optimizers
 from torchmemlint.knowledge import operations, torch_api
 
@@ -102,7 +103,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     if name in MOVES:
         goes = goes_to_host(site, name)
         if goes is not None:
-            frame.log(Move(site.point, base, goes))
+            _move(site, base, name, goes)
             for target in base.refs:
                 files.moved(state, target, goes)
         if goes and sources and (state.mode is Mode.OFF or not with_graphs(sources)):
@@ -123,8 +124,20 @@ def method(site: CallSite, base: Value, name: str) -> Value:
     if _gives_one_tensor(name, site.arguments) and (frame.is_tensor(base) or not (base.refs or base.open)):
         return one_tensor(result.graph) if base.graph else result
     if name in ("cpu", "cuda", "to", "float", "half", "double", "bfloat16", "type") and base.refs:
-        return Value(base.refs, result.graph, open=base.open)  # a module, too, is what it was
+        loaders = site.machine.index.contracts.names("loaders")
+        data = frozenset(r for r in base.refs if type(begin := root(r)) is Object and begin.about in loaders)
+        return Value(base.refs - data, result.graph, open=base.open)  # a module, too, is what it was
     return result
+
+
+def _move(site: CallSite, base: Value, name: str, to_host: bool) -> None:
+    given = site.arguments
+    device = given.get(0, "device")
+    alone = len(given.all()) == (device is not None)
+    waits = alone and (name == "cuda" or device is not None)
+    as_given = bool(base.refs) and (base.refs <= base.graph or not base.graph)
+    at = Value(constant=name) if device is None or name != "to" else device
+    site.frame.log(Move(site.point, base, to_host, at, waits, as_given))
 
 
 def goes_to_host(site: CallSite, name: str) -> bool | None:
@@ -136,6 +149,8 @@ def goes_to_host(site: CallSite, name: str) -> bool | None:
         return None
     if isinstance(given.constant, str):
         return given.constant.startswith("cpu")
+    if isinstance(given.constant, Texts):
+        return False
     if not given.refs or any(type(r) is External or first_key(r) == "dtype" for r in given.refs):
         return None
     return False

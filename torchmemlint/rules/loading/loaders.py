@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import libcst as cst
 
-from torchmemlint.flow.facts import FileFacts, Loader, LoaderIteration, Transfer
+from torchmemlint.flow.facts import FileFacts, Loader
 from torchmemlint.flow.program import Function
-from torchmemlint.flow.values import Constant, Device, LoopMark
+from torchmemlint.flow.values import Constant
 from torchmemlint.rules.arguments import known, node_of, shown
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
-from torchmemlint.syntax.walking import contains
 
 _DEBUGGING = ("debug", "dev_run", "overfit", "sanity", "dry_run", "smoke", "profile", "win32", "windows")
 
@@ -29,18 +27,6 @@ def workers(loader: Loader) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def pins(loader: Loader) -> bool | None:
-    """Does the loader hand out batches in pinned memory? None where that is not known."""
-    if loader.unknown_keywords:
-        return None
-    value = loader.get("pin_memory")
-    if value is None:
-        return False
-    if isinstance(value, Constant) and value.known:
-        return bool(value.value)
-    return None
-
-
 def in_order(loader: Loader) -> bool:
     """Does it give the samples in the order of the data set, as without `shuffle` and a sampler?"""
     if loader.unknown_keywords or loader.get("batch_sampler") is not None:
@@ -49,12 +35,6 @@ def in_order(loader: Loader) -> bool:
     shuffles = drawn is not None and not (isinstance(drawn, Constant) and drawn.known and not drawn.value)
     sampler = shown(node_of(loader.site, "sampler", 3))
     return not shuffles and (loader.get("sampler") is None or "SequentialSampler(" in sampler)
-
-
-def own_batches(loader: Loader) -> bool:
-    """Does a collate function of the project's own decide what a batch is?"""
-    value = loader.get("collate_fn")
-    return value is not None and not (isinstance(value, Constant) and value.known and value.value is None)
 
 
 def for_debugging(loader: Loader) -> bool:
@@ -95,57 +75,6 @@ def only_shown(facts: FileFacts, loader: Loader) -> bool:
 def of_torch(loader: Loader) -> bool:
     """Is it torch's own loader (graph libraries keep their data in memory and have loaders of their own)?"""
     return not loader.qualified.startswith("torch_geometric.")
-
-
-def to_accelerator(facts: FileFacts, loader: Loader) -> list[Transfer]:
-    """Where the loader's batches, as they came, are moved to an accelerator."""
-    return [
-        transfer
-        for transfer in facts.transfers
-        if transfer.loader is loader.site and transfer.device is Device.ACCELERATOR
-    ]
-
-
-def makes_device_tensors(facts: FileFacts) -> Transfer | None:
-    """A transfer to an accelerator inside a data set or collate function of the file: batches are there already."""
-    for transfer in facts.transfers:
-        function = transfer.scope.function
-        if transfer.device is not Device.ACCELERATOR or function is None:
-            continue
-        if function.name in ("__getitem__", "__getitems__") or "collate" in function.name:
-            return transfer
-    return None
-
-
-def repeated(facts: FileFacts, loader: Loader) -> tuple[LoaderIteration, LoopMark] | None:
-    """An iteration over the loader and the loop around it that repeats it, where there is one."""
-    for iteration in facts.loader_iterations:
-        if iteration.loader is not loader.site:
-            continue
-        marks = [
-            mark
-            for mark in iteration.enumerated_in
-            if mark.node is not None and not _iterates_over(mark.node, iteration.site.node)
-        ]
-        building = [mark for mark in loader.scope.loops if mark.node is not None]
-        several = [mark for mark in building if mark not in iteration.scope.loops]  # one of the loops picks a loader
-        if len(marks) > len(several):
-            return iteration, marks[0]
-    return None
-
-
-def _iterates_over(loop: cst.CSTNode, iterable: cst.CSTNode) -> bool:
-    """Is `iterable` (part of) what the loop runs over, and not in its body?"""
-    return any(contains(part, iterable) for part in _iterables(loop))
-
-
-def _iterables(loop: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    if isinstance(loop, cst.For):
-        yield loop.iter
-    comp = getattr(loop, "for_in", None)
-    while isinstance(comp, cst.CompFor):
-        yield comp.iter
-        comp = comp.inner_for_in
 
 
 def name_of(site: Site) -> str:

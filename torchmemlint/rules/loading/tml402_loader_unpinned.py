@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow import datasets
-from torchmemlint.flow.facts import FileFacts, Loader, Transfer
-from torchmemlint.flow.values import Known
 from torchmemlint.rules.arguments import adding
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import report
-from torchmemlint.rules.loading import indexing
-from torchmemlint.rules.loading.loaders import (
-    in_tests,
-    makes_device_tensors,
-    name_of,
-    own_batches,
-    pins,
-    to_accelerator,
-    workers,
-)
-from torchmemlint.syntax.text import shortened
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
 
 
-class LoaderUnpinned(Rule):
+class LoaderUnpinned(TellingRule):
     """Batches go to an accelerator from pageable memory.
 
     ## What it does
@@ -76,47 +60,20 @@ class LoaderUnpinned(Rule):
     fix = Applicability.SAFE
     why = "each copy from pageable memory makes the program wait, while what it computes with is held"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield loaders that could pin and do not."""
-        for loader in facts.loaders:
-            transfer = unpinned(facts, loader)
-            if transfer is None:
-                continue
-            yield report(
-                self,
-                facts,
-                loader.site,
-                f"`{name_of(loader.site)}` does not pin the batches that "
-                f"`{shortened(transfer.text, 50)}` moves to an accelerator",
-                evidence=[
-                    (loader.site, "the loader is built without `pin_memory=True`"),
-                    (transfer.site, "its batches are moved to an accelerator here"),
-                ],
-                fix=Fix("Pin the batches", Applicability.SAFE, adding(facts, loader.site, "pin_memory=True")),
-            )
-
-
-def unpinned(facts: FileFacts, loader: Loader) -> Transfer | None:
-    """The transfer for which the loader ought to pin; None where nothing is to be said."""
-    if pins(loader) is not False or loader.get("pin_memory") is not None or in_tests(facts, loader):
-        return None
-    if workers(loader) == 0:
-        return None  # the loop itself would pin, and wait for that
-    transfers = to_accelerator(facts, loader)
-    if not transfers or makes_device_tensors(facts) is not None or _on_device(loader):
-        return None
-    if own_batches(loader) and any(transfer.whole for transfer in transfers):
-        return None
-    if any(map(indexing.moves, datasets.collating(facts, loader))):
-        return None  # what lies on the device already cannot be pinned
-    return transfers[0]
-
-
-def _on_device(loader: Loader) -> bool:
-    """Does the data set hold tensors that are not known to lie on the host?"""
-    from torchmemlint.flow.values import Device, Tensor
-
-    value = loader.dataset
-    if isinstance(value, Known) and value.role == "dataset":
-        return any(isinstance(v, Tensor) and v.device is Device.ACCELERATOR for _, v in value.arguments)
-    return isinstance(value, Tensor) and value.device is Device.ACCELERATOR
+    def tell(self, told: Told) -> Finding:
+        """Say which batches are moved from pageable memory."""
+        feeding = told.case.feeding
+        assert feeding is not None
+        assert feeding.moved is not None
+        site = told.call_at(told.case.place)
+        edits = adding(told.facts, site, "pin_memory=True") if site is not None else ()
+        return told.finding(
+            self,
+            f"`{told.callee_of(told.case.place)}` does not pin the batches that"
+            f" `{told.text_of(feeding.moved)}` moves to an accelerator",
+            [
+                told.link(told.case.place, "the loader is built without `pin_memory=True`"),
+                told.link(feeding.moved, "its batches are moved to an accelerator here"),
+            ],
+            fix=Fix("Pin the batches", Applicability.SAFE if edits else Applicability.HINT, edits),
+        )

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.facts import FileFacts, Loader, Transfer
-from torchmemlint.flow.values import Device
 from torchmemlint.rules.arguments import adding
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import report
-from torchmemlint.rules.loading.loaders import in_tests, name_of, own_batches, pins
-from torchmemlint.rules.loading.tml402_loader_unpinned import unpinned
-from torchmemlint.syntax.source_module import Site
-from torchmemlint.syntax.text import shortened
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
 
 
-class BlockingTransfer(Rule):
+class BlockingTransfer(TellingRule):
     """A pinned batch is copied to the accelerator while the program waits.
 
     ## What it does
@@ -65,64 +55,21 @@ class BlockingTransfer(Rule):
     fix = Applicability.SAFE
     why = "the program waits for a copy that the device could make beside the computation"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield transfers that wait though they need not."""
-        by_site: dict[Site, list[Transfer]] = {}
-        for transfer in facts.transfers:
-            if transfer.site.piece.path != facts.path:
-                continue  # in a helper of another file, whose callers may have other loaders
-            by_site.setdefault(transfer.site, []).append(transfer)
-        loaders = {loader.site: loader for loader in facts.loaders}
-        for site, transfers in by_site.items():
-            found = [loaders.get(t.loader) for t in transfers if t.loader is not None]
-            known = [loader for loader in found if loader is not None and not in_tests(facts, loader)]
-            if not known or len(known) < len(found) or not all(_may_be_asynchronous(t) for t in transfers):
-                continue
-            if all(map(_in_loop_of_one_turn, transfers)):
-                continue
-            if any(own_batches(loader) and (t.whole or _may_be_encoded(facts)) for t in transfers for loader in known):
-                continue
-            if not all(_pinned(facts, loader) for loader in known):
-                continue
-            loader = known[0]
-            yield report(
-                self,
-                facts,
-                site,
-                f"`{shortened(transfers[0].text, 50)}` waits for the copy of "
-                + ("a pinned batch" if pins(loader) else "its batch, and would if that were pinned (TML402)"),
-                evidence=[
-                    (loader.site, f"the batch comes from this {name_of(loader.site)}, {_memory(loader)}"),
-                    (site, "it is copied to an accelerator without `non_blocking=True`"),
-                ],
-                fix=Fix("Do not wait for the copy", Applicability.SAFE, adding(facts, site, "non_blocking=True")),
-            )
-
-
-def _may_be_asynchronous(transfer: Transfer) -> bool:
-    return transfer.device is Device.ACCELERATOR and transfer.blocking and transfer.simple
-
-
-def _may_be_encoded(facts: FileFacts) -> bool:
-    """May a part of a batch be what a tokenizer gives, whose `to` takes no such argument?
-
-    Source: transformers 4.48 added it (`BatchEncoding.to`, `BatchFeature.to`); before, it raises TypeError.
-    """
-    return any(word in facts.source.text for word in ("tokenizer", "processor"))
-
-
-def _in_loop_of_one_turn(transfer: Transfer) -> bool:
-    """`for batch in loader: ...; break`: one copy, which nothing waits beside."""
-    for mark in reversed(transfer.scope.loops):
-        if isinstance(mark.node, cst.For):
-            last = mark.node.body.body[-1] if mark.node.body.body else None
-            return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Break)
-    return False
-
-
-def _pinned(facts: FileFacts, loader: Loader) -> bool:
-    return pins(loader) is True or unpinned(facts, loader) is not None
-
-
-def _memory(loader: Loader) -> str:
-    return "which pins its memory" if pins(loader) else "which should pin its memory (TML402)"
+    def tell(self, told: Told) -> Finding:
+        """Say that the program waits for a copy, and for which."""
+        feeding = told.case.feeding
+        assert feeding is not None
+        text = told.text_of(told.case.place)
+        copy = "a pinned batch" if feeding.pins else "its batch, and would if that were pinned (TML402)"
+        memory = "which pins its memory" if feeding.pins else "which should pin its memory (TML402)"
+        site = told.call_at(told.case.place)
+        edits = adding(told.facts, site, "non_blocking=True") if site is not None else ()
+        return told.finding(
+            self,
+            f"`{text}` waits for the copy of {copy}",
+            [
+                told.link(feeding.loader, f"the batch comes from this {told.callee_of(feeding.loader)}, {memory}"),
+                told.link(told.case.place, "it is copied to an accelerator without `non_blocking=True`"),
+            ],
+            fix=Fix("Do not wait for the copy", Applicability.SAFE if edits else Applicability.HINT, edits),
+        )

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.facts import FileFacts, Loader
-from torchmemlint.knowledge import versions
-from torchmemlint.rules.arguments import adding, is_default, node_of
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import report
-from torchmemlint.rules.loading.loaders import in_tests, name_of, of_torch, repeated, workers
-from torchmemlint.syntax.outline import dotted_text
+from torchmemlint.rules.arguments import adding, node_of
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
 from torchmemlint.syntax.text import text_of
 
-_PERSISTENT_SINCE = (1, 7)  # torch's release notes
-# Methods that tell a data set something: its copies in persistent workers would not hear of it.
-_TELLING = ("set_", "update", "shuffle", "resample", "add_", "next_", "on_epoch", "reset", "refresh", "reload", "build",
-            "generate", "step", "append", "insert", "remove", "select", "prepare", "new_", "load")  # fmt: skip
 
-
-class LoaderRespawnsWorkers(Rule):
+class LoaderRespawnsWorkers(TellingRule):
     """A loader starts its workers again in every epoch.
 
     ## What it does
@@ -72,56 +59,33 @@ class LoaderRespawnsWorkers(Rule):
     fix = Applicability.UNSAFE
     why = "worker processes, and their copies of the data set, are made anew in every epoch"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield loaders with workers that are iterated over again and again."""
-        if versions.release_of(facts.target_torch) < _PERSISTENT_SINCE:
-            return
-        for loader in facts.loaders:
-            count = workers(loader)
-            if not count or loader.get("persistent_workers") is not None or not of_torch(loader):
-                continue
-            if in_tests(facts, loader) or _dataset_changes(facts, loader):
-                continue
-            found = repeated(facts, loader)
-            if found is None:
-                continue
-            iteration, loop = found
-            yield report(
-                self,
-                facts,
-                loader.site,
-                f"`{name_of(loader.site)}` starts its {_number(loader, count)} again at every pass over it",
-                evidence=[
-                    (loader.site, "the loader is built without `persistent_workers=True`"),
-                    (iteration.site, "it is iterated over here"),
-                    *([(loop.site, "and again with each iteration of this loop")] if loop.site is not None else []),
-                ],
-                fix=self._fix(facts, loader),
-            )
+    since = (1, 7)  # torch's release notes
 
-    def _fix(self, facts: FileFacts, loader: Loader) -> Fix | None:
-        value = "True"
-        if is_default(loader.get("num_workers")):
-            given = node_of(loader.site, "num_workers", 5)
-            if given is None:
-                return None
-            value = f"{text_of(given)} > 0"
-        return Fix(
-            "Keep the workers between passes",
-            Applicability.UNSAFE,
-            adding(facts, loader.site, f"persistent_workers={value}"),
+    def tell(self, told: Told) -> Finding:
+        """Say where a loader with workers is iterated over again and again."""
+        feeding = told.case.feeding
+        assert feeding is not None
+        assert feeding.iterated is not None
+        assert feeding.again is not None
+        number = "workers" if feeding.chosen or feeding.workers == 1 else f"{feeding.workers} workers"
+        return told.finding(
+            self,
+            f"`{told.callee_of(told.case.place)}` starts its {number} again at every pass over it",
+            [
+                told.link(told.case.place, "the loader is built without `persistent_workers=True`"),
+                told.link(feeding.iterated, "it is iterated over here"),
+                told.link(feeding.again, "and again with each iteration of this loop"),
+            ],
+            fix=_fix(told, asks=feeding.chosen),
         )
 
 
-def _number(loader: Loader, count: int) -> str:
-    return "workers" if is_default(loader.get("num_workers")) else f"{count} worker{'s' if count > 1 else ''}"
-
-
-def _dataset_changes(facts: FileFacts, loader: Loader) -> bool:
-    """Is the data set told anything, or given an attribute, anywhere in the file?"""
-    given = node_of(loader.site, "dataset", 0)
-    path = dotted_text(given) if isinstance(given, cst.Name | cst.Attribute) else ""
-    paths = {p for p in (*facts.methods, *facts.assigned_on) if p and (p == path or p.endswith(".dataset"))}
-    if paths & facts.assigned_on:
-        return True
-    return any(name.startswith(_TELLING) for p in paths for name in facts.methods.get(p, ()))
+def _fix(told: Told, *, asks: bool) -> Fix:
+    """Add the argument; where the number of workers may be chosen, it depends on that."""
+    site = told.call_at(told.case.place)
+    given = node_of(site, "num_workers", 5) if site is not None else None
+    if site is None or (asks and given is None):
+        return Fix("Keep the workers between passes", Applicability.HINT)
+    value = f"{text_of(given)} > 0" if asks and given is not None else "True"
+    edits = adding(told.facts, site, f"persistent_workers={value}")
+    return Fix("Keep the workers between passes", Applicability.UNSAFE, edits)

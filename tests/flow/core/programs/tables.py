@@ -17,6 +17,7 @@ from .hooks import HOOKS
 from .keeping_more import KEEPING_MORE
 from .libraries import LIBRARIES
 from .lives import LIVES
+from .loading import LOADING
 from .modes import MODES
 from .needed import NEEDED
 from .objects import OBJECTS
@@ -42,7 +43,7 @@ LARGER = (
     *(MODES, PASSES, HOOKS, LIBRARIES, PARTS, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS, UNCALLED, UNSEEN),
     *(NEEDED, UNTRAINED, SPENT, RETAINED, DISCARDED, DEFERRED),
 )
-BESIDE = (CLOSING, PAST_AUTOGRAD, COLLECTING, TRAINERS, FAILING, SERVING, NOT_SERVING)
+BESIDE = (CLOSING, PAST_AUTOGRAD, COLLECTING, TRAINERS, FAILING, SERVING, NOT_SERVING, LOADING)
 
 
 def programs() -> list[Program]:

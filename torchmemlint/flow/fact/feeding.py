@@ -1,0 +1,137 @@
+"""Feeding: loaders that take more memory, or more time beside what is held in it, than they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import Point
+from torchmemlint.flow.domain.heap import visible
+from torchmemlint.flow.domain.refs import Counted, Kind, Object, Ref
+from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact.loaders import Loader, Number, data, loaders, repeated
+from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.fact.moving import Moved, batches_of_its_own, makes_on_device, may_be_encoded, moving
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.ops import Function, Op, SetAttribute
+
+MANY = 64  # as many logical CPUs as a machine with one or two sockets has, and no more are its own in a shared one
+_PREFETCHED = 2  # batches that each worker keeps ready, unless `prefetch_factor` says otherwise
+_DISTRIBUTED = frozenset({"init_process_group", "DistributedDataParallel", "DistributedSampler"})
+# Methods that tell a data set something: its copies in persistent workers would not hear of it.
+_TELLING = ("set_", "update", "shuffle", "resample", "add_", "next_", "on_epoch", "reset", "refresh", "reload", "build",
+            "generate", "step", "append", "insert", "remove", "select", "prepare", "new_", "load")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """A loader of which a rule speaks."""
+
+    code: str
+    loader: Loader
+    workers: Number | None = None
+    counted: Op | None = None  # where the CPUs are counted
+    ahead: int | None = None  # batches that are kept ready
+    ranks: bool = False  # is there one in each process of a distributed program?
+    iterated: Point | None = None
+    again: Op | None = None  # the loop that repeats that
+    moved: Point | None = None  # where its batches are brought to an accelerator
+
+
+def feeding(engine: Engine, runs: Iterable[Run]) -> Iterator[Fed]:
+    """Yield what rules say of the loaders of some runs."""
+    seen = list(runs)
+    built: dict[Object, Loader] = {}
+    for loader in (loader for run in seen for loader in loaders(engine, run)):
+        built.setdefault(loader.made, loader)
+    moved = [move for run in seen for move in moving(run, built)]
+    moves: dict[Op, list[Moved]] = {}
+    for move in moved:
+        moves.setdefault(move.point.chain()[0], []).append(move)
+    for site, some in moves.items():
+        yield from _waiting(site, some)
+    for loader in built.values():
+        yield from _pageable(loader, moved)
+        workers = loader.workers
+        if workers is not None:
+            yield from _crowd(loader, workers)
+            yield from _restarted(engine, loader, seen, workers)
+
+
+def _pageable(loader: Loader, moved: Iterable[Moved]) -> Iterator[Fed]:
+    """Are batches moved to an accelerator that lie in pageable memory?"""
+    own = [move for move in moved if move.loader.made is loader.made]
+    if _ought_to_pin(loader, own):
+        yield Fed("TML402", loader, moved=own[0].point)
+
+
+def _ought_to_pin(loader: Loader, moved: list[Moved]) -> bool:
+    if loader.more or "pin_memory" in loader.given or not moved:
+        return False
+    if loader.number("num_workers", 0) == Number(0) or makes_on_device(loader):
+        return False  # the loop itself would pin and wait for that, or what lies on the device cannot be pinned
+    return not (batches_of_its_own(loader) and any(move.whole for move in moved))
+
+
+def _waiting(site: Op, moved: list[Moved]) -> Iterator[Fed]:
+    """Does the program wait for the copy of a batch that is pinned, or ought to be?"""
+    first = moved[0]
+    if not all(move.waits for move in moved) or all(move.once for move in moved):
+        return
+    if any(batches_of_its_own(m.loader) and (m.whole or may_be_encoded(site)) for m in moved):
+        return
+    if all(m.loader.flag("pin_memory", False) or _ought_to_pin(m.loader, [m]) for m in moved):
+        yield Fed("TML403", first.loader, moved=first.point)
+
+
+def _crowd(loader: Loader, workers: Number) -> Iterator[Fed]:
+    """Are there more workers than there are CPUs for them?"""
+    counted, ahead = None, None
+    if isinstance(workers.value, Counted):
+        counted = workers.value.site if isinstance(workers.value.site, Op) else None
+    elif workers.value < MANY:
+        return
+    else:
+        factor = loader.number("prefetch_factor", _PREFETCHED)
+        if factor is not None and isinstance(factor.value, int):
+            ahead = workers.value * factor.value
+    unit = loader.point.chain()[0].owner.unit
+    ranks = any(not function.mentions.isdisjoint(_DISTRIBUTED) for function in unit.functions)
+    yield Fed("TML407", loader, workers, counted, ahead, ranks)
+
+
+def _restarted(engine: Engine, loader: Loader, runs: list[Run], workers: Number) -> Iterator[Fed]:
+    """Are the workers started again at every pass?"""
+    if not workers.value or loader.more or "persistent_workers" in loader.given or not _is_of_torch(loader):
+        return
+    found = next(filter(None, (repeated(loader, run) for run in runs)), None)
+    if found is not None and not any(_changes(engine, loader, run, r) for r in data(loader) for run in runs):
+        yield Fed("TML404", loader, workers, iterated=found.at, again=found.again)
+
+
+def _is_of_torch(loader: Loader) -> bool:
+    """Is it torch's own loader? Graph libraries keep their data in memory and have loaders of their own."""
+    return not loader.name.startswith("torch_geometric.")
+
+
+def _changes(engine: Engine, loader: Loader, run: Run, data: Ref) -> bool:
+    """Is a data set told anything, or given an attribute, by others than itself?"""
+    if any(data in one.receiver.refs and one.name.startswith(_TELLING) for one in run.effects(fx.InvokeMethod)):
+        return True
+    if any(one.holder is data for one in run.effects(fx.Write)):
+        return True
+    if type(data) is not Object or data.kind is not Kind.INSTANCE:
+        return type(data) is Object and any(True for _ in visible(run.state.heap.edges(data)))
+    own = engine.index.order(data.about.cls)
+    methods = {method for cls in own for method in cls.methods.values()}
+    read = set().union(*(method.mentions for method in methods))
+    told = {method.name for method in methods if method.name.startswith(_TELLING)}
+    functions = [f for f in (*loader.point.chain()[0].owner.unit.functions, run.entry) if f not in methods]
+    return any(not f.mentions.isdisjoint(told) or not _assigned(f).isdisjoint(read) for f in functions)
+
+
+def _assigned(function: Function) -> set[str]:
+    """Return the attributes that a function assigns to other objects than its own."""
+    own = function.parameters[0].name if function.cls is not None and function.parameters else ""
+    return set() if own else {op.name for op in operations(function.body) if type(op) is SetAttribute}

@@ -1,0 +1,138 @@
+"""Moving: batches that a program brings to an accelerator as a loader gave them, and how it makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import Point
+from torchmemlint.flow.domain.refs import Behind, Bound, Choice, Code, Kind, Object, Ref, Special, root
+from torchmemlint.flow.domain.values import Value, texts_of
+from torchmemlint.flow.fact.loaders import Loader
+from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.ops import Function, Op
+from torchmemlint.knowledge.services import ACCELERATORS
+
+_SAMPLING = ("__getitem__", "__getitems__")
+_ENCODING = ("tokenizer", "processor")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moved:
+    """A batch, or a part of one, that is brought to an accelerator."""
+
+    point: Point
+    loader: Loader
+    waits: bool  # could it be asked not to wait for the copy?
+    whole: bool  # all of the batch at once: its class may be the collate function's own
+    once: bool  # of the first batch alone
+
+
+def moving(run: Run, built: Mapping[Object, Loader]) -> Iterator[Moved]:
+    """Yield where one run brings the batches of loaders to an accelerator."""
+    for event in run.of(fx.Move) if built else ():
+        move = event.effect
+        assert isinstance(move, fx.Move)
+        given = {root(r): r for r in move.of.refs}
+        if not move.as_given or not goes_to_accelerator(move.device) or _is_picked(move.point.site):
+            continue
+        for begin, batch in given.items():
+            loader = built.get(begin) if type(begin) is Object else None
+            if loader is not None and move.point.chain():
+                whole = type(batch) is Behind and batch.base is begin
+                yield Moved(move.point, loader, move.waits, whole, _is_of_first(event))
+
+
+def goes_to_accelerator(device: Value) -> bool:
+    """Does a value name an accelerator, or one of a few devices of which one is?"""
+    if any(text.startswith(ACCELERATORS) for text in texts_of(device)) or type(device.constant) is int:
+        return True
+    defaults = [r.default for r in device.refs if type(r) is Choice]
+    return bool(defaults) and all(isinstance(one, str) and one.startswith(ACCELERATORS) for one in defaults)
+
+
+def _is_picked(site: object) -> bool:
+    """Is it elements of a tensor, picked by a list or another tensor? That makes a new one."""
+    if type(site) is not ops.CallMethod:
+        return False
+    definitions = DefUse(site.owner)
+    made = definitions.made.get(site.base)
+    if type(made) is not ops.GetItem or type(made.key) is not ops.SliceKey:
+        return False
+    return any(type(definitions.made.get(part)) not in (ops.Constant, None) for part in made.key.parts)
+
+
+def _is_of_first(event: Event) -> bool:
+    """Is the loop around it left with its first round?"""
+    loops = [e.loop.site for e in event.around if isinstance(e, fx.Repeat)]
+    last = loops[-1] if loops else None
+    return isinstance(last, ops.For) and bool(last.body) and type(last.body[-1]) is ops.Break
+
+
+def batches_of_its_own(loader: Loader) -> bool:
+    """Does a function of the project's own decide what a batch is?"""
+    value = loader.given.get("collate_fn")
+    return value is not None and not (value.known and value.constant is None)
+
+
+def may_be_encoded(site: Op) -> bool:
+    """May a part of a batch be what a tokenizer gives, whose `to` takes no such argument?
+
+    Source: transformers 4.48 added it (`BatchEncoding.to`, `BatchFeature.to`); before, it raises TypeError.
+    """
+    names = (name for function in site.owner.unit.functions for name in function.mentions)
+    return any(word in name for name in names for word in _ENCODING)
+
+
+def makes_on_device(loader: Loader) -> bool:
+    """Do functions that make the loader's items or batches put them on a device? They are there already, then."""
+    unit = loader.point.chain()[0].owner.unit
+    named = [f for f in unit.functions if f.name in _SAMPLING or "collate" in f.name]
+    return any(map(_places, reached([*named, *_functions(loader.run, loader.given.get("collate_fn"))])))
+
+
+def reached(functions: Iterable[Function]) -> list[Function]:
+    """Return some functions, those within them, and those of their files that they name, and so on."""
+    found = list(functions)
+    for function in found:
+        own = function.cls.methods.values() if function.cls is not None else ()
+        near = [*function.nested, *own, *(f for f in function.unit.functions if f.cls is None)]
+        found += [f for f in near if f not in found and (f in function.nested or f.name in function.mentions)]
+    return found
+
+
+def _functions(run: Run, value: Value | None) -> Iterator[Function]:
+    """Yield the project's functions that are called where a value is."""
+    for r in value.refs if value is not None else ():
+        if type(r) is Object and r.kind is Kind.PARTIAL:
+            yield from _functions(run, run.state.heap.get(r, Special.FUNCTION))
+        elif type(r) is Object and r.kind is Kind.INSTANCE:
+            yield from (method for name, method in r.about.cls.methods.items() if name == "__call__")
+        code: Ref = r.code if type(r) is Bound else r
+        if type(code) is Code:
+            yield code.function
+
+
+def _places(function: Function) -> bool:
+    """Does it put tensors on what may be an accelerator?"""
+    definitions = DefUse(function)
+    return any(_is_placing(definitions, op) for op in operations(function.body))
+
+
+def _is_placing(definitions: DefUse, op: Op) -> bool:
+    if type(op) is not ops.CallMethod or op.name not in ("to", "cuda"):
+        return False
+    return op.name == "cuda" or any(_is_device(definitions, a.temp) for a in op.arguments if a.name != "dtype")
+
+
+def _is_device(definitions: DefUse, temp: int) -> bool:
+    match definitions.made.get(temp):
+        case ops.Constant(value=str(text)):
+            return text.startswith(ACCELERATORS)
+        case ops.Load() | ops.GetAttribute():
+            return not definitions.name(temp).startswith("torch.")
+    return False
