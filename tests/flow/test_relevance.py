@@ -72,8 +72,8 @@ def test_plain_layers_are_not_walked() -> None:
     assert walked(LAYER) == set()
 
 
-def test_an_activation_is_a_sign() -> None:
-    text = LAYER.replace("y = self.fc(x)", "y = torch.relu(self.fc(x))")
+def test_an_activation_in_place_is_a_sign() -> None:
+    text = LAYER.replace("y = self.fc(x)", "y = torch.relu_(self.fc(x))")
     assert walked(text) == {"Block.__init__", "Block.forward"}
 
 

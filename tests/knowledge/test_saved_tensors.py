@@ -63,11 +63,11 @@ LAYERS: dict[str, tuple[Operation, tuple[int, ...]]] = {
 _WEIGHT = torch.rand(4, 4, 3, 3)
 FUNCTIONS: dict[str, Operation] = {
     "scaled": lambda x: x * 2 / torch.rand(6),
-    "Add": lambda x: x + other(2, 4, 6, 6),
-    "Subtract": lambda x: x - other(2, 4, 6, 6),
-    "Multiply": lambda x: x * other(2, 4, 6, 6),
-    "Divide": lambda x: x / other(2, 4, 6, 6),
-    "MatrixMultiply": lambda x: x @ other(2, 4, 6, 6),
+    "+": lambda x: x + other(2, 4, 6, 6),
+    "-": lambda x: x - other(2, 4, 6, 6),
+    "*": lambda x: x * other(2, 4, 6, 6),
+    "/": lambda x: x / other(2, 4, 6, 6),
+    "@": lambda x: x @ other(2, 4, 6, 6),
     "matmul": lambda x: torch.matmul(x, other(2, 4, 6, 6)),
     "mul": lambda x: torch.mul(x, other(2, 4, 6, 6)),
     "multiply": lambda x: torch.multiply(x, other(2, 4, 6, 6)),

@@ -123,7 +123,6 @@ def _of_object(it: Interpreter, node: cst.Attribute, owner: ModuleValue | Instan
                 if slot is not None:
                     it.state.heap[slot] = shown
             return shown
-        _read(it, node, value)
         return value
     cls = class_of(owner)
     if cls is not None:
@@ -179,11 +178,6 @@ def _pipeline_component(it: Interpreter, node: cst.Attribute, owner: Value, name
     }:
         it.state.heap.setdefault((oid, "training"), Flag(False, site))
     return ModuleValue(oid, why=Step(site, f"`{name}` is a component of a diffusers pipeline"), made=site)
-
-
-def _read(it: Interpreter, node: cst.Attribute, value: Value) -> None:
-    if it.recording and isinstance(value, Tensor) and value.made is not None:
-        it.facts.reads.setdefault(value.made, {})[it.site(node)] = it.tick()
 
 
 def _of_known(it: Interpreter, node: cst.Attribute, owner: Container | Known, name: str, called: bool) -> Value:

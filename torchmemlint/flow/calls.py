@@ -144,8 +144,6 @@ def unknown_call(it: Interpreter, node: cst.Call, callee: Value, arguments: Argu
         origins |= it.deep_origins(value)
         if isinstance(value, FunctionValue):
             it.called_back.add(value.function)
-    for value in arguments.values:
-        overwriting.shared(it, value)
     if it.state.mode is Mode.OFF or arguments.find("return_tensors") is not None:
         return Unknown()  # tokenizers and processors make tensors out of text and images
     made = it.origin(node)

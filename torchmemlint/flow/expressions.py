@@ -31,8 +31,6 @@ from torchmemlint.syntax.text import string_value
 def name(it: Interpreter, node: cst.Name) -> Value:
     """A plain name."""
     value = it.lookup(node.value)
-    if isinstance(value, Tensor) and value.made is not None and it.recording:
-        it.facts.reads.setdefault(value.made, {})[it.site(node)] = it.tick()
     if it.marked_storages:
         overwriting.was_read(it, node, value)
     return it.with_behaviour(value, node.value) if isinstance(value, Unknown) else value

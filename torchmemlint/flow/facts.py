@@ -139,21 +139,6 @@ class Placed:
 
 
 @immutable(frozen=True)
-class Activation:
-    """An activation applied to a value."""
-
-    site: Site  # the call that applies it
-    scope: Scope
-    kind: str  # qualified name: torch.nn.ReLU, torch.nn.functional.elu, ...
-    inplace: bool | None  # None: not known
-    made: Site | None  # where the activation module is built
-    input: Value
-    input_node: cst.BaseExpression | None
-    order: int
-    settings: tuple[tuple[str, Value], ...] = ()
-
-
-@immutable(frozen=True)
 class InPlace:
     """A value overwritten in place: `x += y`, `x.relu_()`, an activation with inplace=True."""
 
@@ -189,16 +174,6 @@ class SequentialBuilt:
 
 
 @immutable(frozen=True)
-class LayerAdded:
-    """A layer put behind the others of an `nn.Sequential` that is made already."""
-
-    site: Site
-    scope: Scope
-    layer: ModuleValue
-    free: bool  # on all ways, the layer before it makes a fresh output that it does not need itself
-    before: ModuleValue | None  # that layer, where it is the same on all ways
-
-
 @immutable(frozen=True)
 class GradientsZeroed:
     """Gradients set to zero in place: they stay allocated."""
@@ -233,15 +208,10 @@ class FileFacts:
     hooks: list[Hook] = field(default_factory=list)
     loaders: list[Loader] = field(default_factory=list)
     placed: list[Placed] = field(default_factory=list)
-    activations: list[Activation] = field(default_factory=list)
     hazards: list[Hazard] = field(default_factory=list)
-    followers: dict[Site, dict[Site, str]] = field(default_factory=dict)  # activation applied -> what takes its output
-    shared_activations: set[Site] = field(default_factory=set)  # activation modules handed to code out of view
     sequentials: list[SequentialBuilt] = field(default_factory=list)
-    layers_added: list[LayerAdded] = field(default_factory=list)
     gradients_zeroed: dict[tuple[Site, Function | None], GradientsZeroed] = field(default_factory=dict)
     formulas: dict[Function, Formula] = field(default_factory=dict)  # of functions that may write out too much
-    reads: dict[Site, dict[Site, int]] = field(default_factory=dict)  # value's identity -> reading place -> order
     micro_batches: dict[LoopMark, MicroBatches] = field(default_factory=dict)  # loops over batches
     on_device: dict[LoopMark, Site] = field(default_factory=dict)  # loops over batches -> what puts these on a device
     pieces: set[Site] = field(default_factory=set)  # where batches are cut, and what runs over the pieces
@@ -332,10 +302,8 @@ _LISTS = (
     "hooks",
     "loaders",
     "placed",
-    "activations",
     "hazards",
     "sequentials",
-    "layers_added",
 )
 
 # Kinds of facts that a walk adds to, in the order in which they are added.

@@ -6,11 +6,10 @@ import libcst as cst
 
 from torchmemlint.flow import containers
 from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import LayerAdded, SequentialBuilt
+from torchmemlint.flow.facts import SequentialBuilt
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.replacing import replace
-from torchmemlint.flow.values import Constant, Container, ModuleValue, Unknown, Value, join
-from torchmemlint.knowledge import saved_tensors
+from torchmemlint.flow.values import Container, ModuleValue, Unknown, Value, join
 from torchmemlint.syntax.source_module import Site
 
 CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList"})
@@ -70,29 +69,9 @@ def grow(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, argume
     if given is None:
         return
     value = iteration.element_of(it, given.value, given.node) if name == "extend" else given.value
-    if module.qualified == "torch.nn.Sequential":
-        _put_behind(it, node, module, value, in_order=name in ("append", "add_module", "register_module"))
     slot = (module.oid, "[]")
     known = it.state.heap.get(slot)
     it.state.heap[slot] = value if known is None else join(known, value)
-
-
-def ends_with(it: Interpreter, oid: int, last: Value | None) -> None:
-    """The layer that a Sequential ends with: what is put behind it gets its output."""
-    it.state.heap.pop((oid, "[last]"), None)
-    free = isinstance(last, ModuleValue) and saved_tensors.output_is_free(last.qualified)
-    it.state.heap[(oid, "[free]")] = Constant(free, True)
-    if isinstance(last, ModuleValue):
-        it.state.heap[(oid, "[last]")] = last
-
-
-def _put_behind(it: Interpreter, node: cst.Call, module: ModuleValue, layer: Value, *, in_order: bool) -> None:
-    free, before = it.state.heap.get((module.oid, "[free]")), it.state.heap.get((module.oid, "[last]"))
-    if in_order and it.recording and isinstance(layer, ModuleValue):
-        certain = isinstance(free, Constant) and free.known and free.value is True
-        known = before if isinstance(before, ModuleValue) and before.qualified else None
-        it.facts.layers_added.append(LayerAdded(it.site(node), it.scope, layer, certain, known))
-    ends_with(it, module.oid, layer if in_order else None)
 
 
 def grown(it: Interpreter, module: ModuleValue) -> ModuleValue:

@@ -179,7 +179,6 @@ def build(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments)
         it.state.heap.pop((it.oid(node, it.frame.path), "[]"), None)  # made anew, without what was added to the former
         if last == "Sequential":
             layers.record_sequential(it, node, children, arguments)
-            layers.ends_with(it, it.oid(node, it.frame.path), children[-1] if children else None)
     parameters = known_modules.has_parameters(qualified)
     if children and all(isinstance(c, ModuleValue) and c.parameters is False for c in children):
         parameters = False
@@ -239,9 +238,7 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
     if kind is not None and arguments.items and not method:
         inplace = overwriting.module_flag(module, kind)
         first = arguments.items[0]
-        tensors.record_activation(
-            it, node, module.qualified, inplace, module.made, first.value, first.node, module.arguments
-        )
+        tensors.activation_applied(it, node, inplace, module.made, first.value, first.node)
     it.computed += 1
     made = it.site(node)
     origin = it.origin(node)

@@ -6,13 +6,11 @@ or that it was overwritten; they vanish when the place makes a new tensor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import libcst as cst
 
 from torchmemlint.flow.facts import Hazard, InPlace
-from torchmemlint.flow.interpreter import MAX_ELEMENT_DEPTH, Interpreter
-from torchmemlint.flow.values import Container, Graph, Known, Mode, ModuleValue, Tensor, Unknown, Value
+from torchmemlint.flow.interpreter import Interpreter
+from torchmemlint.flow.values import Graph, Known, Mode, ModuleValue, Tensor, Unknown, Value
 from torchmemlint.knowledge import activations, saved_tensors, torch_api
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
@@ -74,7 +72,6 @@ def _mark(it: Interpreter, value: Value, how: str, what: str, node: cst.CSTNode)
 
 def module_called(it: Interpreter, node: cst.Call, module: ModuleValue, values: list[Value], trains: bool) -> None:
     """A library layer keeps its input for backward."""
-    followed(it, node, module.qualified, values)
     if it.state.mode is Mode.OFF or not values:
         return
     while module.qualified == "torch.nn.Sequential" and module.children:
@@ -92,25 +89,9 @@ def module_called(it: Interpreter, node: cst.Call, module: ModuleValue, values: 
             _mark(it, value, "kept", name, node)
 
 
-def followed(it: Interpreter, node: cst.CSTNode, name: str, values: Iterable[Value], depth: int = 0) -> None:
-    """An operation takes the output of an activation whose in-place form would save something."""
-    if not it.recording:
-        return
-    for value in values:
-        if isinstance(value, Container) and depth < MAX_ELEMENT_DEPTH:
-            followed(it, node, name, it.elements(value), depth + 1)
-        elif isinstance(value, Tensor) and value.made is not None and _saves_in_place(value):
-            it.facts.followers.setdefault(value.made, {})[it.site(node)] = name
-
-
-def _saves_in_place(value: Tensor) -> bool:
-    return saved_tensors.short(value.producer) in activations.SAVES_ONE
-
-
 def operation_called(it: Interpreter, node: cst.CSTNode, name: str, values: list[Value]) -> None:
     """A function, method or operator keeps its input, or an operand where the other has a graph."""
-    keeping = name not in ("Multiply", "Divide", "mul", "div") or sum(_is_live(value) for value in values) > 1
-    followed(it, node, name if keeping else saved_tensors.SCALED, values)
+    name = {"Multiply": "*", "MatrixMultiply": "@"}.get(name, name)
     if it.state.mode is Mode.OFF or not values:
         return
     if name in saved_tensors.INPUT_KEPT and _is_live(values[0]):
@@ -118,10 +99,7 @@ def operation_called(it: Interpreter, node: cst.CSTNode, name: str, values: list
     elif name in saved_tensors.OPERANDS_KEPT and len(values) > 1:
         for value, other in ((values[0], values[1]), (values[1], values[0])):
             if _is_live(other) and isinstance(value, Tensor):
-                _mark(it, value, "kept", _SIGNS.get(name, name), node)
-
-
-_SIGNS = {"Multiply": "*", "MatrixMultiply": "@"}
+                _mark(it, value, "kept", name, node)
 
 
 def _is_live(value: Value) -> bool:
@@ -209,12 +187,6 @@ def was_read(it: Interpreter, node: cst.CSTNode, value: Value) -> None:
         if isinstance(fact.site.node, cst.AugAssign) and isinstance(node, cst.Name) and node.value == fact.target:
             return  # `y += x` binds `y` to the new value: its old one has no other name here
         it.facts.hazards.append(Hazard(fact.site, it.scope, "read", it.site(node), "", fact))
-
-
-def shared(it: Interpreter, value: Value) -> None:
-    """A value is handed to code out of view: where else an activation module is used cannot be told."""
-    if isinstance(value, ModuleValue) and value.made is not None and activations.module_kind(value.qualified):
-        it.facts.shared_activations.add(value.made)
 
 
 def looks(it: Interpreter, node: cst.Attribute) -> None:

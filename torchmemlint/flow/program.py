@@ -31,8 +31,6 @@ _LOADING = ("torch.utils.data", "torchvision.")  # what is of use without torch'
 _OTHER_FRAMEWORKS = frozenset("chainer jittor megengine mindspore mxnet oneflow paddle tinygrad".split())
 # Triton's Python backend makes an object of the class of this name and calls the method before any other.
 _CALLED_FIRST = {"TritonPythonModel": "initialize"}
-_TESTS = frozenset({"tests", "test_utils"})
-_TESTS_DEPTH = 6  # how far above a file such a folder still says what it is for
 _MODULE_SELF_METHODS = frozenset(
     {"eval", "parameters", "named_parameters", "modules", "register_buffer", "register_parameter", "named_modules"}
 )
@@ -440,11 +438,7 @@ class Program:
     def is_test(self) -> bool:
         """A module of tests: what it computes is small, and whether it has a graph may be its subject."""
         path = self.source.path
-        if texts.is_test(path.name, self.source.text):
-            return True
-        if not _TESTS.isdisjoint(path.parts[-_TESTS_DEPTH:-1]):
-            return True
-        return any(imported.split(".")[0] in ("pytest", "unittest") for imported in self.imported.values())
+        return texts.is_of_tests(path, self.source.text, self.imported.values())
 
     def new_oid(self) -> int:
         """A fresh object identity."""

@@ -195,7 +195,7 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: 
             alone.add(unit)
         sampling = telling.samples(unit)
         alone.update(one for one in units if one.function in sampling)
-        if signs.activates(unit) or (hazards and signs.overwrites(unit)):
+        if hazards and (signs.activates_in_place(unit) or signs.overwrites(unit)):
             overwriting.add(unit)
         if signs.cuts(unit) or part or (unit in measured and signs.measures(unit)):
             graphs.add(unit)

@@ -20,13 +20,9 @@ _NOT_TELLING = frozenset(
     "len isinstance type id repr str hasattr callable int bool format input all any round byte".split()
 )
 _READING = (torch_api.READERS | torch_api.READING_BUILTINS | torch_api.DISCRETE) - _NOT_TELLING
-_QUIET_LAYERS = frozenset(f"torch.nn.{name}" for name in activations.SAVES_NOTHING)
 _LAYERS_IN_PLACE = activations.WITH_INPLACE
 _OF_MODULES = frozenset("parameters named_parameters state_dict load_state_dict named_modules named_children".split())
 _IN_PLACE_FUNCTIONS = activations.FUNCTIONS | {f"{name}_" for name in activations.FUNCTIONS}
-_QUIET_FUNCTIONS = frozenset(
-    name for name in activations.FUNCTIONS if activations.functional(f"torch.{name}") in _QUIET_LAYERS
-)
 
 
 def cuts(unit: Unit) -> bool:
@@ -165,18 +161,6 @@ def shows_module(unit: Unit, names: Set[str], program: Program) -> bool:
 
 
 # -- activations -----------------------------------------------------------------------------------------------------
-
-
-def activates(unit: Unit) -> bool:
-    """Is an activation applied or built that has an in-place form worth speaking of, or works in place?"""
-    outline = unit.outline
-    named = outline.names & _LAYERS_IN_PLACE
-    called = {name.rstrip("_") for name in outline.calls if name in _IN_PLACE_FUNCTIONS}
-    if not named and not called:
-        return False
-    if activates_in_place(unit):
-        return True
-    return bool(named - activations.SAVES_NOTHING) or any(name not in _QUIET_FUNCTIONS for name in called)
 
 
 def activates_in_place(unit: Unit) -> bool:

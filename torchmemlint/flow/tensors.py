@@ -13,7 +13,7 @@ from torchmemlint.flow import (
     statements,
 )
 from torchmemlint.flow.arguments import Argument, Arguments, flag
-from torchmemlint.flow.facts import Activation, Placed
+from torchmemlint.flow.facts import Placed
 from torchmemlint.flow.graphs import proven, tensor_from, through
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.replacing import replace
@@ -222,7 +222,6 @@ def operation(it: Interpreter, node: cst.CSTNode, name: str, values: list[Value]
         return Tensor(Graph.NONE, kind=Kind.DISCRETE, producer=name, made=made)
     if name in torch_api.JOINERS and values:
         _prove_elements(it, values[0])
-        overwriting.followed(it, node, name, values[:1])
         joined = containers.joined_tensor(it, node, values[0], name)
         return proven(it, _in_mode(it, joined), made)
     overwriting.operation_called(it, node, name, values)
@@ -351,40 +350,21 @@ def apply_activation(it: Interpreter, node: cst.Call, kind: str, arguments: Argu
     underscored = text_of(node.func).endswith("_")
     position = str(activations.function_inplace_position(kind.rpartition(".")[2]))
     inplace = True if underscored else flag(arguments, "inplace", position)
-    record_activation(it, node, kind, inplace, None, first.value, first.node, arguments.pairs())
+    activation_applied(it, node, inplace, None, first.value, first.node)
     return operation(it, node, kind.rpartition(".")[2], [first.value], arguments)
 
 
-def record_activation(
+def activation_applied(
     it: Interpreter,
     node: cst.Call,
-    kind: str,
     inplace: bool | None,
-    made: object,
+    made: Site | None,
     value: Value,
     value_node: cst.BaseExpression | None,
-    settings: tuple[tuple[str, Value], ...] = (),
 ) -> None:
-    """Take down that an activation is applied."""
-    if not it.recording:
-        return
-    order = it.tick()
-    it.facts.activations.append(
-        Activation(
-            it.site(node),
-            it.scope,
-            kind,
-            inplace,
-            made if isinstance(made, Site) else None,
-            value,
-            value_node,
-            order,
-            settings,
-        )
-    )
+    """An activation that works in place overwrites its input."""
     if inplace and value_node is not None:
         called = text_of(node.func)
-        site = made if isinstance(made, Site) else None
         overwriting.overwritten(
-            it, node, value, value_node, f"{called}()", construction=site, announced=called.endswith("_")
+            it, node, value, value_node, f"{called}()", construction=made, announced=called.endswith("_")
         )

@@ -7,7 +7,7 @@ methods go by their last names, and where two of one name differ, nothing is sai
 
 By hand: recurrent networks and attention, which keep their outputs on the GPU though not all of them do so on the CPU
 where this was measured; what may return a view of its input in cases that the samples lack; and operators, which go by
-the names of their syntax nodes.
+their signs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _MAY_ALIAS = frozenset(  # einsum of a mere permutation, a product of one matrix
 _MOSTLY_NOTHING = frozenset(  # padding and interpolation in their usual modes, dropout in training
     "pad interpolate Upsample UpsamplingBilinear2d Dropout Dropout2d dropout dropout2d".split()
 )
-_OPERATORS = {"Add": "add", "Subtract": "sub", "Multiply": "mul", "Divide": "div", "MatrixMultiply": "matmul"}
+OPERATORS = frozenset("+ - * / @".split())
+PRODUCTS = frozenset("* / mul div".split())  # they keep an operand where the other one has a graph
 
 
 def _layers(chosen: Callable[[Operation], bool]) -> frozenset[str]:
@@ -63,7 +64,7 @@ FREE_OUTPUT_LAYERS = (
     _layers(lambda layer: _leaves_output(layer) and layer.kind not in _RECURRENT) - _KEPT_ON_GPU - _MAY_ALIAS
 )
 # The same of functions, tensor methods and operators.
-FREE_OUTPUT_FUNCTIONS = (_functions(_leaves_output) - _KEPT_ON_GPU - _MAY_ALIAS) | _OPERATORS.keys()
+FREE_OUTPUT_FUNCTIONS = (_functions(_leaves_output) - _KEPT_ON_GPU - _MAY_ALIAS) | OPERATORS
 
 # Layers and functions that keep their own output.
 OUTPUT_KEPT = _layers(_keeps_output) | _functions(_keeps_output) | _KEPT_ON_GPU
@@ -73,7 +74,7 @@ INPUT_KEPT_FOR_WEIGHTS = _layers(lambda layer: layer.keeps_input_for_parameters)
 # These keep their input where it has a graph.
 INPUT_KEPT = _layers(_keeps_input) | _functions(_keeps_input)
 # These keep an operand where the other one has a graph.
-OPERANDS_KEPT = frozenset("Multiply MatrixMultiply mul matmul bmm mm multiply".split())
+OPERANDS_KEPT = frozenset("* @ mul matmul bmm mm multiply".split())
 
 SCALED = "scaled"  # multiplied or divided by what has no graph
 
@@ -81,7 +82,7 @@ SCALED = "scaled"  # multiplied or divided by what has no graph
 KEEPS_NOTHING = (
     (_layers(_keeps_no_input) | _functions(_keeps_no_input)) - _KEPT_ON_GPU
     | _MOSTLY_NOTHING
-    | frozenset({SCALED, "Add", "Subtract"})
+    | frozenset({SCALED, "+", "-"})
 )
 
 

@@ -9,10 +9,12 @@ from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.engine.following import leave
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
+from torchmemlint.flow.fact.activating import out_of_place
 from torchmemlint.flow.fact.closing import Guards, closed
 from torchmemlint.flow.fact.discarding import discarded
 from torchmemlint.flow.fact.entries import mentions, runs
 from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.layers import Builders
 from torchmemlint.flow.fact.loading import Loading
 from torchmemlint.flow.fact.outcomes import Outcome, Place
 from torchmemlint.flow.fact.passes import Passes
@@ -22,6 +24,8 @@ from torchmemlint.flow.fact.retention import retentions
 from torchmemlint.flow.fact.samples import memoised
 from torchmemlint.flow.fact.services import services
 from torchmemlint.flow.fact.storing import Readers, needing
+from torchmemlint.flow.ir.ops import Unit
+from torchmemlint.flow.texts import is_of_tests, tests_live_here
 
 _LEAST_WORK = 9_000
 _BYTES_OF_WORK = 40  # of source, for one more
@@ -39,7 +43,6 @@ def outcome(
     units = [unit for path in files if (unit := sources.unit(path)) is not None]
     for unit in units:
         engine.index.add(unit)
-    programs = [unit for unit in units if not roles.is_test(engine, unit.module)]
     known = {function for user in users for function in user.called}
     left: dict[Place, Mode] = {}
     for user in users:
@@ -60,6 +63,7 @@ def outcome(
     again = [(run, evidence, one) for run, evidence in done for one in retained(run, evidence, training)]
     guards = Guards()
     shut = [one for run, evidence in done for one in closed(run, evidence, guards)]
+    builders, programs = Builders(engine.index), [unit for unit in units if not _is_test(engine, unit)]
     needed = [one.point for _, _, one in again if one.needed] + [one.point for _, _, one in handing if one.needed]
     return Outcome(
         tuple(places.kept(engine, held)),
@@ -79,6 +83,7 @@ def outcome(
             *places.created(engine, programs),
             *places.doubled(programs),
             *places.fed(engine, done),
+            *places.activating(one for unit in programs for one in out_of_place(builders, unit)),
         ),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),
@@ -91,3 +96,12 @@ def outcome(
         frozenset(sources.sought),
         not engine.is_finished(),
     )
+
+
+def _is_test(engine: Engine, unit: Unit) -> bool:
+    """Is a file one of tests, by its name, its folder, what it imports or what it defines?"""
+    sources = engine.index.sources
+    path = sources.path(unit)
+    if roles.is_test(engine, unit.module) or tests_live_here(path):
+        return True
+    return is_of_tests(path, sources.text(path), unit.imports.values())

@@ -145,6 +145,14 @@ class Feeding:
 
 
 @dataclass(frozen=True, slots=True)
+class Activating:
+    """How an activation is used that could work in place."""
+
+    kind: str  # the class of torch.nn
+    uses: tuple[tuple[str, Place | None, Place | None], ...]  # what makes its input, where, and where it is applied
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A fact that a rule reports."""
 
@@ -184,6 +192,7 @@ class Case:
     precision: Precision | None = None  # or float64 is brought to a device
     bound: Bound | None = None  # or its contents stay bound
     discarding: Discarding | None = None  # or a backward pass goes on into other networks for nothing
+    activating: Activating | None = None  # or an activation makes a tensor that it could do without
 
     @property
     def file(self) -> str:

@@ -11,6 +11,7 @@ from torchmemlint.flow.domain.effects import How, Point
 from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Counted, Graph, Kind, Object, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import outcomes, roles
+from torchmemlint.flow.fact.activating import OutOfPlace
 from torchmemlint.flow.fact.closing import Closed, Guard
 from torchmemlint.flow.fact.collecting import collected
 from torchmemlint.flow.fact.creating import creations
@@ -27,6 +28,7 @@ from torchmemlint.flow.fact.loading import Loading
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.notes import notes
 from torchmemlint.flow.fact.outcomes import (
+    Activating,
     Bound,
     Case,
     Creating,
@@ -218,6 +220,15 @@ class Places:
                         calls=calls,
                         kept=self._first(one.kept),
                     )
+
+    def activating(self, found: Iterable[OutOfPlace]) -> Iterator[Case]:
+        """Yield activations that could work in place."""
+        for one in found:
+            uses = tuple((use.producer, self._at(use.made), self._at(use.applied)) for use in one.uses)
+            yield Case(self.of(one.built), "TML301", frozenset(), activating=Activating(one.kind, uses))
+
+    def _at(self, op: Op | None) -> Place | None:
+        return self.of(op) if op is not None else None
 
     def wanted(self, held: Iterable[tuple[Run, Evidence, Retention]]) -> Iterator[Place]:
         """Yield what keeps graphs that are, or may be, differentiated later."""

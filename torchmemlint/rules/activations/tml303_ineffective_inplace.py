@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.texts import tests_live_here
 from torchmemlint.knowledge import activations
 from torchmemlint.rules.activations import working_in_place
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
-from torchmemlint.rules.loading.loaders import tests_live_here
 
 
 class IneffectiveInplace(Rule):

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.texts import tests_live_here
 from torchmemlint.knowledge import versions
 from torchmemlint.rules.activations import fused_edits
 from torchmemlint.rules.activations.attention import search
 from torchmemlint.rules.activations.attention.stages import Attention, Kind, Product
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import Link, is_test, report
-from torchmemlint.rules.loading.loaders import tests_live_here
 from torchmemlint.syntax.source_module import Piece
 
 _FUSED_SINCE = (2, 0)  # F.scaled_dot_product_attention; a function in C++, which the data of releases lacks

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.texts import tests_live_here
 from torchmemlint.knowledge import versions
 from torchmemlint.rules.activations import recomputing
 from torchmemlint.rules.activations.recomputing import Recomputation
 from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import is_test, report
-from torchmemlint.rules.loading.loaders import tests_live_here
 
 # Releases whose function takes `use_reentrant`: docs.pytorch.org/docs/1.11/checkpoint.html, pytorch#86331.
 _CHOICE_SINCE = {

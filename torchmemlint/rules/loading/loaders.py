@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import libcst as cst
 
 from torchmemlint.flow.facts import FileFacts, Loader
 from torchmemlint.flow.program import Function
+from torchmemlint.flow.texts import tests_live_here
 from torchmemlint.flow.values import Constant
 from torchmemlint.rules.arguments import known, node_of, shown
 from torchmemlint.syntax.source_module import Site
@@ -58,12 +57,6 @@ def in_tests(facts: FileFacts, loader: Loader) -> bool:
 def _is_hook(function: Function) -> bool:
     """Is it a method such as Lightning's `test_dataloader`, and not one of a test case?"""
     return function.cls is not None and not any(base.endswith("TestCase") for base in function.cls.base_names())
-
-
-def tests_live_here(path: Path) -> bool:
-    """Is it a file of a test suite, by its name or by the folder it lies in?"""
-    folders = {parent.name for parent in list(path.parents)[:2]}
-    return path.stem == "conftest" or bool(folders & {"tests", "test", "testing", "test_utils"})
 
 
 def only_shown(facts: FileFacts, loader: Loader) -> bool:

@@ -1,0 +1,167 @@
+"""Activating: activations that make a new tensor, where they could overwrite the one that they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchmemlint.flow.fact.escaping import escapes
+from torchmemlint.flow.fact.layers import SEQUENTIAL, Builders, Layer, Layers, first, last
+from torchmemlint.flow.fact.reading import Building
+from torchmemlint.flow.fact.stacks import Stacks
+from torchmemlint.flow.fact.versions import Application, Version, in_order
+from torchmemlint.flow.fact.walks import Walk
+from torchmemlint.flow.ir.ops import CallMethod, Class, Function, Op, Super, Unit
+from torchmemlint.knowledge import activations, saved_tensors
+
+_GAINING = activations.SAVES_ONE | activations.TRANSIENT
+_FUNCTIONS = frozenset(
+    name for name in activations.FUNCTIONS if (activations.functional(f"torch.{name}") or "")[9:] in _GAINING
+)
+_HOOKS = frozenset({"register_forward_hook", "register_forward_pre_hook", "register_module_forward_hook"})
+_COMPILING = frozenset({"torch.jit.script", "torch.jit.script_method"})
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A place where an activation gets its input: may it overwrite that, and would that gain anything?"""
+
+    safe: bool
+    gains: bool
+    producer: str = ""  # the name of what makes the input
+    made: Op | None = None  # and where that is built, or called
+    applied: Op | None = None  # where the activation is called; None in a Sequential
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfPlace:
+    """An activation that could work in place wherever it is used."""
+
+    kind: str  # the class of torch.nn, by its last name
+    built: Building  # where that is built, or the function called
+    uses: tuple[Use, ...]
+
+
+def out_of_place(builders: Builders, unit: Unit) -> Iterator[OutOfPlace]:
+    """Yield the activations of a file that could work in place, those first that keep something for backward."""
+    mentioned = frozenset().union(*(function.mentions for function in unit.functions))
+    if (mentioned.isdisjoint(_GAINING) and mentioned.isdisjoint(_FUNCTIONS)) or not mentioned.isdisjoint(_HOOKS):
+        return
+    found = _Uses(builders, unit)
+    for made, uses in sorted(found.of.items(), key=lambda item: found.kinds[item[0]] not in activations.SAVES_ONE):
+        if not all(use.safe for use in uses) or not any(use.gains for use in uses):
+            continue
+        if all(use.applied is made for use in uses) or not escapes(builders, made):  # a function, or a layer
+            yield OutOfPlace(found.kinds[made], made, tuple(uses))
+
+
+class _Uses:
+    """Where the activations of a file are used."""
+
+    def __init__(self, builders: Builders, unit: Unit) -> None:
+        self._builders, self._unit = builders, unit
+        self.of: dict[Building, dict[Use, None]] = {}
+        self.kinds: dict[Building, str] = {}
+        for function in unit.functions:
+            if not function.mentions.isdisjoint(_GAINING):
+                self._stacked(function)
+        for function in unit.functions[1:]:
+            if not function.mentions.isdisjoint(_FUNCTIONS) or self._applies(function):
+                walk = Walk(builders, function)
+                for application in walk.applied.values():
+                    self._applied(walk, application)
+
+    def _add(self, layer: Layer, use: Use) -> None:
+        kind, made = layer.kind.rpartition(".")[2], layer.made
+        if made is not None and made.owner.unit is self._unit and layer.named and not layer.said and kind in _GAINING:
+            self.kinds[made] = kind
+            self.of.setdefault(made, {})[use] = None
+
+    # In a Sequential.
+
+    def _stacked(self, function: Function) -> None:
+        reading = self._builders.reading(function)
+        for call in reading.calls:
+            if reading.callee(call) == SEQUENTIAL or self._is_base(function.cls, call):
+                children = self._builders.children(function, call) or ()
+                for number, layers in enumerate(children):
+                    after = children[number + 1] if number + 1 < len(children) else ()
+                    for layer in layers:
+                        self._add(layer, _between(children[number - 1] if number else (), layer, after))
+        stacks = Stacks(self._builders, function)
+        for layer, before in stacks.pairs:
+            after = tuple(behind for behind, one in stacks.pairs if one is not None and one is layer.made)
+            self._add(layer, _between((stacks.layer(before),), layer, after))
+
+    def _is_base(self, cls: Class | None, call: Building) -> bool:
+        """Is it the constructor of Sequential that a class calls which derives from it?"""
+        if cls is None or not isinstance(call, CallMethod) or call.name != "__init__":
+            return False
+        is_super = isinstance(self._builders.reading(call.owner).made.get(call.base), Super)
+        return is_super and SEQUENTIAL in self._builders.index.libraries(cls)
+
+    # Where it is called.
+
+    def _applies(self, function: Function) -> bool:
+        """Does a method call an attribute that is such an activation, or a list or Sequential of these?"""
+        reading = self._builders.reading(function) if function.cls is not None else None
+        if reading is None or reading.cls is None:
+            return False
+        around = (m for base in self._builders.index.order(reading.cls) for m in base.methods.values())
+        if all(method.mentions.isdisjoint(_GAINING) for method in around):
+            return False
+        called = {call.name for call in reading.calls if isinstance(call, CallMethod) and reading.is_self(call.base)}
+        layers = (layer for name in called for layer in self._builders.attribute(reading.cls, name))
+        return any(layer.kind.rpartition(".")[2] in _GAINING for layer in layers)
+
+    def _applied(self, walk: Walk, application: Application) -> None:
+        layer, kind = application.layer, application.layer.kind.rpartition(".")[2]
+        versions = in_order(application.given)
+        safe = bool(versions) and all(_is_fresh(walk, application, version) for version in versions)
+        names = [name for version in versions for name in walk.makers[version].names]
+        made = next((version for version in versions if isinstance(version, Op)), None)
+        gains = kind not in activations.SAVES_ONE or _is_kept(walk, application.op)
+        safe = safe and not self._is_compiled(walk.function)
+        self._add(layer, Use(safe, gains, names[0] if names else "", made, application.op))
+
+    def _is_compiled(self, function: Function | None) -> bool:
+        """Is a function, or one around it, one of TorchScript, or may it be one (`compiled = torch.jit.script`)?"""
+        if function is None or function.parent is None:
+            return False
+        module = self._builders.reading(function.unit.module)
+        for decorator in function.decorators:
+            names = {decorator.name, *(module.name(temp) for temp in module.bound.get(decorator.name, ()))}
+            if not names.isdisjoint(_COMPILING):
+                return True
+        return self._is_compiled(function.parent)
+
+
+def _between(before: Layers, layer: Layer, after: Layers) -> Use:
+    """Return how an activation is used between others in a Sequential."""
+    ends = [last(one) for one in before]
+    safe = bool(ends) and all(saved_tensors.output_is_free(one.kind) for one in ends)
+    unkept = bool(after) and all(saved_tensors.keeps_nothing(first(one).kind) for one in after)
+    gains = layer.kind.rpartition(".")[2] not in activations.SAVES_ONE or not unkept
+    return Use(safe, gains, ends[0].kind, ends[0].made) if ends else Use(safe, gains)
+
+
+def _is_fresh(walk: Walk, application: Application, version: Version) -> bool:
+    """Was it made by an operation that does not need it, for the activation alone, and anew each time?"""
+    if walk.beside.get((version, application.op)) or not {*application.loops} <= {*walk.makers[version].loops}:
+        return False
+    made, chain = {version}, [version]  # with what it was before it was overwritten
+    for one in chain:
+        maker = walk.makers[one]
+        if isinstance(one, str) or not all(map(saved_tensors.output_is_free, maker.names)):
+            return False
+        if any(walk.later.get((before, one)) for before in maker.over if isinstance(one, Op)):
+            return False
+        chain += maker.over - made
+        made |= maker.over
+    return True
+
+
+def _is_kept(walk: Walk, op: Op) -> bool:
+    """Does what follows keep the activation's output? Where it is not seen what follows, it is taken to."""
+    names = walk.takers.get(op, {}).values()
+    return not names or not all(map(saved_tensors.keeps_nothing, names))

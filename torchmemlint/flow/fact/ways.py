@@ -1,0 +1,138 @@
+"""Ways: a function's blocks in the order in which they may be run, branches side by side and loops for two rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import reduce
+
+from torchmemlint.flow.fact.reading import Reading
+from torchmemlint.flow.fact.versions import State, joined
+from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir.ops import Op, Temp
+from torchmemlint.knowledge.contracts import Contracts
+
+_ROUNDS = 2
+_SWITCH = "training"
+
+
+def _met(*ways: State | None) -> State | None:
+    """Return what holds where ways meet."""
+    return reduce(joined, ways)
+
+
+class Ways:
+    """Goes all ways through a function; what operations do is left to subclasses."""
+
+    def __init__(self, reading: Reading, known: Contracts) -> None:
+        self.reading = reading
+        self.loops: tuple[Op, ...] = ()  # around the place that has been come to, outer ones first
+        self._known = known
+        self._left: list[tuple[list[State], list[State]]] = []  # of each loop: where it was left, and begun again
+        decorators = reading.function.decorators
+        self._state: State | None = State(off=any(decorator.name in known.off for decorator in decorators))
+
+    @property
+    def state(self) -> State:
+        """What holds at the place that has been come to."""
+        assert self._state is not None
+        return self._state
+
+    def run(self, block: Iterable[Op]) -> None:
+        """Go through a block, up to where it is left."""
+        for op in block:
+            if self._state is None:
+                return
+            match op:
+                case ops.If():
+                    self._if(op)
+                case ops.For():
+                    self.iterate(op)
+                case ops.While():
+                    self.repeat(op, lambda op=op: self.run(op.head), op.body, op.orelse)  # type: ignore[misc]
+                case ops.Try():
+                    self._try(op)
+                case ops.With():
+                    self._with(op)
+                case ops.Break() | ops.Continue():
+                    self._leave(op)
+                case ops.Return() | ops.Raise():
+                    self.step(op)
+                    self._state = None
+                case _:
+                    self.step(op)
+
+    def step(self, op: Op) -> None:
+        """Go past an operation without blocks."""
+
+    def iterate(self, op: ops.For) -> None:
+        """Go through a loop over something."""
+
+    def repeat(self, op: Op, begin: Callable[[], None], body: list[Op], orelse: list[Op]) -> None:
+        """Go through the rounds of a loop, which may have none."""
+        out: State | None = self.state.copy()
+        left, again = list[State](), list[State]()
+        self.loops = (*self.loops, op)
+        self._left.append((left, again))
+        for _ in range(_ROUNDS):
+            if self._state is None:
+                break
+            begin()
+            self.run(body)
+            self._state = _met(*again, self._state)
+            again.clear()
+            out = joined(out, self._state.copy() if self._state is not None else None)
+        self._left.pop()
+        self.loops = self.loops[:-1]
+        self._state = _met(*left, self._branch(out, orelse))
+
+    def _branch(self, start: State | None, block: list[Op]) -> State | None:
+        self._state = start.copy() if start is not None else None
+        self.run(block)
+        return self._state
+
+    def _if(self, op: ops.If) -> None:
+        start = self.state
+        ends = []
+        for block, holds in ((op.then, True), (op.orelse, False)):
+            begin = start.copy()
+            begin.evaluating = start.evaluating or self._is_evaluating(op.test, holds)
+            ends.append(self._branch(begin, block))
+        self._state = joined(*ends)
+
+    def _is_evaluating(self, test: Temp, holds: bool) -> bool:
+        """Is the module known not to be trained where a test holds, or does not?"""
+        match self.reading.made.get(test):
+            case ops.GetAttribute(base=base, name=name) if name == _SWITCH:
+                return not holds and self.reading.is_self(base)
+            case ops.Compare(operator="not", operands=(inner,)):
+                return self._is_evaluating(inner, not holds)
+            case ops.Choose(operator=operator, operands=operands) if holds is (operator == "and"):
+                return any(self._is_evaluating(operand, holds) for operand in operands)
+        return False
+
+    def _leave(self, op: ops.Break | ops.Continue) -> None:
+        if self._left:
+            self._left[-1][0 if type(op) is ops.Break else 1].append(self.state)
+        self._state = None
+
+    def _try(self, op: ops.Try) -> None:
+        start = self.state.copy()
+        done = self._branch(start, op.body)
+        failed = joined(start, done)
+        end = _met(self._branch(done, op.orelse), *(self._branch(failed, handler.body) for handler in op.handlers))
+        self._state = self._branch(end if end is not None else failed, op.final)
+        if end is None:
+            self._state = None
+
+    def _with(self, op: ops.With) -> None:
+        outer = self.state.off
+        for context in op.contexts:
+            made = self.reading.made.get(context)
+            name = self.reading.callee(made) if isinstance(made, ops.Call | ops.CallMethod) else ""
+            if name in self._known.off:
+                self.state.off = True
+            elif name in self._known.on:
+                self.state.off = False
+        self.run(op.body)
+        if self._state is not None:
+            self._state.off = outer
