@@ -180,12 +180,10 @@ def test_the_documented_facts_are_there() -> None:
 
 
 def _names() -> dict[str, object]:
-    from torchmemlint.flow import call_sites, callers, formulas, interpreter, program
+    from torchmemlint.flow import call_sites, callers, interpreter, program
 
     return {
-        name: value
-        for module in (call_sites, callers, formulas, interpreter, program)
-        for name, value in vars(module).items()
+        name: value for module in (call_sites, callers, interpreter, program) for name, value in vars(module).items()
     }
 
 

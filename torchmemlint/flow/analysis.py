@@ -14,7 +14,6 @@ from torchmemlint.flow import (
     closing,
     configurations,
     defaults,
-    formulas,
     gradient_modes,
     inheritance,
     modules,
@@ -107,7 +106,6 @@ def analysis(
     it.evaluators = EVALUATORS
     it.executors = EXECUTORS
     it.evaluated = overwriting.made
-    it.noted = formulas.note
     it.body_executor = statements.execute_body
     if pulse is not None:
         it.pulse = pulse
@@ -298,12 +296,10 @@ def _enter_function(it: Interpreter, function: Function) -> None:
     it.steps = it.steps_beyond = 0
     _bind_parameters(it, function, self_value)
     it.active.append(function)
-    it.formula = formulas.begun(it, function)
     try:
         statements.execute_body(it, function.node.body)
     finally:
         it.active.pop()
-        it.formula = None
     _leave(it, function, frame)
 
 

@@ -7,7 +7,7 @@ analysis only; what an inlined callee does shows in the values it returns.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from pathlib import Path
@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import libcst as cst
 
-from torchmemlint.flow.fact.cases import in_memory
-from torchmemlint.flow.fact.outcomes import Case
+from torchmemlint.flow.fact.cases import Cases, in_memory
+from torchmemlint.flow.fact.formulas import Formula, Formulas
+from torchmemlint.flow.fact.outcomes import Case, Place
+from torchmemlint.flow.ir import ops
 from torchmemlint.flow.values import (
     LoopMark,
     Loops,
@@ -30,7 +32,6 @@ from torchmemlint.syntax.source_module import Site, SourceModule
 
 if TYPE_CHECKING:
     from torchmemlint.flow.callers import Callers
-    from torchmemlint.flow.formulas import Formula
     from torchmemlint.flow.interpreter import Interpreter
     from torchmemlint.flow.program import Function, Program
 
@@ -211,7 +212,6 @@ class FileFacts:
     hazards: list[Hazard] = field(default_factory=list)
     sequentials: list[SequentialBuilt] = field(default_factory=list)
     gradients_zeroed: dict[tuple[Site, Function | None], GradientsZeroed] = field(default_factory=dict)
-    formulas: dict[Function, Formula] = field(default_factory=dict)  # of functions that may write out too much
     micro_batches: dict[LoopMark, MicroBatches] = field(default_factory=dict)  # loops over batches
     on_device: dict[LoopMark, Site] = field(default_factory=dict)  # loops over batches -> what puts these on a device
     pieces: set[Site] = field(default_factory=set)  # where batches are cut, and what runs over the pieces
@@ -223,6 +223,8 @@ class FileFacts:
     callers: Callers | None = None  # of the file's functions, in the whole project
     pulse: Callable[[], None] | None = None  # called again and again; what it raises ends the check
     _cases: list[Case] | None = None
+    _formulas: Formulas | None = None
+    _alone: Cases | None = None  # of a file without a project
 
     def cases(self) -> list[Case]:
         """What the runs of the file, and of the files that import it, show of it; told once."""
@@ -231,14 +233,53 @@ class FileFacts:
             if self.program.is_of_another_framework:
                 self._cases = []
             elif project is None:
-                self._cases = in_memory({path: text}, path.parent, self.program.contracts).of(path, self.pulse)
+                self._cases = self._by_itself().of(path, self.pulse)
             else:
                 self._cases = project.cases(path, text, self.pulse)
         return self._cases
 
+    def formulas(self, words: frozenset[str], layers: frozenset[str] = frozenset()) -> Iterator[Formula]:
+        """The formulas of the functions that mention some words; of all, where the file names one of some layers.
+
+        None of tests, where nothing is large.
+        """
+        text = self.source.text
+        layered = any(name in text for name in layers)
+        if self.program.is_test or self.program.is_of_another_framework:
+            return
+        if not layered and not any(word in text for word in words):
+            return
+        unit = self._unit() if self._formulas is None else self._formulas.unit
+        if unit is None:
+            return
+        if self._formulas is None:
+            self._formulas = Formulas(unit)
+        for function in unit.functions:
+            if layered or not function.mentions.isdisjoint(words):
+                yield self._formulas.of(function)
+
+    def runs_without_gradients(self, function: ops.Function) -> bool:
+        """Is a function called with gradients off, wherever it is seen to be called? To be asked last."""
+        place, project = Place(self.path, function.span), self.program.project
+        if project is None:
+            return self._by_itself().runs_without_gradients(place, self.pulse)
+        return project.runs_without_gradients(place, self.source.text, self.pulse)
+
+    def _unit(self) -> ops.Unit | None:
+        """The file as operations."""
+        project = self.program.project
+        if project is None:
+            return self._by_itself().unit(self.path)
+        return project.unit(self.path, self.source.text)
+
+    def _by_itself(self) -> Cases:
+        if self._alone is None:
+            self._alone = in_memory({self.path: self.source.text}, self.path.parent, self.program.contracts)
+        return self._alone
+
     def forget_cases(self) -> None:
         """The text has changed: run it anew when somebody asks."""
-        self._cases = None
+        self._cases = self._formulas = self._alone = None
 
     def finish(self, it: Interpreter) -> None:
         """Take over what the interpreter knows in the end; a place walked several times counts once, as seen last."""

@@ -53,7 +53,6 @@ from torchmemlint.syntax.source_module import Piece, Site
 
 if TYPE_CHECKING:
     from torchmemlint.flow.callers import Callers
-    from torchmemlint.flow.formulas import Formula
     from torchmemlint.flow.properties import Reading
 
 MAX_DEPTH = 5  # nested calls that are followed into the project
@@ -215,8 +214,6 @@ class Interpreter:
         self._oids: dict[object, int] = {}
         self.evaluators: dict[type, Callable[[Interpreter, Any], Value]] = {}
         self.evaluated: Callable[[Interpreter, cst.BaseExpression, Value], None] = lambda it, node, value: None
-        self.formula: Formula | None = None  # of the function whose own walk it is, where one is wanted
-        self.noted: Callable[[Interpreter, cst.BaseExpression, Value], None] = lambda it, node, value: None
         self.executors: dict[type, Callable[[Interpreter, Any], None]] = {}
         self.pulse: Callable[[], None] = lambda: None  # called with each suite; what it raises ends the analysis
 
@@ -280,8 +277,6 @@ class Interpreter:
         value = evaluator(self, node) if evaluator else Unknown()
         if isinstance(value, Tensor) or (self.marked_storages and isinstance(value, Unknown)):
             self.evaluated(self, node, value)
-        if self.formula is not None and self.frame.recording:
-            self.noted(self, node, value)
         return value
 
     def execute(self, node: cst.CSTNode) -> None:

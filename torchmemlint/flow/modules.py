@@ -259,8 +259,6 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
         if arguments.items and not method:
             _overwrites(it, node, module, arguments)
         overwriting.module_called(it, node, module, arguments.values, trains)
-        if it.formula is not None and it.recording:
-            it.formula.layers[id(node)] = module
         result = _opaque(it, node, module, arguments, trains, inputs, origin)
         if forward is not None and gradient_modes.off_by_default(it.contracts, forward, arguments):
             return _without_graph(it, result)

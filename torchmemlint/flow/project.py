@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from torchmemlint.findings import ContextFile, Lead
+from torchmemlint.flow.fact import outcomes
 from torchmemlint.flow.fact.cases import Cases
 from torchmemlint.flow.fact.outcomes import Case
+from torchmemlint.flow.ir.ops import Unit
 from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import Finder, Place
 from torchmemlint.flow.names.importing import Imports
@@ -222,6 +224,17 @@ class Project:
             for user in (path, *cases.users(path)):
                 self._ledger.searched(user.stem if user.stem != "__init__" else user.parent.name)
         return found
+
+    def unit(self, path: Path, text: str) -> Unit | None:
+        """A file with this text as operations; None where it is no Python 3."""
+        cases = self.files.cases(self.contracts)  # made of the texts that are read for it
+        self.files.changed(path, text)
+        return cases.unit(path)
+
+    def runs_without_gradients(self, function: outcomes.Place, text: str, pulse: Callable[[], None] | None) -> bool:
+        """Is a function in a file with this text called with gradients off, wherever it is seen to be called?"""
+        self.cases(function.path, text, pulse)
+        return self.files.cases(self.contracts).runs_without_gradients(function, pulse)
 
     def text(self, path: Path) -> str | None:
         """The text of a file; None where it cannot be had."""

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Set
 from functools import lru_cache
 
-from torchmemlint.flow import bindings, idle, signs, telling, written_out, zeroing
+from torchmemlint.flow import bindings, idle, signs, telling, zeroing
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.units import Unit
 from torchmemlint.immutable import immutable
@@ -191,7 +191,7 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: 
         part = (driven or unit.name == "__init__") and unit.in_module and _has_part(unit, program)
         if part:
             unit.attributes |= _attributes_of_part(unit, program)
-        if any(tells(unit) for tells in _TELLING_ALONE) or written_out.shows(unit.outline, unit.cls):
+        if any(tells(unit) for tells in _TELLING_ALONE):
             alone.add(unit)
         sampling = telling.samples(unit)
         alone.update(one for one in units if one.function in sampling)

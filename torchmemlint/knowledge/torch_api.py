@@ -148,3 +148,32 @@ DESCRIBING = frozenset(
 # Builtins that only ask what kind of an object it is, or how long; and all that only look at their arguments.
 INSPECTING_BUILTINS = frozenset("len isinstance type id hasattr callable hash".split())
 READING_BUILTINS = INSPECTING_BUILTINS | frozenset("print repr str format float int bool round complex input".split())
+
+# Names of one operation. Source: "Alias for ..." in the documentation of torch.
+ALIASES = {
+    "absolute": "abs",
+    "clip": "clamp",
+    "concat": "cat",
+    "concatenate": "cat",
+    "divide": "div",
+    "moveaxis": "movedim",
+    "multiply": "mul",
+    "negative": "neg",
+    "row_stack": "vstack",
+    "subtract": "sub",
+    "swapaxes": "transpose",
+    "swapdims": "transpose",
+    "true_divide": "div",
+}
+# Layers of torch.nn that compute what a function does.
+FUNCTIONS_OF_LAYERS = {
+    "CosineSimilarity": "cosine_similarity",
+    "CrossEntropyLoss": "cross_entropy",
+    "NLLLoss": "nll_loss",
+    "PairwiseDistance": "pairwise_distance",
+    "Sigmoid": "sigmoid",
+    "Softmax": "softmax",
+    "Softmax2d": "softmax",
+}
+PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
+WEIGHTS = frozenset({"weight", "bias"})  # of most layers

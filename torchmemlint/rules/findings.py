@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import libcst as cst
 
 from torchmemlint.doubts import Doubt, ordered
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.values import Step
 from torchmemlint.rules.base import Rule
 from torchmemlint.syntax.source_module import Site
-from torchmemlint.syntax.text import text_of
+from torchmemlint.syntax.text import shortened, text_of
+from torchmemlint.syntax.walking import inside
 
 Link = tuple[Site, str]  # a place and what it contributes
 
@@ -44,6 +47,41 @@ def report(
         rule.why,
         doubts=ordered(doubts),
     )
+
+
+def report_operation(
+    rule: Rule,
+    facts: FileFacts,
+    op: Op,
+    message: str,
+    *,
+    severity: Severity | None = None,
+    evidence: Iterable[tuple[Op, str]] = (),
+    fix: Fix | None = None,
+) -> Finding:
+    """A finding of `rule` at an operation of the file, with others that contribute to it."""
+    source = facts.source
+    span = source.span_of(op.span)
+    links = dict.fromkeys(Evidence(text, source.span_of(other.span)) for other, text in evidence)
+    whole = source.statement_span(span)
+    return Finding(
+        rule.code, rule.name, severity or rule.severity, message, facts.path, span, whole, tuple(links), fix, rule.why
+    )
+
+
+def written(facts: FileFacts, op: Op, limit: int) -> str:
+    """The source text of an operation, in one line that is not too long."""
+    text = facts.source.span_of(op.span).text(facts.source.rows)
+    return shortened(" ".join(text.split()), limit)
+
+
+def node_at(facts: FileFacts, op: Op, kind: Any) -> Site | None:
+    """The node of a kind that stands where an operation does."""
+    span = facts.source.span_of(op.span)
+    piece = facts.source.piece_at(span)
+    found = (n for n in inside(piece.module) if isinstance(n, kind) and piece.span(n) == span) if piece else iter(())
+    node = next(found, None)
+    return Site(piece, node) if piece is not None and node is not None else None
 
 
 def chain(links: Iterable[Link], path: Path) -> tuple[Evidence, ...]:

@@ -9,13 +9,13 @@ from pathlib import Path
 import libcst as cst
 
 from torchmemlint.doubts import Doubt, confidence, ordered
-from torchmemlint.findings import Evidence, Finding, Fix, Position, Severity, Span
+from torchmemlint.findings import Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.fact.outcomes import Case, Place
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.detaching import at
-from torchmemlint.syntax.source_module import Piece, Site, SourceModule
-from torchmemlint.syntax.text import characters, shortened
+from torchmemlint.syntax.source_module import Piece, Site, SourceModule, span_in
+from torchmemlint.syntax.text import shortened
 
 _SHOWN = 40  # characters of code in a message
 _CALLS = 3  # of a chain of calls
@@ -108,10 +108,7 @@ class Told:
 
     def span_of(self, place: Place) -> Span:
         """Return where a place is, in characters."""
-        first, start, last, end = place.span
-        lines = self._lines(place.path)
-        begin = Position(first, characters(lines[first - 1], start) + 1)
-        return Span(begin, Position(last, characters(lines[last - 1], end) + 1))
+        return span_in(self._lines(place.path), place.span)
 
     def text_of(self, place: Place) -> str:
         """Return the source text of a place, in one line that is not too long."""

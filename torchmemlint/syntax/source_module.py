@@ -331,6 +331,10 @@ class SourceModule:
         """Return the piece that a stretch begins in."""
         return next((piece for piece in reversed(self.pieces) if piece.first_row <= span.start.row), None)
 
+    def span_of(self, place: tuple[int, int, int, int]) -> Span:
+        """A stretch that is told as the standard parser tells it: in lines and bytes."""
+        return span_in(self.rows, place)
+
     @cached_property
     def rows(self) -> list[str]:
         """The lines of the file, without their line ends, as rows count them."""
@@ -340,6 +344,13 @@ class SourceModule:
     def rows_of(text: str) -> list[str]:
         """The lines of a text, likewise."""
         return _with_line_feeds(text).split("\n")
+
+
+def span_in(rows: Sequence[str], place: tuple[int, int, int, int]) -> Span:
+    """A stretch of some rows that is told as the standard parser tells it: in lines and bytes."""
+    first, start, last, end = place
+    begin = Position(first, characters(rows[first - 1], start) + 1)
+    return Span(begin, Position(last, characters(rows[last - 1], end) + 1))
 
 
 def _split(text: str, path: Path, context: bool, trees: Trees) -> list[Piece]:

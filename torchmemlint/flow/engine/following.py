@@ -26,12 +26,12 @@ def within(calls: Iterable[Called]) -> Iterator[tuple[Function, Mode | ModeOf]]:
                 todo.append(call)
 
 
-def leave(left: dict[T, Mode], calls: Iterable[tuple[T, Mode | ModeOf]]) -> None:
-    """Note what was called by a run that was cut, in the mode in which most is recorded."""
+def note(called: dict[T, Mode], calls: Iterable[tuple[T, Mode | ModeOf]]) -> None:
+    """Note what was called by a run, in the mode in which most is recorded."""
     for function, mode in calls:
-        known = left.get(function)
+        known = called.get(function)
         if mode is Mode.CALLER:
             mode = Mode.ON  # as it is where nothing turns it off
         elif not isinstance(mode, Mode):
             mode = Mode.EITHER
-        left[function] = mode if known in (None, Mode.OFF) or mode is Mode.ON else known
+        called[function] = mode if known in (None, Mode.OFF) or mode is Mode.ON else known

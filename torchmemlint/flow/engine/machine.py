@@ -52,7 +52,7 @@ class Engine:
     index: Index
     pulse: Callable[[], None] = field(default=lambda: None)  # called again and again; may end it all by raising
     active: list[Function] = field(default_factory=list)
-    called: set[Function] = field(default_factory=set)  # by another function of the project
+    called: dict[Function, Mode] = field(default_factory=dict)  # by another function of the project, in which mode
     left: dict[Function, Mode] = field(default_factory=dict)  # by a run that was cut, and in which mode
     _summaries: dict[tuple[Function, Known], Summary | None] = field(default_factory=dict)
     _known: dict[Function, list[Known]] = field(default_factory=dict)
@@ -133,9 +133,9 @@ class Engine:
     def _default_of_unit(self, code: Code, place: Key) -> Value | None:
         return self.end_of(code.function.unit).heap.get(code, place)
 
-    def begin(self, called: Iterable[Function], left: Mapping[Function, Mode], work: int) -> None:
+    def begin(self, called: Mapping[Function, Mode], left: Mapping[Function, Mode], work: int) -> None:
         """Begin with other files: what is known of them so far is that these functions are called."""
-        self.called, self.left, self._left = set(called), dict(left), work
+        self.called, self.left, self._left = dict(called), dict(left), work
         self._known = {}
 
     def imported(self, units: Iterable[Unit]) -> set[Unit]:
@@ -287,15 +287,12 @@ class Engine:
 
     def leave(self, function: Function, mode: Mode | ModeOf) -> None:
         """Note that a function was called in a mode, but not followed."""
-        following.leave(self.left, [(function, mode)])
+        following.note(self.left, [(function, mode)])
 
     def _note_calls(self, frame: Frame) -> None:
         """Note what a run from outside has called: what it shows is doubted if it was not run to its end."""
         calls = following.within(frame.followed.items())
-        if frame.cut:
-            following.leave(self.left, calls)
-        else:
-            self.called.update(function for function, _ in calls)
+        following.note(self.left if frame.cut else self.called, calls)
 
     def is_recursive(self, function: Function) -> bool:
         """Has it been seen to call itself, directly or not?"""

@@ -11,10 +11,13 @@ from pathlib import Path
 
 from torchmemlint.doubts import Doubt, rank
 from torchmemlint.flow.domain import refs
+from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.engine.following import note
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.entries import mentions
 from torchmemlint.flow.fact.judgement import outcome
 from torchmemlint.flow.fact.outcomes import NOTHING, Case, Outcome, Place
+from torchmemlint.flow.ir.ops import Unit
 from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import InMemory
 from torchmemlint.flow.names.importing import Imports
@@ -83,9 +86,21 @@ class Cases:
         for group in self._groups(path):
             yield self._outcomes.get(group, NOTHING)
 
+    def runs_without_gradients(self, function: Place, pulse: Callable[[], None] | None = None) -> bool:
+        """Is a function called, and wherever it is seen to be, with gradients off?"""
+        modes: dict[Place, Mode] = {}
+        for one in self._outcomes_on(function.path, pulse):
+            for called in (one.called, one.left):
+                note(modes, ((function, mode) for mode in [called.get(function)] if mode is not None))
+        return modes.get(function) is Mode.OFF
+
     def library(self, path: Path) -> tuple[Path, ...]:
         """The files of the library that a file belongs to: what it calls of any is looked up when it is run."""
         return self._imports.library(path)
+
+    def unit(self, path: Path) -> Unit | None:
+        """A file as operations; None where it is no Python 3."""
+        return self._sources.unit(path)
 
     def users(self, path: Path) -> set[Path]:
         """The files that import a file, directly or not."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Set
 from pathlib import Path
 
 from torchmemlint.flow.domain.heap import Mode
-from torchmemlint.flow.engine.following import leave
+from torchmemlint.flow.engine.following import note
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.activating import out_of_place
@@ -43,15 +43,16 @@ def outcome(
     units = [unit for path in files if (unit := sources.unit(path)) is not None]
     for unit in units:
         engine.index.add(unit)
-    known = {function for user in users for function in user.called}
+    called: dict[Place, Mode] = {}
     left: dict[Place, Mode] = {}
     for user in users:
-        leave(left, user.left.items())
+        note(called, user.called.items())
+        note(left, user.left.items())
     places = Places(sources)
     work = _LEAST_WORK + sum(len(sources.text(path)) for path in files) // _BYTES_OF_WORK
     functions = {places.of_span(unit, f.span): f for unit in units for f in unit.functions}
     engine.begin(
-        (f for place, f in functions.items() if place in known),
+        {f: called[place] for place, f in functions.items() if place in called},
         {f: left[place] for place, f in functions.items() if place in left},
         work,
     )
@@ -89,7 +90,7 @@ def outcome(
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),
         frozenset(places.of(s) for run, evidence in done for p in needing(run, evidence) for s in p.chain()),
         frozenset(places.left(done, Readers(units, {name for user in users for name in user.mentioned}))),
-        frozenset(places.of_span(f.unit, f.span) for f in engine.called),
+        {places.of_span(f.unit, f.span): mode for f, mode in engine.called.items()},
         {places.of_span(f.unit, f.span): mode for f, mode in engine.left.items()},
         frozenset(mentions(units)),
         frozenset(map(sources.path, engine.imported(units))),

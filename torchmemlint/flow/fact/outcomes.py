@@ -253,7 +253,7 @@ class Outcome:
     open: frozenset[Place] = frozenset()  # calls that led to passes which nothing shows to be waste
     needing: frozenset[Place] = frozenset()  # what differentiates, or hands a network to code that may
     leaving: frozenset[Left] = frozenset()  # what code leaves beside its results
-    called: frozenset[Place] = frozenset()  # functions
+    called: Mapping[Place, Mode] = field(default_factory=dict)  # functions, and in which mode
     left: Mapping[Place, Mode] = field(default_factory=dict)  # functions, by runs that were cut, and in which mode
     mentioned: frozenset[str] = frozenset()  # by their functions: names
     files: frozenset[Path] = frozenset()  # that were run, or might have been

@@ -8,7 +8,17 @@ from dataclasses import replace
 from .building import EXPRESSIONS, Builder, computed_key
 from .ops import ComputedKey, ConstantKey, Key, SliceKey, Temp
 
-WHOLE = SliceKey()
+
+class Whole(dict[str, SliceKey]):
+    """Keys without temporaries by their layout: they are equal in all subscripts, so they are not made for each."""
+
+    def __missing__(self, layout: str) -> SliceKey:
+        key = self[layout] = SliceKey(layout=layout)
+        return key
+
+
+_whole = Whole()
+WHOLE = _whole[""]
 
 
 def dict_key(b: Builder, node: ast.expr) -> ConstantKey | ComputedKey:
@@ -33,7 +43,7 @@ def key_of(b: Builder, node: ast.expr) -> Key:
         if any(_takes_part(element) for element in node.elts):
             return _part(b, node.elts)
     elif isinstance(node, ast.Constant) and node.value is ...:
-        return WHOLE
+        return _whole["."]
     return dict_key(b, node)
 
 
@@ -44,7 +54,9 @@ def _takes_part(node: ast.expr) -> bool:
 
 def _part(b: Builder, elements: list[ast.expr]) -> SliceKey:
     parts: list[Temp] = []
+    layout = ""
     for element in elements:
+        layout += _sign(element)
         if isinstance(element, ast.Slice):
             bounds = (element.lower, element.upper, element.step)
             parts += [
@@ -54,12 +66,14 @@ def _part(b: Builder, elements: list[ast.expr]) -> SliceKey:
             parts.append(b.expression(element.value))
         elif not isinstance(element, ast.Constant):
             parts.append(b.expression(element))
-    dimensions = sum(not _is_new_or_left_out(element) for element in elements)
-    if not parts and dimensions == 1:
-        return WHOLE
-    return SliceKey(tuple(parts), single=bool(parts) and len(elements) == 1, dimensions=dimensions)
+    return SliceKey(tuple(parts), single=len(elements) == 1, layout=layout) if parts else _whole[layout]
 
 
-def _is_new_or_left_out(element: ast.expr) -> bool:
-    """Is it None or `...`, which stand for no dimension, or may do so, or a starred one?"""
-    return isinstance(element, ast.Starred) or (isinstance(element, ast.Constant) and element.value in (None, ...))
+def _sign(element: ast.expr) -> str:
+    if isinstance(element, ast.Slice):
+        return ":"
+    if isinstance(element, ast.Starred):
+        return "*"
+    if isinstance(element, ast.Constant):
+        return "+" if element.value is None else "." if element.value is ... else "#"
+    return "+" if isinstance(element, ast.Attribute) and element.attr == "newaxis" else "#"

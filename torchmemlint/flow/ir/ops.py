@@ -82,13 +82,19 @@ class SliceKey:
     """`x[a:b]`, `x[:, 0]`, `x[..., 1]`: a part, perhaps a view. `parts` are the temporaries of the indices.
 
     `start`: how many items from the front are left out, as far as that is written out. `single`: it is just `a:b`,
-    which a list has, too. `dimensions`: how many are written out that there must be.
+    which a list has, too. `layout`: for each index `:`, `+` (None, a new dimension), `.` (an ellipsis), `*` (starred),
+    `#` (another).
     """
 
     parts: tuple[Temp, ...] = ()
     start: int = 0
     single: bool = False
-    dimensions: int = 0
+    layout: str = field(default="", compare=False)
+
+    @property
+    def dimensions(self) -> int:
+        """How many dimensions are written out that there must be."""
+        return sum(sign in ":#" for sign in self.layout)
 
 
 SOME_PART = SliceKey((NO_TEMP,))  # of which no more is known

@@ -3,215 +3,147 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-import libcst as cst
-
-from torchmemlint.flow.program import Program
-from torchmemlint.immutable import immutable
+from torchmemlint.flow.fact.formulas import Formula, Operation, looks
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.ops import (
+    Bind,
+    CallMethod,
+    Compare,
+    For,
+    GetAttribute,
+    GetItem,
+    If,
+    Load,
+    Make,
+    Op,
+    Operate,
+    SetAttribute,
+    Spread,
+    Temp,
+    While,
+)
 from torchmemlint.knowledge import torch_api
-from torchmemlint.rules.materialisation.surroundings import Surroundings
-from torchmemlint.syntax.outline import dotted_text
-from torchmemlint.syntax.source_module import Site
-from torchmemlint.syntax.text import text_of
-from torchmemlint.syntax.walking import inside
+from torchmemlint.rules.materialisation.pairs import layout
 
-_LOOKS = torch_api.METADATA | torch_api.METADATA_ATTRIBUTES
-_READING = frozenset(  # methods and functions that make a tensor of their own of those that they are given
+REPEAT = frozenset({"repeat"})
+_READING = torch_api.JOINERS | frozenset(  # what makes a tensor of its own of those that it is given
     "add sub mul div pow eq ne lt le gt ge masked_fill sum mean minimum maximum where cosine_similarity mse_loss "
     "l1_loss smooth_l1_loss exp log sigmoid tanh relu".split()
 )
-_JOINING = frozenset(f"torch.{name}" for name in torch_api.JOINERS)
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class Repeated:
     """`x.unsqueeze(1).repeat(1, n, 1)` whose copies are only read."""
 
-    site: Site  # the call of `repeat`
-    put_in: Site  # where the dimension of size one comes from
-    sizes: tuple[cst.BaseExpression, ...]
+    call: Op
+    put_in: Op  # where the dimension of size one comes from
+    sizes: tuple[Temp, ...]
     axis: int  # the dimension that is repeated
-    readings: tuple[Site, ...]  # what takes the result
+    readings: tuple[Op, ...]  # what takes the result
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class Growing:
     """`out = torch.cat([out, x])` in a loop that does nothing else with `out`."""
 
-    site: Site  # the call
+    call: Op
     target: str
-    loop: Site
+    loop: Op
 
 
-# -- repeat ----------------------------------------------------------------------------------------------------------
-
-
-def repeated(program: Program) -> Iterator[Repeated]:
-    """Copies along a dimension of size one, in the order of the file."""
-    for piece in program.source.pieces:
-        if ".repeat(" not in piece.text:
+def repeated(formula: Formula) -> Iterator[Repeated]:
+    """Copies along a dimension of size one, in order."""
+    for operation in formula.operations(REPEAT):
+        sizes = operation.operands[1:]
+        along = [index for index, size in enumerate(sizes) if formula.integer(size) != 1]
+        if not isinstance(operation.op, CallMethod) or operation.qualified or operation.keywords or len(sizes) < 2:
             continue
-        near = Surroundings(piece)
-        for node in near.nodes:
-            match node:
-                case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="repeat")), args=arguments):
-                    found = _repeated(program, near, node, owner, list(arguments))
-                    if found is not None:
-                        yield found
+        if len(along) != 1 or formula.integer(sizes[along[0]]) == 0:
+            continue
+        put_in = formula.of(operation.operands[0])
+        axis = _put_in(formula, put_in, len(sizes)) if put_in is not None else None
+        if put_in is None or axis is None or axis % len(sizes) != along[0]:
+            continue
+        readings = [_reading(taking.operation, taking.index) for taking in formula.takings(operation)]
+        if readings and None not in readings:
+            found = tuple(one for one in readings if one is not None)
+            yield Repeated(operation.op, put_in.op, sizes, along[0], found)
 
 
-def _repeated(
-    program: Program, near: Surroundings, node: cst.Call, owner: cst.BaseExpression, arguments: list[cst.Arg]
-) -> Repeated | None:
-    if len(arguments) < 2 or any(argument.keyword is not None or argument.star for argument in arguments):
-        return None
-    sizes = tuple(argument.value for argument in arguments)
-    along = [index for index, size in enumerate(sizes) if _number(size) != 1]
-    if len(along) != 1 or _number(sizes[along[0]]) == 0:
-        return None
-    bound = near.bound_once(owner.value, near.scope(node)) if isinstance(owner, cst.Name) else None
-    put_in = bound[0] if bound is not None else owner
-    axis = _put_in(put_in, len(sizes))
-    if axis is None or axis % len(sizes) != along[0]:
-        return None
-    readings = _readings(program, near, node)
-    if not readings:
-        return None
-    piece = near.piece
-    return Repeated(
-        Site(piece, node), Site(piece, put_in), sizes, along[0], tuple(Site(piece, reading) for reading in readings)
-    )
-
-
-def _put_in(node: cst.BaseExpression, rank: int) -> int | None:
-    """The dimension of size one that an expression has put in last, or left by a sum with `keepdim=True`."""
-    match node:
-        case cst.Call(func=cst.Attribute(attr=cst.Name(value="unsqueeze")), args=[cst.Arg(value=axis)]):
-            return _number(axis)
-        case cst.Call(func=cst.Attribute(attr=cst.Name(value="view" | "reshape")), args=sizes) if len(sizes) == rank:
-            ones = [index for index, size in enumerate(sizes) if _number(size.value) == 1]
-            return ones[0] if len(ones) == 1 else None
-        case cst.Subscript(slice=elements):
-            kinds = [element.slice for element in elements]
-            none = [index for index, kind in enumerate(kinds) if _is_none(kind)]
-            plain = all(_is_none(kind) or isinstance(kind, cst.Slice) for kind in kinds)
-            return none[0] if len(none) == 1 and plain else None
+def _put_in(formula: Formula, made: Operation, rank: int) -> int | None:
+    """The dimension of size one that an operation has put in."""
+    if made.name == "unsqueeze":
+        return formula.integer(made.argument("dim", 1))
+    if made.name in ("view", "reshape") and len(made.operands) == rank + 1:
+        ones = [index for index, size in enumerate(made.operands[1:]) if formula.integer(size) == 1]
+        return ones[0] if len(ones) == 1 else None
+    if isinstance(made.op, GetItem):
+        kinds = layout(made.op.key)
+        return kinds.index("+") if kinds.count("+") == 1 and set(kinds) <= {"+", ":"} else None
     return None
 
 
-def _is_none(part: cst.BaseSlice) -> bool:
-    return isinstance(part, cst.Index) and isinstance(part.value, cst.Name) and part.value.value == "None"
-
-
-def _number(node: cst.BaseExpression) -> int | None:
-    match node:
-        case cst.Integer(value=text):
-            return int(text, 0)
-        case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer(value=text)):
-            return -int(text, 0)
-    return None
-
-
-def _readings(program: Program, near: Surroundings, node: cst.BaseExpression) -> list[cst.CSTNode] | None:
-    """What takes an expression's value, where all of it only reads; None where something else does."""
-    around = near.around(node)
-    if isinstance(around, cst.AssignTarget | cst.Assign):
-        target = around.targets[0].target if isinstance(around, cst.Assign) else None
-        bound = near.bound_once(target.value, near.scope(node)) if isinstance(target, cst.Name) else None
-        if bound is None:
-            return None
-        taken = [_reading(program, near, place) for place in bound[1]]
-        return None if None in taken else [place for place in taken if place is not None and place not in bound[1]]
-    place = _reading(program, near, node)
-    return [place] if place is not None else None
-
-
-def _reading(program: Program, near: Surroundings, node: cst.BaseExpression) -> cst.CSTNode | None:
-    """The operation that reads an expression and makes a tensor of its own; the expression itself where its shape is
-    all that is looked at; None where it is taken otherwise.
-    """
-    around = near.around(node)
-    above = near.around(around) if around is not None else None
-    match around:
-        case cst.BinaryOperation() | cst.Comparison() | cst.ComparisonTarget():
-            return around
-        case cst.Attribute(attr=cst.Name(value=name)) if name in _LOOKS:
-            return node
-        case cst.Attribute(attr=cst.Name(value=name)) if isinstance(above, cst.Call) and above.func is around:
-            return above if name in _READING else None
-        case cst.Arg() if isinstance(above, cst.Call):
-            name = program.qualify(dotted_text(above.func))
-            return above if name.startswith("torch.") and name.rpartition(".")[2] in _READING else None
-        case cst.Element() if isinstance(above, cst.List | cst.Tuple):
-            given = near.around(above)
-            call = near.around(given) if isinstance(given, cst.Arg) else None
-            joined = isinstance(call, cst.Call) and program.qualify(dotted_text(call.func)) in _JOINING
-            return call if joined else None
-    return None
+def _reading(operation: Operation | None, index: int) -> Op | None:
+    """An operation that reads an operand and makes a tensor of its own."""
+    if operation is None or (operation.in_place and index == 0):
+        return None
+    alike = isinstance(operation.op, Operate | Compare) or operation.name in _READING
+    return operation.op if alike and operation.layer is None else None
 
 
 # -- cat in a loop ---------------------------------------------------------------------------------------------------
 
 
-def growing(program: Program) -> Iterator[Growing]:
-    """Tensors that a loop puts together piece by piece, in the order of the file."""
-    for piece in program.source.pieces:
-        if not any(f"{name}(" in piece.text for name in torch_api.JOINERS):
+def growing(formula: Formula) -> Iterator[Growing]:
+    """Tensors that a loop puts together piece by piece, in order."""
+    around = {
+        op: loop
+        for loop in operations(formula.function.body)
+        if isinstance(loop, While) or (isinstance(loop, For) and not loop.comprehension)
+        for op in operations(loop.body)
+    }
+    for operation in formula.operations(torch_api.JOINERS) if around else ():
+        loop, parts = around.get(operation.op), formula.made(operation.operands[0]) if operation.operands else None
+        kept = formula.taken(operation.dst)
+        if loop is None or not operation.qualified or not isinstance(parts, Make) or len(kept) != 1:
             continue
-        near = Surroundings(piece)
-        for node in near.nodes:
-            if isinstance(node, cst.Assign) and len(node.targets) == 1:
-                found = _growing(program, near, node, node.targets[0].target)
-                if found is not None:
-                    yield found
+        place = _written_to(formula, kept[0])
+        plain = len(parts.entries) > 1 and all(entry.spread is Spread.PLAIN for entry in parts.entries)
+        own = [e.temp for e in parts.entries if place and _read_from(formula, formula.written(e.temp)) == place]
+        if place and plain and len(own) == 1 and _is_alone(formula, loop, place, kept[0], parts):
+            yield Growing(operation.op, place, loop)
 
 
-def _growing(
-    program: Program, near: Surroundings, node: cst.Assign, target: cst.BaseAssignTargetExpression
-) -> Growing | None:
-    name = dotted_text(target)
-    match node.value:
-        case (
-            cst.Call(func=func, args=[cst.Arg(value=cst.List(elements=parts) | cst.Tuple(elements=parts)), *_]) as call
-        ):
-            pass
-        case _:
-            return None
-    if not name or program.qualify(dotted_text(func)) not in _JOINING:
-        return None
-    if sum(dotted_text(part.value) == name for part in parts) != 1 or len(parts) < 2:
-        return None
-    loop = near.nearest(node, cst.For, cst.While, cst.FunctionDef, cst.Lambda)
-    if not isinstance(loop, cst.For | cst.While) or _is_used(near, loop, node, name):
-        return None
-    return Growing(Site(near.piece, call), name, Site(near.piece, loop))
+def _is_alone(formula: Formula, loop: Op, place: str, written: Op, parts: Make) -> bool:
+    """Does a loop do nothing else with what stands at a place, but for a look at it, and a branch that begins it?"""
+    inside = list(operations([loop]))[1:]
+    branched = {op for branch in inside if isinstance(branch, If) for op in operations([branch])}
+    for op in inside:
+        if op is not written and op not in branched and _written_to(formula, op) == place:
+            return False
+        if isinstance(op, Load | GetAttribute) and _read_from(formula, op) == place:
+            takers = formula.taken(op.dst)
+            if not all(t is parts or isinstance(t, Compare | If | While) or looks(t, op.dst) for t in takers):
+                return False
+    return True
 
 
-def _is_used(near: Surroundings, loop: cst.For | cst.While, statement: cst.Assign, name: str) -> bool:
-    """Does a loop assign or read a name besides, but for its shape?"""
-    own = {id(node) for node in inside(statement)}
-    if (
-        sum(isinstance(node, cst.Name | cst.Attribute) and text_of(node) == name for node in inside(statement.value))
-        > 1
-    ):
-        return True
-    heads: list[cst.CSTNode] = [loop.test] if isinstance(loop, cst.While) else []
-    for node in [below for part in (loop.body, *heads) for below in inside(part)]:
-        if id(node) in own or not isinstance(node, cst.Name | cst.Attribute) or text_of(node) != name:
-            continue
-        around = near.around(node)
-        if isinstance(around, cst.Attribute) and (around.value is not node or around.attr.value in _LOOKS):
-            continue
-        if isinstance(around, cst.Arg) and around.keyword is node:
-            continue
-        tested = isinstance(around, cst.Comparison | cst.If)
-        if not tested and not _starts(near, node):
-            return True
-    return False
+def _written_to(formula: Formula, op: Op) -> str:
+    """The name, or name with an attribute, that an operation binds."""
+    if isinstance(op, Bind):
+        return op.name.text
+    return _attribute(formula, op.base, op.name) if isinstance(op, SetAttribute) else ""
 
 
-def _starts(near: Surroundings, node: cst.CSTNode) -> bool:
-    """Is it the other branch of a condition that assigns the first part: `out = x if first else ...`?"""
-    target = near.around(node)
-    branch = near.nearest(node, cst.If, cst.Else, cst.For, cst.While)
-    return isinstance(target, cst.AssignTarget) and isinstance(branch, cst.If | cst.Else)
+def _read_from(formula: Formula, op: Op | None) -> str:
+    if isinstance(op, Load):
+        return op.name.text
+    return _attribute(formula, op.base, op.name) if isinstance(op, GetAttribute) else ""
+
+
+def _attribute(formula: Formula, base: Temp, name: str) -> str:
+    owner = formula.written(base)
+    return f"{owner.name.text}.{name}" if isinstance(owner, Load) else ""

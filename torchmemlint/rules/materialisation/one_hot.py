@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import libcst as cst
-
-from torchmemlint.flow.formulas import Formula, Operation, Taking
-from torchmemlint.syntax.outline import dotted_text
+from torchmemlint.flow.fact.formulas import Formula, Operation, Taking
+from torchmemlint.flow.ir.ops import Compare, ComputedKey, Constant, GetItem, Make, Operate, Spread, Temp
 
 LAST = -1
 
 _ALIKE = frozenset(  # the same numbers in another type, at another place
-    "float double half bfloat16 int long to type type_as cuda cpu contiguous detach clone requires_grad_".split()
+    "float double half bfloat16 int long to type type_as cuda cpu contiguous detach clone requires_grad".split()
 )
 _ZEROS = frozenset({"zeros", "zeros_like", "new_zeros"})
+WORDS = frozenset({"one_hot", "eye", "scatter", "scatter_"})
+MAKING = frozenset({"one_hot", "getitem", "scatter"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Encoded:
     """A one-hot tensor: the operation that has made it, the classes that it was made of, and their dimension."""
 
     made: Operation
-    indices: cst.BaseExpression
+    indices: Temp
     axis: int  # LAST, or counted from the first dimension
     rank: int | None  # how many dimensions there are; None: not known
     how: str  # "`F.one_hot(labels, 10)`" in words
@@ -38,12 +38,11 @@ def encoded(formula: Formula, operation: Operation) -> Encoded | None:
             made = _origin(formula, labels)
             counts = made is not None and made.qualified == "torch.arange"
             return Encoded(operation, labels, LAST, rank, "one row of numbers for each class label", counts)
-        case Operation(name="getitem", operands=(table,)):
-            index = _only_index(operation.node)
-            if index is not None and _is_identity(formula, table):
+        case Operation(op=GetItem(base=table, key=ComputedKey(temp=index))) if _is_identity(formula, table):
+            if not isinstance(formula.made(index), Constant | Operate | Compare) and not _is_tuple(formula, index):
                 rank = 2 if _is_flat(formula, index) else None
                 return Encoded(operation, index, LAST, rank, "rows of an identity matrix, itself written out", True)
-        case Operation(name="scatter_", operands=(_, *_)):
+        case Operation(name="scatter", operands=(_, *_)):
             return _scattered(formula, operation)
     return None
 
@@ -52,72 +51,55 @@ def _scattered(formula: Formula, operation: Operation) -> Encoded | None:
     """`torch.zeros(n, classes).scatter_(1, labels, 1)`."""
     labels = operation.argument("index", 2)
     zeros = _origin(formula, operation.operands[0])
-    axis = integer(operation.argument("dim", 1))
+    axis = formula.integer(operation.argument("dim", 1))
+    value = operation.argument("value", 3)
     if labels is None or zeros is None or zeros.name not in _ZEROS or axis is None:
         return None
-    if not _is_one(operation.argument("value", 3) or operation.keyword("src")):
+    if formula.constant(operation.keyword("src") if value is None else value) != 1:
         return None
-    rank = _rank_of(zeros)
+    rank = _rank_of(formula, zeros)
     if rank is not None and axis == rank - 1:
         axis = LAST
     return Encoded(operation, labels, axis, rank, "ones put into rows of zeros, one row for each class label")
 
 
-def _rank_of(zeros: Operation) -> int | None:
+def _rank_of(formula: Formula, zeros: Operation) -> int | None:
     """How many dimensions a tensor of zeros has, where its sizes are spelled out."""
     sizes = zeros.operands[1:] if zeros.name == "new_zeros" else zeros.operands
     if zeros.name == "zeros_like" or not sizes:
         return None
-    if isinstance(sizes[0], cst.Tuple | cst.List):
-        sizes = tuple(element.value for element in sizes[0].elements)
-        return None if any(isinstance(size, cst.StarredElement) for size in sizes) else len(sizes)
+    together = formula.made(sizes[0])
+    if isinstance(together, Make):
+        return None if any(entry.spread is not Spread.PLAIN for entry in together.entries) else len(together.entries)
     return len(sizes) if len(sizes) > 1 else None
 
 
-def _is_identity(formula: Formula, table: cst.BaseExpression) -> bool:
+def _is_identity(formula: Formula, table: Temp) -> bool:
     made = _origin(formula, table)
     return made is not None and made.qualified == "torch.eye" and len(made.operands) == 1
 
 
-def _origin(formula: Formula, node: cst.BaseExpression) -> Operation | None:
+def _is_tuple(formula: Formula, index: Temp) -> bool:
+    made = formula.made(index)
+    return isinstance(made, Make) and made.kind == "tuple"
+
+
+def _origin(formula: Formula, temp: Temp) -> Operation | None:
     """What made a tensor, before it was given another type or place; None where something else takes it, too."""
-    made = formula.of(node)
+    made = formula.of(temp)
     while made is not None and made.name in _ALIKE and made.operands:
         made = formula.of(made.operands[0])
     return made
 
 
-def _only_index(node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """The index of `table[index]` where it is a tensor of labels and not a slice, number or tuple."""
-    match node:
-        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index, star=None))]):
-            plain = cst.Integer | cst.Tuple | cst.UnaryOperation | cst.Ellipsis | cst.Comparison
-            return None if isinstance(index, plain) or dotted_text(index) == "None" else index
-    return None
-
-
-def _is_flat(formula: Formula, labels: cst.BaseExpression) -> bool:
+def _is_flat(formula: Formula, labels: Temp) -> bool:
     """Have the labels one dimension: `labels.view(-1)`, `labels.flatten()`?"""
     made = _origin(formula, labels)
     if made is None or made.keywords:
         return False
     if made.name in ("view", "reshape"):
-        return len(made.operands) == 2 and integer(made.operands[1]) == -1
+        return len(made.operands) == 2 and formula.integer(made.operands[1]) == -1
     return made.name in ("flatten", "ravel") and len(made.operands) == 1
-
-
-def _is_one(node: cst.BaseExpression | None) -> bool:
-    return isinstance(node, cst.Integer | cst.Float) and float(node.value.rstrip(".") or 0) == 1
-
-
-def integer(node: cst.BaseExpression | None) -> int | None:
-    """The number that an expression spells out."""
-    match node:
-        case cst.Integer(value=text):
-            return int(text, 0)
-        case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer(value=text)):
-            return -int(text, 0)
-    return None
 
 
 def takings(formula: Formula, made: Encoded) -> Iterator[tuple[Taking, frozenset[int]]]:
@@ -127,7 +109,7 @@ def takings(formula: Formula, made: Encoded) -> Iterator[tuple[Taking, frozenset
         operation, axis, rank = pending.pop()
         for taking in formula.takings(operation):
             taken = taking.operation
-            moved = _moved(taken, axis) if taken is not None and taking.index == 0 else None
+            moved = _moved(formula, taken, axis) if taken is not None and taking.index == 0 else None
             if taken is not None and taking.index == 0 and taken.name in _ALIKE:
                 pending.append((taken, axis, rank))
             elif taken is not None and moved is not None:
@@ -137,14 +119,14 @@ def takings(formula: Formula, made: Encoded) -> Iterator[tuple[Taking, frozenset
                 yield taking, frozenset(names)
 
 
-def _moved(operation: Operation, axis: int) -> tuple[int, int | None] | None:
+def _moved(formula: Formula, operation: Operation, axis: int) -> tuple[int, int | None] | None:
     """Where the classes lie after dimensions are exchanged."""
-    given = [integer(node) for node in operation.operands[1:]]
+    given = [formula.integer(temp) for temp in operation.operands[1:]]
     if operation.keywords or None in given:
         return None
     if operation.name == "permute" and len(given) > 1:
         places = [place % len(given) for place in given if place is not None]
         return places.index(axis % len(given)), len(given)
-    if operation.name in ("movedim", "moveaxis") and len(given) == 2 and given[0] == axis:
+    if operation.name == "movedim" and len(given) == 2 and given[0] == axis:
         return given[1] or 0, None
     return None

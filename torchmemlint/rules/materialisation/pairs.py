@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import libcst as cst
+from torchmemlint.flow.fact.formulas import Formula, Operation
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.ops import CallMethod, ConstantKey, Function, GetItem, Key, Op, SliceKey, Temp
 
-from torchmemlint.flow.formulas import Formula, Operation
-from torchmemlint.rules.materialisation.one_hot import integer
-
+_PUTTING = frozenset({"unsqueeze", "view", "reshape"})
 _SPREADING = frozenset({"expand", "expand_as", "repeat", "broadcast_to"})
 
 
@@ -18,57 +18,58 @@ class Spread:
     """A tensor with a dimension of size one put in, along which it is repeated when it meets another."""
 
     put_in: Operation
-    base: cst.BaseExpression  # the tensor without it
+    base: Temp  # the tensor without it
     axes: frozenset[int]  # counted from the first dimension, or from the last
     rank: int  # at least so many dimensions there are, as its subscript shows; 0: nothing is shown
     ends: bool  # the subscript ends with a dimension that the tensor had before
 
 
-def spread(formula: Formula, node: cst.BaseExpression) -> Spread | None:
+def may_pair(function: Function) -> bool:
+    """Does a function put dimensions into two tensors?"""
+    return sum(map(_puts_in, operations(function.body))) > 1
+
+
+def _puts_in(op: Op) -> bool:
+    return (isinstance(op, CallMethod) and op.name in _PUTTING) or (isinstance(op, GetItem) and "+" in layout(op.key))
+
+
+def spread(formula: Formula, temp: Temp) -> Spread | None:
     """`x[:, None]`, `x.unsqueeze(1)`, `x.view(n, 1, d)`, also expanded; None where nothing is put in."""
-    operation = formula.of(node)
+    operation = formula.of(temp)
     if operation is None or not operation.operands:
         return None
     base = operation.operands[0]
     if operation.name in _SPREADING:
         return spread(formula, base)
-    if operation.name == "getitem":
-        return _subscript(operation, base)
+    if isinstance(operation.op, GetItem):
+        return _subscript(operation, base, layout(operation.op.key))
     if operation.name == "unsqueeze":
-        axis = integer(operation.argument("dim", 1))
+        axis = formula.integer(operation.argument("dim", 1))
         return Spread(operation, base, frozenset({axis}), 0, False) if axis is not None else None
     if operation.name in ("view", "reshape") and len(operation.operands) > 3:
         sizes = operation.operands[1:]
-        ones = frozenset(index for index, size in enumerate(sizes) if integer(size) == 1)
-        return Spread(operation, base, ones, len(sizes), integer(sizes[-1]) != 1) if len(ones) == 1 else None
+        ones = frozenset(index for index, size in enumerate(sizes) if formula.integer(size) == 1)
+        return Spread(operation, base, ones, len(sizes), formula.integer(sizes[-1]) != 1) if len(ones) == 1 else None
     return None
 
 
-def _subscript(operation: Operation, base: cst.BaseExpression) -> Spread | None:
-    node = operation.node
-    parts = [element.slice for element in node.slice] if isinstance(node, cst.Subscript) else []
-    kinds = [_kind(part) for part in parts]
-    if "none" not in kinds or "other" in kinds or kinds.count("rest") > 1:
-        return None
-    if "rest" not in kinds:
-        axes = frozenset(index for index, kind in enumerate(kinds) if kind == "none")
-        return Spread(operation, base, axes, len(kinds), kinds[-1] == "all")
-    rest = kinds.index("rest")
-    if "none" in kinds[:rest]:
-        return None
-    axes = frozenset(index - len(kinds) for index, kind in enumerate(kinds) if kind == "none")
-    return Spread(operation, base, axes, 0, kinds[-1] == "all")
+def layout(key: Key) -> str:
+    """The layout of a subscript, as of `SliceKey`; empty where it is of another kind."""
+    if isinstance(key, ConstantKey):
+        return "+" if key.value is None else ""
+    return key.layout if isinstance(key, SliceKey) else ""
 
 
-def _kind(part: cst.BaseSlice) -> str:
-    match part:
-        case cst.Slice():
-            return "all"
-        case cst.Index(value=cst.Name(value="None") | cst.Attribute(attr=cst.Name(value="newaxis"))):
-            return "none"
-        case cst.Index(value=cst.Ellipsis()):
-            return "rest"
-    return "other"
+def _subscript(operation: Operation, base: Temp, kinds: str) -> Spread | None:
+    if "+" not in kinds or not set(kinds) <= set("+:.") or kinds.count(".") > 1:
+        return None
+    if "." not in kinds:
+        axes = frozenset(index for index, kind in enumerate(kinds) if kind == "+")
+        return Spread(operation, base, axes, len(kinds), kinds[-1] == ":")
+    if "+" in kinds[: kinds.index(".")]:
+        return None
+    axes = frozenset(index - len(kinds) for index, kind in enumerate(kinds) if kind == "+")
+    return Spread(operation, base, axes, 0, kinds[-1] == ":")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,28 +81,27 @@ class Pairs:
     right: Spread
 
 
-def pairs(formula: Formula, operation: Operation, operands: Sequence[cst.BaseExpression]) -> Pairs | None:
+def pairs(formula: Formula, operation: Operation, operands: Sequence[Temp]) -> Pairs | None:
     """The operation as one on pairs; None where its operands are not spread along different dimensions."""
     if len(operands) != 2:
         return None
-    left, right = (spread(formula, node) for node in operands)
+    left, right = (spread(formula, temp) for temp in operands)
     if left is None or right is None or left.axes & right.axes:
         return None
-    if not all(
-        _is_for_these(formula, node, side, operation) for node, side in zip(operands, (left, right), strict=True)
-    ):
+    sides = zip(operands, (left, right), strict=True)
+    if not all(_is_for_these(formula, temp, side, operation) for temp, side in sides):
         return None
     signs = {axis < 0 for axis in left.axes | right.axes}
     return Pairs(operation, left, right) if len(signs) == 1 else None
 
 
-def _is_for_these(formula: Formula, node: cst.BaseExpression, side: Spread, taker: Operation) -> bool:
+def _is_for_these(formula: Formula, temp: Temp, side: Spread, taker: Operation) -> bool:
     """Is a tensor spread for one operation only? Where there are others, their results are as large."""
-    operation = formula.of(node)
+    operation = formula.of(temp)
     while operation is not None:
-        if any(taking.operation != taker for taking in formula.takings(operation)):
+        if any(taking.operation is not taker for taking in formula.takings(operation)):
             return False
-        if operation == side.put_in:
+        if operation is side.put_in:
             return True
         taker, operation = operation, formula.of(operation.operands[0]) if operation.operands else None
     return False

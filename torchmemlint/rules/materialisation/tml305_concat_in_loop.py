@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.knowledge.torch_api import JOINERS
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import is_test, report
+from torchmemlint.rules.findings import report_operation
 from torchmemlint.rules.materialisation import copies
 
 
@@ -60,14 +61,12 @@ class ConcatInLoop(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield tensors that grow by concatenation."""
-        if is_test(facts):
-            return
-        for found in copies.growing(facts.program):
-            yield report(
+        for found in (one for formula in facts.formulas(JOINERS) for one in copies.growing(formula)):
+            yield report_operation(
                 self,
                 facts,
-                found.site,
+                found.call,
                 f"each round of the loop copies all of `{found.target}` to add a part to it",
-                evidence=[(found.loop, "the loop"), (found.site, f"`{found.target}` is made anew with a part more")],
+                evidence=[(found.loop, "the loop"), (found.call, f"`{found.target}` is made anew with a part more")],
                 fix=Fix("Collect the parts in a list and concatenate once", Applicability.HINT),
             )

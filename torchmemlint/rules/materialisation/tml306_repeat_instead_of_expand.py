@@ -9,9 +9,10 @@ import libcst as cst
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import is_test, report
+from torchmemlint.rules.findings import node_at, report_operation, written
 from torchmemlint.rules.materialisation import copies
 from torchmemlint.rules.materialisation.copies import Repeated
+from torchmemlint.syntax.source_module import Piece
 from torchmemlint.syntax.text import shortened, text_of
 
 
@@ -61,28 +62,24 @@ class RepeatInsteadOfExpand(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield copies along a dimension of size one that are only read."""
-        if is_test(facts):
-            return
-        for found in copies.repeated(facts.program):
-            times = shortened(text_of(found.sizes[found.axis]), 30)
-            yield report(
-                self,
-                facts,
-                found.site,
-                f"`{shortened(text_of(found.site.node), 50)}` copies a dimension of size one {times} times: "
-                "`expand` shows it as often without a copy",
-                evidence=[
-                    (found.put_in, "it has one entry here"),
-                    *((reading, "the copies are only read") for reading in found.readings),
-                ],
-                fix=_fix(found),
-            )
+        for found in (one for formula in facts.formulas(copies.REPEAT) for one in copies.repeated(formula)):
+            call = node_at(facts, found.call, cst.Call)
+            if call is not None and isinstance(call.node, cst.Call):
+                yield self._report(facts, found, call.node, call.piece)
 
-
-def _fix(found: Repeated) -> Fix:
-    call, piece = found.site.node, found.site.piece
-    assert isinstance(call, cst.Call)
-    assert isinstance(call.func, cst.Attribute)
-    edits = [Edit(piece.span(call.func.attr), "expand")]
-    edits += [Edit(piece.span(size), "-1") for index, size in enumerate(found.sizes) if index != found.axis]
-    return Fix("Use `expand`", Applicability.UNSAFE, tuple(edits))
+    def _report(self, facts: FileFacts, found: Repeated, call: cst.Call, piece: Piece) -> Finding:
+        times = shortened(text_of(call.args[found.axis].value), 30)
+        edits = [Edit(piece.span(call.func.attr), "expand")] if isinstance(call.func, cst.Attribute) else []
+        edits += [Edit(piece.span(size.value), "-1") for index, size in enumerate(call.args) if index != found.axis]
+        return report_operation(
+            self,
+            facts,
+            found.call,
+            f"`{written(facts, found.call, 50)}` copies a dimension of size one {times} times: "
+            "`expand` shows it as often without a copy",
+            evidence=[
+                (found.put_in, "it has one entry here"),
+                *((reading, "the copies are only read") for reading in found.readings),
+            ],
+            fix=Fix("Use `expand`", Applicability.UNSAFE, tuple(edits)),
+        )

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import libcst as cst
-
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmemlint.flow.fact.formulas import Formula, Operation
+from torchmemlint.flow.fact.origins import is_discrete, is_tensor, is_trained
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.flow.formulas import Formula, Operation
-from torchmemlint.flow.values import Constant, Graph, Kind, Tensor
-from torchmemlint.rules.arguments import replacing
+from torchmemlint.flow.ir.ops import GetItem, Op, Operate, Temp
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import Link, report
-from torchmemlint.rules.materialisation.one_hot import integer
-from torchmemlint.rules.materialisation.pairs import Pairs, is_over_features, is_over_last, pairs
-from torchmemlint.syntax.text import shortened, text_of
-from torchmemlint.syntax.walking import contains
+from torchmemlint.rules.findings import report_operation, written
+from torchmemlint.rules.materialisation.pairs import Pairs, is_over_features, is_over_last, may_pair, pairs
+
+_WORDS = frozenset({"sum", "mean", "norm", "vector_norm", "cosine_similarity", "pairwise_distance"})
+_LAYERS = frozenset({"CosineSimilarity", "PairwiseDistance"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,46 +93,47 @@ class PairwiseBroadcast(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield results of pairs that are made by way of their features."""
-        if any(backward.create is not None for backward in facts.backwards):
-            return
-        for formula in facts.formulas.values():
-            if "cdist" in formula.function.outline.names:
-                continue  # what it is for is known here
-            for operation in formula.operations():
+        for formula in facts.formulas(_WORDS, _LAYERS):
+            if "create_graph" in formula.function.unit.module.mentions:
+                return
+            if "cdist" in formula.function.mentions or not may_pair(formula.function):
+                continue  # what it is for is known here, or there is no use for it
+            for operation in formula.operations(_WORDS):
                 found = _contraction(formula, operation)
                 if found is not None and _is_of_torch(formula, found) and not _is_whole(formula, found.pairs):
                     yield self._report(facts, formula, found)
 
     def _report(self, facts: FileFacts, formula: Formula, found: Contraction) -> Finding:
         left, right = found.pairs.left, found.pairs.right
-        links: list[Link] = [
-            (left.put_in.site, "spread along a dimension of its own"),
-            (right.put_in.site, "spread along another one"),
+        links: list[tuple[Op, str]] = [
+            (left.put_in.op, "spread along a dimension of its own"),
+            (right.put_in.op, "spread along another one"),
         ]
-        if found.whole != found.pairs.operation:
-            links.append((found.pairs.operation.site, "made for every pair and every feature"))
-        links.append((found.whole.site, "only the sum over the features is used"))
-        return report(
+        if found.whole is not found.pairs.operation:
+            links.append((found.pairs.operation.op, "made for every pair and every feature"))
+        links.append((found.whole.op, "only the sum over the features is used"))
+        return report_operation(
             self,
             facts,
-            found.whole.site,
-            f"`{shortened(text_of(found.whole.site.node), 60)}` writes out the features of every pair: "
+            found.whole.op,
+            f"`{written(facts, found.whole.op, 60)}` writes out the features of every pair: "
             f"{found.instead} needs one number for each",
-            severity=None if _has_features(formula, found) else Severity.ADVICE,
+            severity=None if _has_features(facts, formula, found) else Severity.ADVICE,
             evidence=links,
             fix=_fix(facts, formula, found),
         )
 
 
-def _has_features(formula: Formula, found: Contraction) -> bool:
+def _has_features(facts: FileFacts, formula: Formula, found: Contraction) -> bool:
     """May there be many numbers to a pair? Differences are also taken of coordinates, two or three of them.
 
     Products and cosines are of features; differences where a layer has made what is compared, or it is a parameter.
     """
     if found.measure in ("dot", "cosine"):
         return True
-    values = [formula.value(side.base) for side in (found.pairs.left, found.pairs.right)]
-    return any(isinstance(value, Tensor) and value.graph is Graph.LIVE for value in values)
+    return any(
+        is_trained(formula, side.base, facts.program.contracts) for side in (found.pairs.left, found.pairs.right)
+    )
 
 
 def _is_of_torch(formula: Formula, found: Contraction) -> bool:
@@ -144,25 +143,26 @@ def _is_of_torch(formula: Formula, found: Contraction) -> bool:
     if any(name in ("dim", "keepdim") for name, _ in found.whole.keywords):
         return True
     inner = formula.of(found.whole.operands[0])
-    if inner is not None and (inner.qualified or inner.name in ("pow", "square", "abs", "mul")):
+    if inner is not None and not isinstance(inner.op, Operate):
         return True
     sides = (found.pairs.left, found.pairs.right)
-    return any(side.put_in.name != "getitem" or isinstance(formula.value(side.base), Tensor) for side in sides)
+    return any(not isinstance(side.put_in.op, GetItem) or is_tensor(formula, side.base) for side in sides)
 
 
 def _is_whole(formula: Formula, found: Pairs) -> bool:
     """Are whole numbers compared, for which `cdist` is no help?"""
-    values = [formula.value(side.base) for side in (found.left, found.right)]
-    return any(isinstance(value, Tensor) and value.kind is Kind.DISCRETE for value in values)
+    return any(is_discrete(formula, side.base) for side in (found.left, found.right))
 
 
 def _contraction(formula: Formula, whole: Operation) -> Contraction | None:
-    if whole.name in ("cosine_similarity", "CosineSimilarity", "pairwise_distance", "PairwiseDistance"):
+    if not whole.operands:
+        return None
+    if whole.name in ("cosine_similarity", "pairwise_distance"):
         return _of_function(formula, whole)
-    if whole.name in ("sum", "mean") and whole.operands:
-        dimension = integer(whole.argument("dim", 1))
+    if whole.name in ("sum", "mean"):
+        dimension = formula.integer(whole.argument("dim", 1))
         return _of_sum(formula, whole, dimension) if dimension is not None else None
-    if whole.name in ("norm", "vector_norm") and whole.operands:
+    if whole.name in ("norm", "vector_norm"):
         return _of_norm(formula, whole)
     return None
 
@@ -171,26 +171,14 @@ def _of_function(formula: Formula, whole: Operation) -> Contraction | None:
     """`F.cosine_similarity(a.unsqueeze(1), b.unsqueeze(0), dim=-1)`."""
     found = pairs(formula, whole, whole.operands[:2])
     dimension: int | None = -1
-    cosine = whole.name.lower().startswith("cosine")
+    cosine = whole.name == "cosine_similarity"
     if cosine:
-        dimension = _dimension_of_layer(whole) if whole.layer is not None else 1
-        given = whole.argument("dim", 2) if whole.layer is None else None
-        dimension = integer(given) if given is not None else dimension
+        said, place = (whole, 2) if whole.layer is None else (whole.layer, 0)
+        given = said.argument("dim", place)
+        dimension = formula.around(said).integer(given) if given is not None else 1
     if found is None or dimension is None or not is_over_features(found, dimension, vectors=True):
         return None
     return Contraction(found, whole, dimension, "cosine" if cosine else "euclidean")
-
-
-def _dimension_of_layer(whole: Operation) -> int | None:
-    """`nn.CosineSimilarity(dim=-1)`; 1 where nothing is given."""
-    layer = whole.layer
-    if layer is None or layer.made is None or not isinstance(layer.made.node, cst.Call):
-        return None
-    given = dict(layer.arguments)
-    if given.keys() & {"*", "**"}:
-        return None
-    value = given.get("dim", given.get("0", Constant(1, True)))
-    return value.value if isinstance(value, Constant) and isinstance(value.value, int) else None
 
 
 def _of_sum(formula: Formula, whole: Operation, dimension: int) -> Contraction | None:
@@ -202,9 +190,9 @@ def _of_sum(formula: Formula, whole: Operation, dimension: int) -> Contraction |
     if squared is not None:
         measure = "squared" if whole.name == "sum" else "mean squared"
         return _of_difference(formula, whole, inner, squared, dimension, measure)
-    if whole.name == "sum" and inner.name in ("abs", "absolute") and inner.operands:
+    if whole.name == "sum" and inner.name == "abs" and inner.operands:
         return _of_difference(formula, whole, inner, inner.operands[0], dimension, "manhattan")
-    if whole.name == "sum" and inner.name in ("Multiply", "mul"):
+    if whole.name == "sum" and inner.name == "mul":
         found = pairs(formula, inner, inner.operands)
         if found is not None and is_over_last(found, dimension):
             return Contraction(found, whole, dimension, "dot")
@@ -213,19 +201,21 @@ def _of_sum(formula: Formula, whole: Operation, dimension: int) -> Contraction |
 
 def _of_norm(formula: Formula, whole: Operation) -> Contraction | None:
     """`(a[:, None] - b[None]).norm(dim=-1)`."""
-    power = whole.argument("p", 1) or whole.keyword("ord")
-    dimension = integer(whole.argument("dim", 2))
-    if dimension is None or (power is not None and integer(power) not in (1, 2) and text_of(power) != "2.0"):
+    given = whole.argument("p", 1)
+    power = given if given is not None else whole.keyword("ord")
+    dimension = formula.integer(whole.argument("dim", 2))
+    order = formula.constant(power) if power is not None else 2
+    if dimension is None or order not in (1, 2):
         return None
-    measure = "manhattan" if integer(power) == 1 else "euclidean"
+    measure = "manhattan" if order == 1 else "euclidean"
     return _of_difference(formula, whole, whole, whole.operands[0], dimension, measure)
 
 
 def _of_difference(
-    formula: Formula, whole: Operation, taker: Operation, node: cst.BaseExpression, dimension: int, measure: str
+    formula: Formula, whole: Operation, taker: Operation, temp: Temp, dimension: int, measure: str
 ) -> Contraction | None:
-    difference = _alone(formula, taker, node)
-    if difference is None or difference.name not in ("Subtract", "sub"):
+    difference = _alone(formula, taker, temp)
+    if difference is None or difference.name != "sub":
         return None
     found = pairs(formula, difference, difference.operands)
     if found is None or not is_over_features(found, dimension, vectors=whole.name.endswith("norm")):
@@ -233,24 +223,24 @@ def _of_difference(
     return Contraction(found, whole, dimension, measure)
 
 
-def _alone(formula: Formula, taker: Operation, node: cst.BaseExpression) -> Operation | None:
+def _alone(formula: Formula, taker: Operation, temp: Temp) -> Operation | None:
     """What made an operand, where the operation that takes it is the only one that does."""
-    made = formula.of(node)
-    if made is None or any(taking.operation != taker for taking in formula.takings(made)):
+    made = formula.of(temp)
+    if made is None or any(taking.operation is not taker for taking in formula.takings(made)):
         return None
     return made
 
 
-def _squared(formula: Formula, operation: Operation) -> cst.BaseExpression | None:
+def _squared(formula: Formula, operation: Operation) -> Temp | None:
     """What an operation squares."""
     match operation:
         case Operation(name="square", operands=(operand,)):
             return operand
-        case Operation(name="pow" | "Power", operands=(operand, exponent)):
-            return operand if text_of(exponent) in ("2", "2.0") else None
-        case Operation(name="Multiply" | "mul", operands=(left, right)):
+        case Operation(name="pow", operands=(operand, exponent)):
+            return operand if formula.constant(exponent) == 2 else None
+        case Operation(name="mul", operands=(left, right)):
             made = formula.of(left)
-            return left if made is not None and made == formula.of(right) else None
+            return left if made is not None and made is formula.of(right) else None
     return None
 
 
@@ -258,16 +248,17 @@ def _fix(facts: FileFacts, formula: Formula, found: Contraction) -> Fix:
     title = f"Use {found.instead.rstrip(',')}"
     ending = {"squared": ").pow(2)", "euclidean": ")", "manhattan": ", p=1)"}.get(found.measure)
     left, right = found.pairs.left, found.pairs.right
-    whole = found.whole.node
-    nested = all(contains(whole, side.put_in.node) for side in (left, right))
-    if ending is None or not nested or not _are_vectors(found) or facts.program.imported.get("torch") != "torch":
+    span_of, rows = facts.source.span_of, facts.source.rows
+    whole = span_of(found.whole.op.span)
+    nested = all(whole.contains(span_of(side.put_in.op.span)) for side in (left, right))
+    if ending is None or not nested or not _are_vectors(found) or formula.function.unit.imports.get("torch") != "torch":
         return Fix(title, Applicability.HINT)
     if found.whole.keyword("keepdim") is not None or len(found.whole.operands) > 3:
         return Fix(title, Applicability.HINT)
-    rows, columns = (left, right) if max(left.axes) > max(right.axes) else (right, left)
-    written = found.whole.site.piece.written
-    text = f"torch.cdist({written(rows.base)}, {written(columns.base)}{ending}"
-    return Fix(title, Applicability.UNSAFE, replacing(found.whole.site, whole, text))
+    sides = (left, right) if max(left.axes) > max(right.axes) else (right, left)
+    bases = [op for side in sides if (op := formula.written(side.base)) is not None]
+    given = ", ".join(span_of(op.span).text(rows) for op in bases)
+    return Fix(title, Applicability.UNSAFE, (Edit(whole, f"torch.cdist({given}{ending}"),))
 
 
 def _are_vectors(found: Contraction) -> bool:

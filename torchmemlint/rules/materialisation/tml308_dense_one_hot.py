@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.fact.formulas import Formula, Operation, Taking
+from torchmemlint.flow.fact.origins import is_weight, usual
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.flow.formulas import Formula, Operation, Taking
-from torchmemlint.flow.values import Tensor
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import Link, report
-from torchmemlint.rules.materialisation.one_hot import LAST, Encoded, encoded, integer, takings
-from torchmemlint.syntax.text import shortened, string_value, text_of
+from torchmemlint.rules.findings import report_operation, written
+from torchmemlint.rules.materialisation.one_hot import LAST, MAKING, WORDS, Encoded, encoded, takings
 
-_PRODUCTS = frozenset({"MatrixMultiply", "matmul", "mm", "bmm"})
+_PRODUCTS = frozenset({"matmul", "mm", "bmm"})
 _LOOKUPS = _PRODUCTS | {"linear", "einsum"}
 _MANY_CLASSES = 256  # a row of so many 64-bit integers is 2 KiB
 
@@ -81,27 +78,25 @@ class DenseOneHot(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield one-hot tensors that only take the way round to an index."""
-        for formula in facts.formulas.values():
-            for operation in formula.operations():
+        for formula in facts.formulas(WORDS):
+            for operation in formula.operations(MAKING):
                 made = encoded(formula, operation)
                 found = [_told(formula, taking, axis) for taking, axis in takings(formula, made)] if made else []
                 if made is not None and found and all(found):
-                    told = [one for one in found if one]
-                    yield self._report(facts, made, told, _matters(formula, made, [one[0] for one in told]))
+                    yield self._report(facts, formula, made, [one for one in found if one])
 
     def _report(
-        self, facts: FileFacts, made: Encoded, found: list[tuple[Operation, str, str]], matters: bool
+        self, facts: FileFacts, formula: Formula, made: Encoded, found: list[tuple[Operation, str, str]]
     ) -> Finding:
-        labels = shortened(text_of(made.indices), 30)
-        links: list[Link] = [(made.made.site, made.how)]
-        links += [(operation.site, what) for operation, what, _ in found]
+        labels = written(facts, formula.written(made.indices) or made.made.op, 30)
+        links = [(made.made.op, made.how), *((operation.op, what) for operation, what, _ in found)]
         instead = " and ".join(dict.fromkeys(instead for _, _, instead in found))
-        return report(
+        return report_operation(
             self,
             facts,
-            made.made.site,
-            f"`{shortened(text_of(made.made.site.node), 50)}` writes out every class of each label: {instead}",
-            severity=None if matters else Severity.ADVICE,
+            made.made.op,
+            f"`{written(facts, made.made.op, 50)}` writes out every class of each label: {instead}",
+            severity=None if _matters(formula, made, [one[0] for one in found]) else Severity.ADVICE,
             evidence=links,
             fix=Fix(f"Use `{labels}` itself", Applicability.HINT),
         )
@@ -115,11 +110,10 @@ def _matters(formula: Formula, made: Encoded, takers: list[Operation]) -> bool:
     """
     if made.every_class or any(operation.name not in _LOOKUPS for operation in takers):
         return True
-    classes = integer(made.made.argument("num_classes", 1)) if made.made.name == "one_hot" else None
-    if classes is not None:
+    classes = usual(formula, made.made.argument("num_classes", 1)) if made.made.name == "one_hot" else None
+    if isinstance(classes, int):
         return classes >= _MANY_CLASSES
-    values = [formula.value(node) for operation in takers for node in operation.operands]
-    return any(isinstance(value, Tensor) and value.parameter_of for value in values)
+    return any(is_weight(formula, temp) for operation in takers for temp in operation.operands)
 
 
 def _told(formula: Formula, taking: Taking, axis: frozenset[int]) -> tuple[Operation, str, str] | None:
@@ -127,33 +121,32 @@ def _told(formula: Formula, taking: Taking, axis: frozenset[int]) -> tuple[Opera
     operation = taking.operation
     if operation is None:
         return None
-    if operation.name == "cross_entropy" and operation.argument("target", 1) is taking.node:
+    if operation.name == "cross_entropy" and operation.argument("target", 1) == taking.temp:
         if _is_weighted(operation):
             return None
         return operation, "the target of a cross entropy, which may be class labels", "cross entropy takes the labels"
     if operation.name in _PRODUCTS | {"linear"} and taking.index == 0 and LAST in axis and operation.layer is None:
         return operation, "a product with one-hot rows looks up rows of the other factor", "index the table instead"
-    if operation.name == "einsum" and taking.index > 0 and LAST in axis and _sums_over_last(operation, taking.index):
-        return operation, "a sum over one-hot classes looks up entries of the other factor", "index the table instead"
-    if operation.name in ("Multiply", "mul", "multiply"):
-        return _picked(formula, operation, axis)
-    return None
+    if operation.name == "einsum" and taking.index > 0 and LAST in axis:
+        if _sums_over_last(formula, operation, taking.index):
+            what = "a sum over one-hot classes looks up entries of the other factor"
+            return operation, what, "index the table instead"
+        return None
+    return _picked(formula, operation, axis) if operation.name == "mul" else None
 
 
 def _is_weighted(loss: Operation) -> bool:
-    """Has a cross entropy weights of classes, or settings that are not in view?"""
-    if loss.layer is not None:
-        built = loss.layer.made is not None and isinstance(loss.layer.made.node, cst.Call)
-        return not built or any(name in ("0", "weight", "*", "**") for name, _ in loss.layer.arguments)
-    return loss.argument("weight", 2) is not None
+    """Has a cross entropy weights of classes?"""
+    made, position = (loss, 2) if loss.layer is None else (loss.layer, 0)
+    return made.argument("weight", position) is not None
 
 
-def _sums_over_last(einsum: Operation, index: int) -> bool:
+def _sums_over_last(formula: Formula, einsum: Operation, index: int) -> bool:
     """Is the last dimension of an operand of `einsum` summed away together with one of another operand?"""
-    equation = einsum.operands[0]
-    if not isinstance(equation, cst.SimpleString):
+    equation = formula.constant(einsum.operands[0])
+    if not isinstance(equation, str):
         return False
-    terms, arrow, result = str(string_value(equation)).replace(" ", "").partition("->")
+    terms, arrow, result = equation.replace(" ", "").partition("->")
     letters = terms.split(",")
     if not arrow or len(letters) != len(einsum.operands) - 1 or not letters[index - 1].isalpha():
         return False
@@ -167,12 +160,12 @@ def _picked(formula: Formula, product: Operation, axis: frozenset[int]) -> tuple
     while len(taken) == 1 and (operation := taken[0].operation) is not None:
         if operation.name == "sum" and taken[0].index == 0:
             dimension = operation.argument("dim", 1)
-            over = integer(dimension)
+            over = formula.integer(dimension)
             if dimension is not None and (over is None or over not in axis):
                 return None
             what = "summed over the classes, a product with one-hot rows picks a number for each label"
             return operation, what, "`gather` picks the numbers"
-        if operation.name not in ("Minus", "neg", "negative"):
+        if operation.name != "neg":
             return None
         taken = formula.takings(operation)
     return None

@@ -8,20 +8,23 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
+from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.fact.formulas import Formula, Operation
+from torchmemlint.flow.fact.origins import is_parameter, mode, usual
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.flow.formulas import Formula, Operation
-from torchmemlint.flow.values import Mode, Tensor
+from torchmemlint.flow.ir.ops import GetAttribute, Op, Temp
 from torchmemlint.knowledge import torch_api
 from torchmemlint.rules.arguments import replacing
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import Link, report
-from torchmemlint.syntax.text import shortened, text_of
+from torchmemlint.rules.findings import node_at, report_operation, written
 
-_LOGS = frozenset({"log", "log_"})
+_LOG = frozenset({"log"})
+_WORDS = _LOG | {"log_"}
+_SMALL = 0.01  # against a logarithm of zero
 # What keeps the logarithm for its own backward; a product keeps the other factor, `kl_div` the target, an index itself.
 # Counted with `torch.autograd.graph.saved_tensors_hooks` on torch 2.13.
-_KEEPING = frozenset({"nll_loss", "NLLLoss", "gather"})
-_BOUNDING = frozenset({"clamp", "clamp_", "clamp_min", "clip"})
+_KEEPING = frozenset({"nll_loss", "gather"})
+_BOUNDING = frozenset({"clamp", "clamp_min"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,34 +91,34 @@ class UnfusedLogSoftmax(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield logarithms of probabilities that nobody else asks for."""
-        for formula in facts.formulas.values():
-            for log in formula.operations():
-                found = _unfused(formula, log) if log.name in _LOGS else None
+        for formula in facts.formulas(_WORDS):
+            for log in formula.operations(_LOG):
+                found = _unfused(formula, log)
                 if found is not None:
-                    off = log.mode is Mode.OFF or facts.enters_without_gradients(formula.function)
                     taken = {taking.operation.name for taking in formula.takings(log) if taking.operation is not None}
                     kept = 1 + bool(found.steps) + (not taken.isdisjoint(_KEEPING))
-                    yield self._report(facts, found, 0 if off else kept)
+                    yield self._report(facts, found, 0 if _is_off(facts, formula, log) else kept)
 
     def _report(self, facts: FileFacts, found: Unfused, kept: int) -> Finding:
         """`kept`: tensors of this size, until backward."""
-        inner = found.inner
-        links: list[Link] = [(inner.site, f"`{inner.name}` makes probabilities that only the logarithm takes")]
-        links += [(step.site, "another tensor of the same size") for step in reversed(found.steps)]
-        links.append((found.log.site, f"their logarithm: `{found.fused}` computes it from the logits"))
-        shown = shortened(text_of(found.log.site.node), 50)
+        first = f"`{found.inner.name}` makes probabilities that only the logarithm takes"
+        links: list[tuple[Op, str]] = [(found.inner.op, first)]
+        links += [(step.op, "another tensor of the same size") for step in reversed(found.steps)]
+        links.append((found.log.op, f"their logarithm: `{found.fused}` computes it from the logits"))
+        shown = written(facts, found.log.op, 50)
         message = f"`{shown}` keeps {kept} tensors of its size for backward: `{found.fused}` keeps one"
         if kept < 2:
             message = f"`{shown}` makes {len(found.steps) + 2} tensors of its size: `{found.fused}` makes one"
-        return report(
-            self,
-            facts,
-            found.log.site,
-            message,
-            severity=Severity.ADVICE if kept < 2 else None,
-            evidence=links,
-            fix=_fix(found),
+        severity = Severity.ADVICE if kept < 2 else None
+        return report_operation(
+            self, facts, found.log.op, message, severity=severity, evidence=links, fix=_fix(facts, found)
         )
+
+
+def _is_off(facts: FileFacts, formula: Formula, log: Operation) -> bool:
+    """Is it computed with gradients off, here or in all callers?"""
+    here = mode(formula, log.op, facts.program.contracts)
+    return here is Mode.OFF or (here is None and facts.runs_without_gradients(formula.function))
 
 
 def _unfused(formula: Formula, log: Operation) -> Unfused | None:
@@ -123,61 +126,61 @@ def _unfused(formula: Formula, log: Operation) -> Unfused | None:
     steps: list[Operation] = []
     taken = log
     while taken.operands:
-        node = _operand(taken) if taken is not log else taken.operands[0]
-        below = formula.of(node)
-        if node is None or below is None or [t.operation for t in formula.takings(below)] != [taken]:
+        operand = _operand(formula, taken) if taken is not log else taken.operands[0]
+        below = formula.of(operand)
+        if below is None or [t.operation for t in formula.takings(below)] != [taken]:
             return None
         if below.name in ("softmax", "sigmoid"):
             alone = below.name == "sigmoid" and not steps
             # The complement of a sigmoid is that of `-x`; the complement of a softmax is no softmax.
-            turned = below.name == "softmax" and any(step.name == "Subtract" for step in steps)
-            if alone or turned or not below.operands or _is_parameter(formula, below.operands[0]):
+            turned = below.name == "softmax" and any(step.name == "sub" for step in steps)
+            if alone or turned or not below.operands or _is_own(formula, below.operands[0]):
                 return None
             return Unfused(log, below, tuple(steps))
-        if _operand(below) is None or len(steps) > 2:
+        if _operand(formula, below) is None or len(steps) > 2:
             return None
         steps.append(below)
         taken = below
     return None
 
 
-def _is_parameter(formula: Formula, node: cst.BaseExpression) -> bool:
+def _is_own(formula: Formula, temp: Temp) -> bool:
     """A weight of a module's own: as small as it was made, whatever the batch; or a constant, without a graph."""
-    value = formula.value(node)
-    return isinstance(value, Tensor) and (value.producer == "parameter" or value.producer in torch_api.FACTORIES)
+    made = formula.of(temp)
+    return is_parameter(formula, temp) or (made is not None and made.name in torch_api.FACTORIES)
 
 
-def _operand(step: Operation) -> cst.BaseExpression | None:
+def _operand(formula: Formula, step: Operation) -> Temp | None:
     """What a step between the two takes, where it only bounds the probabilities or turns them over."""
     match step:
-        case Operation(name="Add", operands=(left, right)):
-            return left if _is_small(right) else right if _is_small(left) else None
-        case Operation(name="Subtract", operands=(cst.Integer(value="1") | cst.Float(value="1.0" | "1."), right)):
-            return right
+        case Operation(name="add", operands=(left, right)):
+            return left if _is_small(formula, right) else right if _is_small(formula, left) else None
+        case Operation(name="sub", operands=(left, right)):
+            return right if formula.constant(left) == 1 else None
         case Operation(name=name, operands=(first, *_)) if name in _BOUNDING:
             return first
     return None
 
 
-def _is_small(node: cst.BaseExpression) -> bool:
-    """Is it a number against a logarithm of zero: a literal below 0.01, or a name that says so?"""
-    if isinstance(node, cst.Float):
-        return abs(float(node.value)) < 0.01
-    match node:
-        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
-            return "eps" in name.lower() or "tiny" in name.lower()
-        case cst.BinaryOperation(operator=cst.Power(), left=cst.Integer(), right=cst.UnaryOperation()):
-            return True  # 10 ** -8
-    return False
+def _is_small(formula: Formula, temp: Temp) -> bool:
+    """Is it a number against a logarithm of zero, as far as it is seen, or the smallest that a type has?"""
+    value = usual(formula, temp)
+    if isinstance(value, int | float):
+        return abs(value) < _SMALL
+    made = formula.made(temp)
+    limits = formula.of(made.base) if isinstance(made, GetAttribute) else None
+    return limits is not None and limits.name == "finfo"
 
 
-def _fix(found: Unfused) -> Fix:
-    inner, outer = found.inner.site.node, found.log.site.node
+def _fix(facts: FileFacts, found: Unfused) -> Fix:
     title = f"Use `{found.fused}`"
-    plain = not found.steps and found.log.operands[0] is inner and inner is not outer
-    if plain and found.inner.layer is None and isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute):
-        whole, kept = found.log.site.span, found.log.site.piece.span(inner)
-        named = replacing(found.log.site, inner.func.attr, found.fused)
-        edits = (Edit(Span(whole.start, kept.start), ""), *named, Edit(Span(kept.end, whole.end), ""))
-        return Fix(title, Applicability.UNSAFE, edits)
+    inner, outer = (node_at(facts, one.op, cst.Call) for one in (found.inner, found.log))
+    nested = not found.steps and found.inner.layer is None and found.inner.dst in found.log.operands[:1]
+    if nested and inner is not None and outer is not None and isinstance(inner.node, cst.Call):
+        function = inner.node.func
+        if isinstance(function, cst.Attribute):
+            whole, kept = outer.span, inner.span
+            named = replacing(outer, function.attr, found.fused)
+            edits = (Edit(Span(whole.start, kept.start), ""), *named, Edit(Span(kept.end, whole.end), ""))
+            return Fix(title, Applicability.UNSAFE, edits)
     return Fix(title, Applicability.HINT)

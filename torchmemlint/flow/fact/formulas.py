@@ -1,0 +1,384 @@
+"""Formulas: what the functions of a file compute, operation by operation, and what takes each result.
+
+This is read off the operations of the file alone, without a run: names are followed to what defines them, attributes
+of an object to what its class puts there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.calls import works_in_place
+from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.ops import (
+    Bind,
+    Call,
+    CallMethod,
+    Class,
+    Compare,
+    Constant,
+    Define,
+    Function,
+    GetAttribute,
+    GetItem,
+    Import,
+    Load,
+    Make,
+    Move,
+    Name,
+    Op,
+    Operate,
+    Scope,
+    SetAttribute,
+    Spread,
+    Temp,
+    Unit,
+)
+from torchmemlint.flow.ir.reaching import Reaching
+from torchmemlint.knowledge import torch_api
+
+_LOOKS = torch_api.METADATA_ATTRIBUTES | torch_api.METADATA
+_LAYER = "torch.nn."
+_OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "div", "@": "matmul", "**": "pow"}
+_IDENTITY = frozenset({"is", "is not"})
+_BEGIN = frozenset({None})  # of a name: what it stands for when the function begins
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation:
+    """An operation with the tensors that it takes, under one name for operators, functions, methods and layers."""
+
+    op: Op
+    name: str  # "softmax", "sub", "getitem"; "add" of `add_`, too
+    operands: tuple[Temp, ...]  # without keywords; of a method with its owner; of a layer: of the call
+    keywords: tuple[tuple[str, Temp], ...] = ()
+    qualified: str = ""  # of a function or layer
+    layer: Operation | None = None  # what made the layer
+    in_place: bool = False  # does it change its first operand?
+
+    @property
+    def dst(self) -> Temp:
+        """Where its result is."""
+        found: Temp = self.op.dst  # type: ignore[attr-defined]
+        return found
+
+    def argument(self, name: str, position: int) -> Temp | None:
+        """The argument of this name or, among the operands, at this position."""
+        for keyword, temp in self.keywords:
+            if keyword == name:
+                return temp
+        return self.operands[position] if position < len(self.operands) else None
+
+    def keyword(self, name: str) -> Temp | None:
+        """The argument given by this keyword."""
+        return self.argument(name, len(self.operands))
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """A place where a value is taken: by which operation (None: by something else), and as which operand."""
+
+    by: Op
+    temp: Temp
+    operation: Operation | None = None
+    index: int = 0  # among the operands; -1: by keyword
+
+
+class Formulas:
+    """The formulas of a file's functions."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self._known: dict[Function, Formula] = {}
+        self._stored: dict[Class, dict[str, list[tuple[Formula, Temp]]]] = {}
+
+    def of(self, function: Function) -> Formula:
+        """The formula of one function."""
+        if function not in self._known:
+            self._known[function] = Formula(self, function)
+        return self._known[function]
+
+    def attribute(self, cls: Class, name: str) -> list[tuple[Formula, Temp]]:
+        """What methods of a class, or of its bases in the file, put under an attribute of their object."""
+        return [one for above in self.ancestors(cls) for one in self._of_class(above).get(name, ())]
+
+    def ancestors(self, cls: Class) -> list[Class]:
+        """A class with its bases in the file."""
+        found = [cls]
+        for one in found:
+            bases = [self.unit.once.get(base) for base in one.bases]
+            found += [base for base in bases if isinstance(base, Class) and base not in found]
+        return found
+
+    def constant(self, name: str) -> list[tuple[Formula, Temp]]:
+        """What the file's own body binds a name to."""
+        module = self.of(self.unit.module)
+        return [(module, op.src) for op in module.binds if op.name.text == name]
+
+    def default(self, function: Function, name: str) -> list[tuple[Formula, Temp]]:
+        """What a parameter is that is not given."""
+        outer = self.of(function.parent) if function.parent is not None else None
+        definitions = [op for op in outer.definitions if op.function is function] if outer is not None else []
+        return [(outer, temp) for op in definitions for n, temp in op.defaults if n == name and outer is not None]
+
+    def _of_class(self, cls: Class) -> dict[str, list[tuple[Formula, Temp]]]:
+        known = self._stored.get(cls)
+        if known is None:
+            known = self._stored[cls] = {}
+            for method in cls.methods.values():
+                formula = self.of(method)
+                for op in operations(method.body):
+                    if type(op) is SetAttribute and formula.is_receiver(op.base):
+                        known.setdefault(op.name, []).append((formula, op.src))
+        return known
+
+
+class Formula:
+    """The operations of one function, with what defines and takes their results."""
+
+    def __init__(self, formulas: Formulas, function: Function) -> None:
+        self.function = function
+        self.beside = formulas  # of the other functions
+        self._read: dict[Op, Operation | None] = {}
+
+    @cached_property
+    def _flow(self) -> DefUse:
+        return DefUse(self.function)
+
+    @cached_property
+    def _names(self) -> Reaching:
+        return Reaching(self.function)
+
+    @cached_property
+    def binds(self) -> list[Bind]:
+        """Where it binds names."""
+        return [op for op in operations(self.function.body) if isinstance(op, Bind)]
+
+    @cached_property
+    def definitions(self) -> list[Define]:
+        """Where it defines functions."""
+        return [op for op in operations(self.function.body) if isinstance(op, Define)]
+
+    def around(self, operation: Operation) -> Formula:
+        """The formula that an operation belongs to: that of a layer is where the layer is made."""
+        return self.beside.of(operation.op.owner)
+
+    def operations(self, names: frozenset[str]) -> Iterator[Operation]:
+        """Yield the operations of these names, in order."""
+        for op in operations(self.function.body):
+            found = self.read(op) if self._may_be(op, names) else None
+            if found is not None and found.name in names:
+                yield found
+
+    def _may_be(self, op: Op, names: frozenset[str]) -> bool:
+        """Is it worth reading? What an attribute of the receiver is called says nothing of the layer that it is."""
+        if isinstance(op, CallMethod):
+            return _plain(op.name) in names or (self.function.cls is not None and self.is_receiver(op.base))
+        return isinstance(op, Call) or (isinstance(op, GetItem) and "getitem" in names)
+
+    # What makes values.
+
+    def written(self, temp: Temp) -> Op | None:
+        """The operation that stands where a value is written; None of what is unpacked, or iterated over."""
+        return self._flow.made.get(temp)
+
+    def made(self, temp: Temp | None) -> Op | None:
+        """What made a value, by way of names that stand for one thing; None where that is not known."""
+        while temp is not None:
+            op = self._flow.made.get(temp)
+            if type(op) is not Load:
+                return None if type(op) is Move else op
+            definitions = self._names.at.get(op, _BEGIN)
+            defined = next(iter(definitions)) if len(definitions) == 1 else None
+            if not isinstance(defined, Bind):
+                return defined if isinstance(defined, Operate | CallMethod) else op if definitions == _BEGIN else None
+            temp = defined.src
+        return None
+
+    def of(self, temp: Temp | None) -> Operation | None:
+        """The operation that made a value; None where that is not known."""
+        op = self.made(temp)
+        return self.read(op) if op is not None else None
+
+    def constant(self, temp: Temp | None) -> object:
+        """The number or text that a value is for certain; None for others."""
+        match self.made(temp):
+            case Constant(value=value):
+                return value
+            case Operate(operator="-", operands=(operand,)):
+                value = self.constant(operand)
+                return -value if isinstance(value, int | float) else None
+        return None
+
+    def integer(self, temp: Temp | None) -> int | None:
+        """The whole number that a value is."""
+        value = self.constant(temp)
+        return value if type(value) is int else None
+
+    def name(self, temp: Temp) -> str:
+        """The dotted name of what is imported; empty for all else."""
+        match self.made(temp):
+            case Import(qualified=qualified, relative=0):
+                return qualified
+            case Load(name=name) if name.scope is Scope.GLOBAL:
+                return self.function.unit.imports.get(name.text, "")
+            case GetAttribute(base=base, name=attribute) if whole := self.name(base):
+                return f"{whole}.{attribute}"
+        return ""
+
+    def is_receiver(self, temp: Temp) -> bool:
+        """Is it the object whose method this is?"""
+        cls, parameters = self.function.cls, self.function.parameters
+        op = self._flow.made.get(temp)
+        if cls is None or not parameters or not isinstance(op, Load) or op.name.text != parameters[0].name:
+            return False
+        plain = not any(d.name in ("staticmethod", "classmethod") for d in self.function.decorators)
+        return plain and self._names.at.get(op) == _BEGIN
+
+    def stored(self, temp: Temp | None) -> list[tuple[Formula, Temp]]:
+        """What a value may be that is an attribute of the receiver: as its class puts it there."""
+        op = self.made(temp)
+        if isinstance(op, GetAttribute) and self.function.cls is not None and self.is_receiver(op.base):
+            return self.beside.attribute(self.function.cls, op.name)
+        return []
+
+    def layer(self, temp: Temp) -> Operation | None:
+        """The call that made a value, where it is a layer of torch, by itself or as an attribute of the receiver."""
+        return self.construction(self.made(temp)) or _constructed(self.stored(temp))
+
+    def construction(self, op: Op | None) -> Operation | None:
+        """A call as that which makes a layer of torch."""
+        made = self.read(op) if isinstance(op, Call | CallMethod) else None
+        is_layer = made is not None and made.qualified.startswith(_LAYER) and made.layer is None
+        return made if is_layer and made is not None and made.qualified.rpartition(".")[2][:1].isupper() else None
+
+    def read(self, op: Op) -> Operation | None:
+        """An operation of the function as one on tensors; None for others."""
+        if op not in self._read:
+            self._read[op] = self._as_operation(op)
+        return self._read[op]
+
+    def _as_operation(self, op: Op) -> Operation | None:
+        match op:
+            case Operate(operator=operator, operands=operands):
+                name = (
+                    _OPERATORS.get(operator, operator) if len(operands) > 1 else "neg" if operator == "-" else operator
+                )
+                return Operation(op, name, operands, in_place=op.place is not None)
+            case Compare(operator=operator, operands=operands):
+                return Operation(op, operator, operands)
+            case GetItem(base=base):
+                return Operation(op, "getitem", (base,))
+            case Call(callee=callee, arguments=arguments) | CallMethod(base=callee, arguments=arguments):
+                if any(one.spread in (Spread.STAR, Spread.STARS) for one in arguments):
+                    return None
+                given = tuple(one.temp for one in arguments if one.spread is Spread.PLAIN)
+                keywords = tuple((one.name, one.temp) for one in arguments if one.spread is Spread.NAMED)
+                return self._called(op, callee, given, keywords)
+        return None
+
+    def _called(
+        self, op: Op, callee: Temp, given: tuple[Temp, ...], keywords: tuple[tuple[str, Temp], ...]
+    ) -> Operation | None:
+        qualified = self.name(callee)
+        if isinstance(op, CallMethod):
+            qualified = qualified and f"{qualified}.{op.name}"
+        if qualified:
+            name = qualified.rpartition(".")[2]
+            known = qualified.startswith("torch.")
+            return Operation(op, _plain(name), given, keywords, qualified, None, _changes(name)) if known else None
+        layer = self._layer_called(op, callee)
+        if layer is not None:
+            name = layer.qualified.rpartition(".")[2]
+            return Operation(op, torch_api.FUNCTIONS_OF_LAYERS.get(name, name), given, keywords, layer.qualified, layer)
+        if isinstance(op, CallMethod) and not self.is_receiver(callee):
+            return Operation(op, _plain(op.name), (callee, *given), keywords, "", None, _changes(op.name))
+        return None
+
+    def _layer_called(self, op: Op, callee: Temp) -> Operation | None:
+        if isinstance(op, Call):
+            return self.layer(callee)
+        assert isinstance(op, CallMethod)
+        if self.function.cls is None or not self.is_receiver(callee):
+            return None
+        return _constructed(self.beside.attribute(self.function.cls, op.name))
+
+    # What takes them.
+
+    def takings(self, operation: Operation) -> list[Taking]:
+        """All places where an operation's result is taken, but for looks at its shape and the like."""
+        found = self._takings(operation.dst)
+        place = operation.op.place if isinstance(operation.op, Operate | CallMethod) else None
+        if place is not None:  # what changes in place is there, too
+            local = isinstance(place, Name) and self._names.is_local(place)
+            found += self._named(operation.op) if local else [Taking(operation.op, operation.dst)]
+        return found
+
+    def taken(self, temp: Temp) -> list[Op]:
+        """The operations that take a value, before it has a name."""
+        return self._flow.taken.get(temp, [])
+
+    def _takings(self, temp: Temp) -> list[Taking]:
+        found: list[Taking] = []
+        for op in self.taken(temp):
+            if isinstance(op, Bind):
+                found += self._named(op) if self._names.is_local(op.name) else [Taking(op, temp)]
+            elif not looks(op, temp):
+                found.append(self._taking(op, temp))
+        return found
+
+    def _named(self, definition: Op) -> list[Taking]:
+        """The places where a name is taken that stands for something, and for that alone."""
+        found: list[Taking] = []
+        for load in self._names.readers.get(definition, ()):
+            if len(self._names.at[load]) == 1:
+                found += self._takings(load.dst)
+            else:
+                found += [Taking(op, load.dst) for op in self.taken(load.dst) if not looks(op, load.dst)]
+        return found
+
+    def _taking(self, op: Op, temp: Temp) -> Taking:
+        if isinstance(op, Make):
+            joining = self._flow.following(op)
+            operation = self.read(joining[0]) if len(joining) == 1 else None
+            if operation is not None and operation.operands[:1] == (op.dst,) and operation.name in torch_api.JOINERS:
+                return Taking(op, temp, operation)
+            return Taking(op, temp)
+        operation = self.read(op)
+        if operation is None:
+            return Taking(op, temp)
+        if temp in operation.operands:
+            return Taking(op, temp, operation, operation.operands.index(temp))
+        return Taking(op, temp, operation, -1) if any(temp == t for _, t in operation.keywords) else Taking(op, temp)
+
+
+def _constructed(stored: list[tuple[Formula, Temp]]) -> Operation | None:
+    """The call that made a layer of torch, where all that is stored is one of a kind."""
+    found = [formula.construction(formula.made(src)) for formula, src in stored]
+    names = {one.qualified if one is not None else "" for one in found}
+    return found[0] if len(names) == 1 else None
+
+
+def looks(op: Op, temp: Temp) -> bool:
+    """Does it ask for the shape or the like, or whether it is there at all?"""
+    match op:
+        case GetAttribute(name=name):
+            return name in _LOOKS
+        case CallMethod(base=base, name=name) if base == temp:
+            return name in _LOOKS
+        case Compare(operator=operator):
+            return operator in _IDENTITY
+    return False
+
+
+def _plain(name: str) -> str:
+    """One name for an operation and its form in place, and for all that are aliases in torch."""
+    plain = name.rstrip("_") if _changes(name) else name
+    return torch_api.ALIASES.get(plain, plain)
+
+
+def _changes(name: str) -> bool:
+    return works_in_place(name)

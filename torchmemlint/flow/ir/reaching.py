@@ -1,0 +1,146 @@
+"""Reaching definitions: which operations of a function say what a name stands for where it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .blocks import operations
+from .ops import (
+    Bind,
+    Break,
+    CallMethod,
+    Continue,
+    For,
+    Function,
+    If,
+    Load,
+    Name,
+    Op,
+    Operate,
+    Raise,
+    Return,
+    Scope,
+    Try,
+    Unbind,
+    While,
+    With,
+)
+
+Definitions = frozenset[Op | None]  # None: what the name stands for when the function begins
+_BEGIN: Definitions = frozenset({None})
+_State = dict[str, Definitions]  # of names that stand for what they did at first, nothing
+
+
+class Reaching:
+    """What defines the local names of a function: those that no nested function shares.
+
+    In the body of a module these are names that no function of the file mentions. What changes in place (`x += y`,
+    `x.add_(y)`) defines the name anew.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self.at: dict[Load, Definitions] = {}
+        self.readers: dict[Op, list[Load]] = {}  # of each definition
+        self._outer = function.parent is None
+        self._shared = {name for f in function.unit.functions[1:] for name in f.mentions} if self._outer else set()
+        self._leaving: list[tuple[list[_State], list[_State]]] = []  # of each loop around: breaks, continues
+        self._run(function.body, {})
+        for load, definitions in self.at.items():
+            for op in definitions:
+                if op is not None:
+                    self.readers.setdefault(op, []).append(load)
+
+    def is_local(self, name: Name) -> bool:
+        """Is a name read and bound nowhere else?"""
+        return name.scope is Scope.LOCAL or (self._outer and name.text not in self._shared)
+
+    def _run(self, block: Iterable[Op], state: _State | None) -> _State | None:
+        """Return the state after a block; None where its end is not reached."""
+        for op in block:
+            if state is None:
+                return None
+            kind = type(op)
+            if kind is Load:
+                self._read(op, state)
+            elif (name := defined(op)) is not None:
+                state[name.text] = frozenset({op})
+            elif isinstance(op, If):
+                state = self._branch(op, state)
+            elif isinstance(op, For | While):
+                state = self._loop(op, state)
+            elif isinstance(op, Try):
+                state = self._try(op, state)
+            elif isinstance(op, With):
+                state = self._run(op.body, state)
+            elif kind in _ENDS:
+                state = None
+            elif kind is Break or kind is Continue:
+                if self._leaving:
+                    self._leaving[-1][kind is Continue].append(state)
+                state = None
+        return state
+
+    def _read(self, op: Op, state: _State) -> None:
+        assert isinstance(op, Load)
+        if self.is_local(op.name):
+            self.at[op] = self.at.get(op, frozenset()) | state.get(op.name.text, _BEGIN)
+
+    def _branch(self, op: If, state: _State) -> _State | None:
+        return _joined(self._run(op.then, dict(state)), self._run(op.orelse, state))
+
+    def _loop(self, op: For | While, state: _State) -> _State | None:
+        head: list[Op] = op.head if isinstance(op, While) else []
+        begun, known = state, None
+        while begun != known:
+            known = begun
+            self._leaving.append(([], []))
+            tested = self._run(head, dict(begun))
+            after = self._run(op.body, dict(tested)) if tested is not None else None
+            breaks, continues = self._leaving.pop()
+            for other in (after, *continues):
+                begun = _joined(begun, other) or begun
+        ended = self._run(op.orelse, dict(tested)) if tested is not None else None
+        for other in breaks:
+            ended = _joined(ended, other)
+        return ended
+
+    def _try(self, op: Try, state: _State) -> _State | None:
+        raised = _with_all(state, op.body)
+        ended = self._run(op.body, dict(state))
+        ended = self._run(op.orelse, ended) if ended is not None else None
+        for handler in op.handlers:
+            ended = _joined(ended, self._run(handler.body, dict(raised)))
+        if not op.final:
+            return ended
+        others = [other for handler in op.handlers for other in handler.body]
+        anyhow = _with_all(raised, [*op.orelse, *others])
+        left = self._run(op.final, anyhow)
+        return None if left is None or ended is None else left
+
+
+def defined(op: Op) -> Name | None:
+    """The name that an operation defines."""
+    if type(op) is Bind or type(op) is Unbind:
+        return op.name
+    if isinstance(op, Operate | CallMethod) and isinstance(op.place, Name):
+        return op.place
+    return None
+
+
+def _joined(one: _State | None, other: _State | None) -> _State | None:
+    if one is None or other is None or one == other:
+        return other if one is None else one
+    return {text: one.get(text, _BEGIN) | other.get(text, _BEGIN) for text in {*one, *other}}
+
+
+def _with_all(state: _State, body: Iterable[Op]) -> _State:
+    """Return a state from which any of a block's definitions may have been come to."""
+    found = dict(state)
+    for op in operations(body):
+        name = defined(op)
+        if name is not None:
+            found[name.text] = found.get(name.text, _BEGIN) | {op}
+    return found
+
+
+_ENDS = frozenset({Return, Raise})
