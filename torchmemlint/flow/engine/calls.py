@@ -121,7 +121,7 @@ def _call_object(frame: Frame, state: State, target: Object, arguments: Argument
                 if instances.is_module(frame, target):
                     return modules.forward(site, target)
                 return unknown(frame, state, of(target), arguments, point)
-            if not instances.is_module(frame, target):
+            if not instances.is_module(frame, target) or frame.machine.index.differentiates(target.about.cls):
                 return call(frame, state, forward, arguments, point)
             return modules.run_forward(site, target, lambda: call(frame, state, forward, arguments, point))
         case Kind.MODULE:

@@ -156,7 +156,7 @@ def perform(engine: Engine, frame: Frame, state: State, cls: Class, method: Func
     callee = of(code_of(method)) if static else of(Bound.of(code_of(method), receiver))
     if not static and any(d.applied for d in method.decorators):
         callee = instances.attribute(frame, state, receiver, method.name, point)
-    inside = engine.index.is_network(cls) and method.name == "forward"
+    inside = engine.index.is_network(cls) and method.name == "forward" and not engine.index.differentiates(cls)
     if inside:
         frame.inside.append(Graph.of(method, ()))
     try:

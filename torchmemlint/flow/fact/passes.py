@@ -247,7 +247,7 @@ class Passes:
             return frozenset({Doubt.INSIDE})
         units = {function.unit for function in self._functions(point)}
         networks = (cls for unit in units for cls in unit.classes if self.engine.index.is_network(cls))
-        inside = any(roles.differentiates(self.engine, cls) for cls in networks)
+        inside = any(map(self.engine.index.differentiates, networks))
         return frozenset({Doubt.INSIDE}) if inside else frozenset()
 
     def _has_derivatives(self, source: Source) -> bool:

@@ -57,19 +57,6 @@ def is_of_forward(engine: Engine, function: Function) -> bool:
     return any(type(op) is Return and op.src != NO_TEMP for op in function.body)
 
 
-def differentiates(engine: Engine, cls: Class) -> bool:
-    """Does the forward of a network differentiate what it consists of: itself, or in functions of its file?"""
-    if engine.index.method(cls, "__init__") is None:
-        return False  # it has no parts: it differentiates what it is given
-    functions = {f.name: f for f in cls.unit.functions if f.cls is None}
-    todo = list(engine.index.forward(cls))
-    for function in todo:
-        if {"autograd", "grad"} <= function.mentions or "backward" in function.mentions:
-            return True
-        todo += [functions[n] for n in function.mentions & functions.keys() if functions[n] not in todo]
-    return False
-
-
 def takes_turns(engine: Engine, cls: Class) -> bool:
     """Does a framework switch off the gradients of all networks but of those whose turn it is?
 

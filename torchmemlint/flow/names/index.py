@@ -52,6 +52,7 @@ class Index:
     _known: int = 0  # files whose classes are among those
     _decorated: dict[Class, frozenset[str]] = field(default_factory=dict)
     _forwards: dict[Class, list[Function]] = field(default_factory=dict)
+    _differentiating: dict[Class, bool] = field(default_factory=dict)
 
     def add(self, unit: Unit) -> None:
         """Add a file."""
@@ -281,6 +282,14 @@ class Index:
         methods = self.forward(cls)
         return all(not m.mentions for m in methods) or any(name in m.mentions for m in methods)
 
+    def differentiates(self, cls: Class) -> bool:
+        """Does the forward of a network differentiate what it consists of: itself, or in functions of its file?"""
+        known = self._differentiating.get(cls)
+        if known is None:  # one without parts differentiates what it is given
+            known = self.method(cls, "__init__") is not None and _is_differentiating(self.forward(cls), cls.unit)
+            self._differentiating[cls] = known
+        return known
+
     def may_be_network(self, cls: Class) -> bool:
         """Is it a torch.nn.Module, or a class with a forward and a base that is not seen?"""
         if self.is_network(cls):
@@ -308,6 +317,16 @@ class Index:
     def is_open(self, cls: Class) -> bool:
         """Has it a base outside the project, whose methods are not seen?"""
         return bool(self.libraries(cls) - {"object", "abc.ABC", "ABC", "typing.Generic", "typing.Protocol"})
+
+
+def _is_differentiating(methods: list[Function], unit: Unit) -> bool:
+    functions = {f.name: f for f in unit.functions if f.cls is None}
+    todo = list(methods)
+    for function in todo:
+        if {"autograd", "grad"} <= function.mentions or "backward" in function.mentions:
+            return True
+        todo += [functions[n] for n in function.mentions & functions.keys() if functions[n] not in todo]
+    return False
 
 
 def _gives(unit: Unit, name: str) -> bool:
