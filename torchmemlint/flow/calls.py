@@ -17,7 +17,6 @@ from torchmemlint.flow import (
     overwriting,
     properties,
     tensors,
-    zeroing,
 )
 from torchmemlint.flow.arguments import Argument, Arguments, evaluate_arguments
 from torchmemlint.flow.interpreter import MAX_ELEMENT_DEPTH, CallRecord, Entrance, Frame, Interpreter
@@ -115,8 +114,6 @@ def _stands_in_for_forward(it: Interpreter, own: Function) -> bool:
 def method(it: Interpreter, node: cst.Call, callee: Method, arguments: Arguments) -> Value:
     """A method of a value that the project does not define."""
     name = callee.name
-    if name in zeroing.NAMES:
-        zeroing.met(it, node, callee, arguments)
     promised = contracted.method(it, node, callee, arguments)
     if promised is not None:
         return promised

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchmemlint.flow import training
 from torchmemlint.flow.arguments import Argument, Arguments, flag
 from torchmemlint.flow.facts import Backward
 from torchmemlint.flow.interpreter import Interpreter
@@ -71,7 +70,6 @@ def _differentiate(it: Interpreter, node: cst.Call, value: Value, arguments: Arg
         return
     it.computed += 1
     site = it.site(node)
-    training.differentiated(it, node)
     for part in () if _is_taken(it, node) or _may_be_their_own(it, node, value) else _parts(it, value):
         it.prove(part, site)
     it.effect("backward")

@@ -78,16 +78,6 @@ class Backward:
 
 
 @immutable(frozen=True)
-class TrainingEvent:
-    """A backward, or an optimizer's step: `kind` is "backward" or "step"."""
-
-    kind: str
-    site: Site
-    root: Function | None  # the function in whose analysis it was seen (it may stand in one that is called from there)
-    order: int  # position in the order of evaluation of `root`
-
-
-@immutable(frozen=True)
 class MicroBatches:
     """Each iteration of a loop works on a batch of its own."""
 
@@ -174,23 +164,6 @@ class SequentialBuilt:
     children: tuple[Value, ...]
 
 
-@immutable(frozen=True)
-@immutable(frozen=True)
-class GradientsZeroed:
-    """Gradients set to zero in place: they stay allocated."""
-
-    site: Site
-    scope: Scope
-    callee: str  # source text of what is called
-    parameter: str  # the loop's variable, or "zero_grad"
-    shown: str  # what shows that the loop runs over parameters; "" for zero_grad
-    updates: bool  # the loop makes the optimizer's step itself
-    root: Function | None  # the function in whose analysis it was seen
-    order: int  # position in the order of evaluation of `root`
-    tests: tuple[tuple[cst.BaseExpression, bool], ...]  # `if` conditions around, callers' included
-    statement: cst.CSTNode | None  # the simple statement that it stands in, where that was noted
-
-
 # Kinds of facts, each with some of them or, where they have keys, with these.
 Noted: TypeAlias = "list[tuple[str, list[Any]]]"
 
@@ -205,13 +178,11 @@ class FileFacts:
     target_torch: str | None = None  # the oldest release of torch that the code supports; None: the newest
     module_calls: list[ModuleCall] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
-    training: dict[tuple[object, ...], TrainingEvent] = field(default_factory=dict)
     hooks: list[Hook] = field(default_factory=list)
     loaders: list[Loader] = field(default_factory=list)
     placed: list[Placed] = field(default_factory=list)
     hazards: list[Hazard] = field(default_factory=list)
     sequentials: list[SequentialBuilt] = field(default_factory=list)
-    gradients_zeroed: dict[tuple[Site, Function | None], GradientsZeroed] = field(default_factory=dict)
     micro_batches: dict[LoopMark, MicroBatches] = field(default_factory=dict)  # loops over batches
     on_device: dict[LoopMark, Site] = field(default_factory=dict)  # loops over batches -> what puts these on a device
     pieces: set[Site] = field(default_factory=set)  # where batches are cut, and what runs over the pieces

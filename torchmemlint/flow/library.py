@@ -19,7 +19,6 @@ from torchmemlint.flow import (
     micro_batches,
     modules,
     tensors,
-    training,
 )
 from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.graphs import tensor_from
@@ -459,7 +458,6 @@ def object_method(it: Interpreter, node: cst.Call, owner: Known, name: str, argu
     match owner.role, name:
         case "optimizer", "step":
             it.effect("step")
-            training.stepped(it, node)
             return Unknown()
         case "optimizer", "zero_grad":
             return Unknown()
@@ -467,8 +465,6 @@ def object_method(it: Interpreter, node: cst.Call, owner: Known, name: str, argu
             return arguments.items[0].value if arguments.items else Unknown()
         case "scaler", "step":
             it.effect("step")
-            if arguments.items:
-                training.stepped(it, node)
             return Constant(None, True)
         case "exit stack", "enter_context":
             if arguments.items:

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Set
 from functools import lru_cache
 
-from torchmemlint.flow import bindings, idle, signs, telling, zeroing
+from torchmemlint.flow import bindings, idle, signs, telling
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.units import Unit
 from torchmemlint.immutable import immutable
@@ -38,8 +38,6 @@ _NO_MODELS = ("Tokenizer", "TokenizerFast", "Config", "Processor", "FeatureExtra
 _EVALUATING_TEXT = ".train(False"
 # Calls by which a graph ends.
 _ENDING = torch_api.READERS | torch_api.DISCRETE | torch_api.CUTS | torch_api.DISCRETE_FACTORIES
-# What shows in a function by itself.
-_TELLING_ALONE = (zeroing.is_met,)
 
 
 @immutable()
@@ -191,8 +189,6 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: 
         part = (driven or unit.name == "__init__") and unit.in_module and _has_part(unit, program)
         if part:
             unit.attributes |= _attributes_of_part(unit, program)
-        if any(tells(unit) for tells in _TELLING_ALONE):
-            alone.add(unit)
         sampling = telling.samples(unit)
         alone.update(one for one in units if one.function in sampling)
         if hazards and (signs.activates_in_place(unit) or signs.overwrites(unit)):

@@ -36,8 +36,9 @@ from torchmemlint.flow.domain.values import (
 from torchmemlint.flow.engine import access, calls, conditions, instances
 from torchmemlint.flow.engine.places import PLACES, key_of, store
 from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir.defuse import of_gradient
 from torchmemlint.flow.ir.ops import NO_TEMP, Scope, Spread
-from torchmemlint.flow.models import containers, guards, tensors
+from torchmemlint.flow.models import containers, guards, optimizers, tensors
 
 _MADE = {"list": Kind.LIST, "tuple": Kind.TUPLE, "set": Kind.LIST, "dict": Kind.DICT}
 
@@ -261,9 +262,16 @@ def _call_method(frame: Frame, state: State, op: ops.CallMethod) -> None:
     frame.temps[op.dst] = value
     if op.dropped:
         guards.drop(frame, value, point)
+    zeroed = of_gradient(op) if op.name == "zero_" or (op.name == "fill_" and _is_given_zero(frame, op)) else None
+    if zeroed is not None:
+        optimizers.step(frame, frame.temps[zeroed], "zero_grad", point)
     if op.place is not None and tensors.works_in_place(base, op.name):
         tensors.change_in_place(frame, state, base, value, op.name, point)
         store(frame, state, op.place, Value(base.refs, value.graph, open=base.open), point)
+
+
+def _is_given_zero(frame: Frame, op: ops.CallMethod) -> bool:
+    return any(frame.temps[argument.temp].constant == 0 for argument in op.arguments)
 
 
 def _super(frame: Frame, state: State, op: ops.Super) -> None:

@@ -24,6 +24,7 @@ from torchmemlint.flow.fact.retention import retentions
 from torchmemlint.flow.fact.samples import memoised
 from torchmemlint.flow.fact.services import services
 from torchmemlint.flow.fact.storing import Readers, needing
+from torchmemlint.flow.fact.zeroing import zeroings
 from torchmemlint.flow.ir.ops import Unit
 from torchmemlint.flow.texts import is_of_tests, tests_live_here
 
@@ -85,6 +86,7 @@ def outcome(
             *places.doubled(programs),
             *places.fed(engine, done),
             *places.activating(one for unit in programs for one in out_of_place(builders, unit)),
+            *places.zeroed(zeroings(engine, (run for run, _ in done))),
         ),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),

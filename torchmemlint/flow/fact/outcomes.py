@@ -12,6 +12,7 @@ from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.fact.data import Access
 from torchmemlint.flow.fact.passes import Reason
 from torchmemlint.flow.fact.services import Each
+from torchmemlint.flow.fact.zeroing import Shown
 from torchmemlint.flow.ir.ops import Span
 
 
@@ -169,6 +170,7 @@ class Case:
     runs: tuple[Place, ...] = ()  # the forwards of networks that a wasted pass runs
     switched: Place | None = None  # where eval() was called on its network
     little: bool = False  # does its graph take next to nothing of an accelerator's memory?
+    zeroing: Shown | None = None  # or gradients are zeroed where they lie: what shows that
     kept: Place | None = None  # by what its graph lives on from iteration to iteration
     function: Place | None = None  # around a wasted pass
     beside: tuple[Place, ...] = ()  # what may need gradients there: passes that nothing shows to be waste, and others

@@ -50,6 +50,7 @@ from torchmemlint.flow.fact.services import Service
 from torchmemlint.flow.fact.smallness import small
 from torchmemlint.flow.fact.storing import Readers, stores
 from torchmemlint.flow.fact.trainers import collecting
+from torchmemlint.flow.fact.zeroing import Zeroing
 from torchmemlint.flow.ir.ops import Function, Op, Span, Unit
 from torchmemlint.flow.names.sources import Sources
 from torchmemlint.knowledge import checkpoints
@@ -201,6 +202,12 @@ class Places:
             )
             if point is one.loader.point or place.path == how.loader.path:  # others may give it other batches
                 yield Case(place, one.code, frozenset(), calls=tuple(calls), feeding=how)
+
+    def zeroed(self, found: Iterable[Zeroing]) -> Iterator[Case]:
+        """Yield gradients that are zeroed where they lie."""
+        for one in found:
+            place, *calls = map(self.of, one.point.chain())
+            yield Case(place, "TML601", frozenset(), calls=tuple(calls), zeroing=one.shown)
 
     def deferred(self, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
         """Yield what is summed up to be differentiated at once."""

@@ -41,7 +41,7 @@ class Updates:
         self.zeros: list[Update] = []
         for run in runs:
             if run.life is None:  # what happens there happens where each method is run once
-                for event, holder in _updates(run):
+                for event, holder in updates(run):
                     known = None if holder is None else held(run.state, holder)
                     networks = None if known is None else frozenset(family(engine, run.state, known))
                     update = Update(run, Moment(self.sequence(run), event), networks)
@@ -64,7 +64,7 @@ class Updates:
         return used, zeroed
 
 
-def _updates(run: Run) -> Iterator[tuple[Event, Value | None]]:
+def updates(run: Run) -> Iterator[tuple[Event, Value | None]]:
     """Yield what steps or zeroes gradients, with optimizers, modules or parameters; None where those are not known."""
     for event in run.of(fx.Step):
         assert isinstance(event.effect, fx.Step)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import lru_cache
 
 from .blocks import operations
 from .ops import (
@@ -92,6 +93,21 @@ class DefUse:
         own = (getattr(op, name, None) for name in ("text", "value", "operator", "qualified"))
         name = getattr(op, "name", "")
         return type(op), getattr(name, "text", name), *own, *map(self.written, operands(op))
+
+
+@lru_cache(maxsize=64)
+def definitions(function: Function) -> DefUse:
+    """Return what makes and takes the temporaries of a function that is asked about again and again."""
+    return DefUse(function)
+
+
+def of_gradient(op: CallMethod) -> Temp | None:
+    """Return `p` of `p.grad.zero_()` and `p.grad.data.zero_()`; None for a method of something else."""
+    made = definitions(op.owner).made
+    owner = made.get(op.base)
+    if isinstance(owner, GetAttribute) and owner.name == "data":
+        owner = made.get(owner.base)
+    return owner.base if isinstance(owner, GetAttribute) and owner.name == "grad" else None
 
 
 _taking: dict[type[Op], list[tuple[str, str]]] = {}  # the fields of each that may hold what it takes, and their types
