@@ -52,6 +52,7 @@ class Double:
     array: Op  # where numpy makes it
     maker: str  # qualified name of the function
     taken: Op | None = None  # the call that makes a tensor of it
+    mixed: bool = False  # was something computed of that and others?
     moved: Op | None = None  # what brings it to a device
     cast: bool = False  # is it cast to less as soon as it is there?
 
@@ -104,7 +105,7 @@ class _Reading:
             known = self._doubles.get(temp)
             others = [self._flow.made.get(other) for other in operands if other != temp]
             if known is not None and (known.taken or all(isinstance(other, Constant) for other in others)):
-                return known
+                return replace(known, mixed=known.taken is not None)
         return None
 
     def _called(self, op: Call | CallMethod) -> Double | None:

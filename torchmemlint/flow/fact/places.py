@@ -179,7 +179,12 @@ class Places:
             for one in doubles(function, self._sources.text(self._sources.path(function.unit))):
                 if one.moved is not None and one.taken is not None:
                     place, taken = self.of(one.moved), self.of(one.taken)
-                    found = Precision(self.of(one.array), one.maker, taken if place.contains(taken) else None, one.cast)
+                    found = Precision(
+                        self.of(one.array),
+                        one.maker,
+                        taken if place.contains(taken) and not one.mixed else None,
+                        one.cast,
+                    )
                     yield Case(place, "TML510", frozenset(), precision=found)
 
     def fed(self, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:

@@ -59,7 +59,7 @@ PASSES = {
 
         def play(env, path):
             agent = Agent()
-            agent.load_state_dict(torch.load(path))
+            agent.load_state_dict(torch.load(path, map_location="cpu"))
             agent.eval()
             x = env.reset()
             while x is not None:
@@ -213,7 +213,7 @@ PASSES = {
     "a setter as a context": """
         def load(path):
             with torch.set_grad_enabled(False):
-                model.load_state_dict(torch.load(path))
+                model.load_state_dict(torch.load(path, map_location="cpu"))
 
         def train(path, loader):
             load(path)
@@ -233,7 +233,7 @@ PASSES = {
         """,
     "a network that is loaded as a whole": """
         def extract(path, images):
-            net = torch.load(path)
+            net = torch.load(path, map_location="cpu")
             net.eval()
             for image in images:
                 print(net(image).argmax().item())  # expect: TML201
