@@ -1,15 +1,13 @@
-"""Who calls a function, in the whole project, and with gradients on or off.
+"""Who calls a function, in the whole project.
 
 Asked only about functions in which something would be reported. The project's text is searched for the function's name
 first; of the files that mention it at most `MAX_FILES` are parsed, and calls are told by what the name was imported
-from, or by the class of the object: `self`, an annotation, a constructor. What stays unclear counts as today, as a call
-with gradients on.
+from, or by the class of the object: `self`, an annotation, a constructor.
 """
 
 from __future__ import annotations
 
 import ast
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,12 +16,10 @@ from torchmemlint.flow import call_sites, gradient_modes
 from torchmemlint.flow.call_sites import CallSite
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.project import Project
-from torchmemlint.flow.values import Mode
 from torchmemlint.source.loading import NOTEBOOK
-from torchmemlint.syntax.outline import defaults, dotted
+from torchmemlint.syntax.outline import dotted
 
 MAX_FILES = 12  # parsed for the callers of one function
-MAX_DEPTH = 4  # callers of callers
 
 # Called by machinery that no name leads to.
 _IMPLICIT = frozenset({"forward"})
@@ -34,75 +30,18 @@ class Callers:
 
     def __init__(self, main: Program) -> None:
         self._main = main
-        self._modes: dict[tuple[Path, str, str], Mode] = {}
         self._found: dict[tuple[Path, str], list[CallSite]] = {}
-
-    def mode(self, function: Function) -> Mode:
-        """The mode in which all that calls the function runs it: on where anything does, or nothing is known to."""
-        return self._mode(function, 0, frozenset(), function.cls) or Mode.ON
 
     def calls(self, function: Function) -> list[CallSite]:
         """The known calls of a function, in the whole project."""
         return [site for site in self._sites(function) if site.called] if _is_called_by_name(function) else []
 
-    def _mode(
-        self, function: Function, depth: int, within: frozenset[tuple[Path, str, str]], owner: ClassInfo | None
-    ) -> Mode | None:
-        """The same; None where the only callers are those asked about (`within`), which so do not decide.
-
-        `owner`: the class whose objects run the function, where it is a method; what they inherit calls it by `self`.
-        """
-        key = (function.program.source.path, function.qualname, owner.name if owner is not None else "")
-        if key in within:
-            return None
-        if key in self._modes:
-            return self._modes[key]
-        if depth > MAX_DEPTH or not _is_called_by_name(function):
-            return Mode.ON
-        sites = [site for site in self._sites(function) if owner is None or _may_be_of(site, owner)]
-        sites = [site for site in sites if not _gives_nothing_to_run(site, function)] or sites
-        guarding = {id(site.syntax) for site in sites if site.mode is Mode.OFF and site.syntax is not None}
-        modes: set[Mode | None] = set() if sites else {Mode.ON}
-        for site in sites:
-            if site.mode is None and id(site.syntax) in guarding:
-                modes.add(Mode.UNKNOWN)  # the same function calls it with gradients off on another branch
-                continue
-            modes.add(site.mode if site.mode is not None else self._of_caller(site, depth, within | {key}, owner))
-            if Mode.ON in modes:
-                break
-        modes.discard(None)
-        if not modes:
-            return None  # a circle: other ways into it decide
-        found = Mode.ON if not modes or Mode.ON in modes else Mode.UNKNOWN if Mode.UNKNOWN in modes else Mode.OFF
-        self._modes[key] = found
-        return found
-
-    def _of_caller(
-        self, site: CallSite, depth: int, within: frozenset[tuple[Path, str, str]], owner: ClassInfo | None
-    ) -> Mode | None:
-        if site.function is None:
-            return Mode.ON
-        return self._mode(site.function, depth + 1, within, owner if _is_by_self(site) else site.function.cls)
-
     def _sites(self, function: Function) -> list[CallSite]:
-        """The calls of a function, where only calls of its name are known, these; of a `forward`, its objects'."""
+        """The calls of a function, where only calls of its name are known, these."""
         key = (function.program.source.path, function.qualname)
         if key not in self._found:
-            is_forward = _is_implicit(function)
-            self._found[key] = list(self._runs(function)) if is_forward else self._search(function)
+            self._found[key] = self._search(function)
         return self._found[key]
-
-    def _runs(self, forward: Function) -> Iterator[CallSite]:
-        """The calls of objects of a forward's class, in the files that make them."""
-        cls = forward.cls
-        if cls is None:
-            return
-        for program in self._programs(forward, cls.name, "class") or ():
-            for name in sorted(call_sites.made_of(program, _names(program, cls.name))):
-                for site in call_sites.find(program, name):
-                    found = call_sites.class_of(site.node, site) if site.called else None
-                    if found is not None and _runs(found, forward):
-                        yield site
 
     def _search(self, function: Function) -> list[CallSite]:
         programs = self._programs(function, function.name)
@@ -110,7 +49,6 @@ class Callers:
             return list(self._by_bases(function))
         certain: list[CallSite] = []
         possible: list[CallSite] = []
-        handed_back: list[CallSite] = []
         for program in programs:
             for site in _mentions(program, function):
                 match self._is_call(site, function):
@@ -118,11 +56,9 @@ class Callers:
                         certain += _by_another_name(site) or [site]
                     case None if site.called:
                         possible.append(site)
-                    case None if _is_returned(site):
-                        handed_back.append(dataclasses.replace(site, mode=Mode.UNKNOWN))
         if function.cls is not None and self._is_only_definition(function):
             certain += possible
-        found = certain or possible or handed_back
+        found = certain or possible
         return [site for site in found if not _is_self_check(site.function)] or found
 
     def _by_bases(self, function: Function) -> Iterator[CallSite]:
@@ -249,12 +185,6 @@ def _by_another_name(site: CallSite) -> list[CallSite]:
     return [other for other in others if other.called and dotted(other.node).startswith("self.")]
 
 
-def _is_returned(site: CallSite) -> bool:
-    """`return self.policy.act`: whoever gets the method calls it, and decides."""
-    nodes = ast.walk(site.syntax) if site.syntax is not None else ()
-    return any(isinstance(node, ast.Return) and node.value is site.node for node in nodes)
-
-
 def _is_implicit(function: Function) -> bool:
     """Is it run by calling an object: the `forward` of what may be an nn.Module? Not of a plain class, or of none."""
     if function.name not in _IMPLICIT or function.cls is None:
@@ -292,43 +222,6 @@ def _is_by_self(site: CallSite) -> bool:
     """`self.step(x)` in a method: the object that runs the method runs the called one, too."""
     owner = dotted(site.node.value) if isinstance(site.node, ast.Attribute) else ""
     return owner == "self" and site.function is not None and site.function.cls is not None
-
-
-def _may_be_of(site: CallSite, cls: ClassInfo) -> bool:
-    """May an object of this class, or of one that derives from it, run the method in which it calls its own?"""
-    calling = site.function.cls if site.function is not None else None
-    if calling is None or not _is_by_self(site):
-        return True
-    return any(_is_class(one, calling) for one in cls.ancestors()) or any(
-        _is_class(one, cls) for one in calling.ancestors()
-    )
-
-
-def _gives_nothing_to_run(site: CallSite, function: Function) -> bool:
-    """`show(loader)`, where the function would run the `model` that it could be given, and is None here?"""
-    if site.call is None or function.syntax is None:
-        return False
-    given = function.syntax.args
-    positional = [argument.arg for argument in (*given.posonlyargs, *given.args)]
-    if (
-        function.cls is not None
-        and isinstance(site.call.func, ast.Attribute)
-        and "staticmethod" not in function.decorator_texts()
-    ):
-        positional = positional[1:]
-    run = function.outline.called & {*positional, *(argument.arg for argument in given.kwonlyargs)}
-    if not run or any(isinstance(argument, ast.Starred) for argument in site.call.args):
-        return False
-    if any(keyword.arg is None for keyword in site.call.keywords):
-        return False
-    values = defaults(given)
-    values |= dict(zip(positional, site.call.args, strict=False))
-    values |= {keyword.arg: keyword.value for keyword in site.call.keywords if keyword.arg is not None}
-    return all(_is_none(values.get(name)) for name in run)
-
-
-def _is_none(value: ast.expr | None) -> bool:
-    return isinstance(value, ast.Constant) and value.value is None
 
 
 def _is_class(a: ClassInfo, b: ClassInfo) -> bool:

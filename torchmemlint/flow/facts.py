@@ -229,9 +229,9 @@ class FileFacts:
             if layered or not function.mentions.isdisjoint(words):
                 yield self._formulas.of(function)
 
-    def runs_without_gradients(self, function: ops.Function) -> bool:
+    def runs_without_gradients(self, function: ops.Span) -> bool:
         """Is a function called with gradients off, wherever it is seen to be called? To be asked last."""
-        place, project = Place(self.path, function.span), self.program.project
+        place, project = Place(self.path, function), self.program.project
         if project is None:
             return self._by_itself().runs_without_gradients(place, self.pulse)
         return project.runs_without_gradients(place, self.source.text, self.pulse)
@@ -285,21 +285,6 @@ class FileFacts:
             else:
                 gone = {id(fact) for fact in facts}
                 known[:] = [fact for fact in known if id(fact) not in gone]
-
-    def enters_without_gradients(self, function: Function | None) -> bool:
-        """Do all callers of a function, in the whole project, run it with gradients off (or perhaps off)?
-
-        Looks at other files: to be asked last, of what would be reported.
-        """
-        if function is None or self.callers is None or "backward" in self.effects.get(function, set()):
-            return False
-        if not function.outline.names.isdisjoint(("enable_grad", "set_grad_enabled")):
-            return False
-        if function.cls is not None and any(
-            name.endswith("set_grad_enabled") for name, _ in function.cls.switched_off_in_helpers()
-        ):
-            return True
-        return self.callers.mode(function) is not Mode.ON
 
 
 def _identity(item: Any) -> tuple[object, ...]:

@@ -30,7 +30,6 @@ _LOADING = ("torch.utils.data", "torchvision.")  # what is of use without torch'
 # Frameworks whose training loops are spelled like torch's, with other memory behind them.
 _OTHER_FRAMEWORKS = frozenset("chainer jittor megengine mindspore mxnet oneflow paddle tinygrad".split())
 # Triton's Python backend makes an object of the class of this name and calls the method before any other.
-_CALLED_FIRST = {"TritonPythonModel": "initialize"}
 _MODULE_SELF_METHODS = frozenset(
     {"eval", "parameters", "named_parameters", "modules", "register_buffer", "register_parameter", "named_modules"}
 )
@@ -229,23 +228,6 @@ class ClassInfo:
         constructor = self.method("__init__")
         if constructor is not None:
             yield from constructor.switched_off()
-
-    def switched_off_in_helpers(self) -> Iterator[tuple[str, ast.Expr]]:
-        """The same of functions that the constructor calls, or the method that a server calls first of all.
-
-        Looks at other files: to be asked last, of what would be reported.
-        """
-        first = [self.method(name) for name in ("__init__", _CALLED_FIRST.get(self.name, ""))]
-        for function in filter(None, first):
-            yield from function.switched_off()
-            for path in sorted(function.outline.called):
-                owner, _, name = path.rpartition(".")
-                found = self.method(name) if owner == "self" else None
-                if found is None and not owner:
-                    program = function.program
-                    found = program.find_function(name) or _as_function(program.resolve(program.qualify(name)))
-                if found is not None:
-                    yield from found.switched_off()
 
     def fills_with_lists(self, attribute: str) -> bool:
         """Is all that its methods put into `self.attribute[...]` an empty list?"""
@@ -616,10 +598,6 @@ class Program:
 
 def _asked(found: Function | ClassInfo | None) -> Function | ClassInfo | None:
     return found.program.asked(found) if found is not None else None
-
-
-def _as_function(found: Function | ClassInfo | None) -> Function | None:
-    return found if isinstance(found, Function) else None
 
 
 def _shows_layers(cls: ClassInfo, depth: int) -> bool:

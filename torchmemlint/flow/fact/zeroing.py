@@ -216,11 +216,9 @@ def _has_other_mode(op: Op) -> bool:
         return False
     known = definitions(op.owner)
     own, owner = [(a.name, known.written(a.temp)) for a in op.arguments], known.path(op.base)
-    for call in operations(op.owner.body):
-        if isinstance(call, CallMethod) and call.name == "zero_grad" and known.path(call.base) == owner:
-            if [(a.name, known.written(a.temp)) for a in call.arguments] != own:
-                return True
-    return False
+    calls = [c for c in operations(op.owner.body) if isinstance(c, CallMethod) and c.name == "zero_grad"]
+    others = (c.arguments for c in calls if known.path(c.base) == owner)
+    return any([(a.name, known.written(a.temp)) for a in given] != own for given in others)
 
 
 def _writes_gradients(unit: Unit) -> bool:

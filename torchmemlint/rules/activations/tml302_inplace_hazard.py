@@ -101,7 +101,7 @@ class InplaceHazard(Rule):
                 if needs_graph and (
                     _updates_state(facts, hazard)
                     or evaluates(facts.tests.get(hazard.site, ()))
-                    or facts.enters_without_gradients(hazard.scope.function)
+                    or _is_off(facts, hazard)
                 ):
                     continue
                 yield self._hazard(facts, hazard)
@@ -183,6 +183,15 @@ def _updates_state(facts: FileFacts, hazard: Hazard) -> bool:
 
 
 _IDEMPOTENT = ("ReLU", "ReLU6")
+
+
+def _is_off(facts: FileFacts, hazard: Hazard) -> bool:
+    """Do all callers of the function that it happens in run it with gradients off?"""
+    function = hazard.scope.function
+    node = function.syntax if function is not None else None
+    if node is None or node.end_lineno is None or node.end_col_offset is None:
+        return False
+    return facts.runs_without_gradients((node.lineno, node.col_offset, node.end_lineno, node.end_col_offset))
 
 
 def _means_the_same(facts: FileFacts, hazard: Hazard) -> bool:

@@ -73,7 +73,7 @@ class _Place:
     def site(self) -> CallSite:
         """The place for those who ask by way of a name that stands there."""
         syntax = self.syntaxes[0] if self.syntaxes else None
-        return CallSite(ast.Name("", ast.Load()), self.program, self.function, syntax, None, called=True)
+        return CallSite(ast.Name("", ast.Load()), self.program, self.function, syntax, called=True)
 
     def qualify(self, path: str) -> str:
         """A dotted path with its first name replaced by what it was imported as."""

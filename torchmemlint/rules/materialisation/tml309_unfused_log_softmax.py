@@ -118,7 +118,7 @@ class UnfusedLogSoftmax(Rule):
 def _is_off(facts: FileFacts, formula: Formula, log: Operation) -> bool:
     """Is it computed with gradients off, here or in all callers?"""
     here = mode(formula, log.op, facts.program.contracts)
-    return here is Mode.OFF or (here is None and facts.runs_without_gradients(formula.function))
+    return here is Mode.OFF or (here is None and facts.runs_without_gradients(formula.function.span))
 
 
 def _unfused(formula: Formula, log: Operation) -> Unfused | None:
