@@ -31,13 +31,6 @@ def module_level(program: Program) -> list[ast.stmt]:
     return [piece.outline for piece in pieces if piece.kind == "code" and piece.outline is not None]
 
 
-def of_name(name: str, roots: Sequence[ast.AST]) -> Iterator[tuple[ast.expr, Taken]]:
-    """The expressions that a variable is given in some function or statements, and what it is given of each."""
-    for target, value, taken in _all(roots):
-        for path in _positions(target, name):
-            yield value, (*taken, *path)
-
-
 def of_attribute(path: str, root: ast.AST) -> Iterator[tuple[ast.expr, Taken]]:
     """The same of an attribute, "self.data"."""
     for target, value, taken in _all([root]):
@@ -45,62 +38,9 @@ def of_attribute(path: str, root: ast.AST) -> Iterator[tuple[ast.expr, Taken]]:
             yield value, (*taken, *position)
 
 
-def put_into(path: str, roots: Sequence[ast.AST]) -> Iterator[tuple[int | str | None, ast.expr]]:
-    """What is put into a list or dictionary element by element, and under which key where that is told."""
-    for node in _walk(roots):
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    if isinstance(target, ast.Subscript) and dotted(target.value) == path:
-                        yield constant(target.slice), value
-            case ast.Call(func=ast.Attribute(value=owner, attr="append"), args=[value]) if dotted(owner) == path:
-                yield None, value
-
-
-def returned(syntax: Definition) -> Iterator[ast.expr]:
-    """What a function returns."""
-    for node in _walk([syntax]):
-        if isinstance(node, ast.Return) and node.value is not None:
-            yield node.value
-
-
 def parameters(syntax: Definition) -> list[ast.arg]:
     """The parameters of a function that are given one by one."""
     return [*syntax.args.posonlyargs, *syntax.args.args, *syntax.args.kwonlyargs]
-
-
-def parts(node: ast.expr, keys: Taken) -> Iterator[tuple[ast.expr, Taken]]:
-    """The expressions of which one is what an expression gives, or an element of it, and the keys that are left."""
-    match node:
-        case ast.IfExp(body=first, orelse=second):
-            yield from ((first, keys), (second, keys))
-        case ast.BoolOp(values=values):
-            yield from ((value, keys) for value in values)
-        case ast.NamedExpr(value=value) | ast.Await(value=value) | ast.Starred(value=value):
-            yield value, keys
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            yield from ((left, keys), (right, keys))
-        case ast.Tuple(elts=elements) | ast.List(elts=elements) if keys:
-            starred = any(isinstance(element, ast.Starred) for element in elements)
-            for index, element in enumerate(elements):
-                if starred or keys[0] in (None, index, index - len(elements)):
-                    yield element, keys if isinstance(element, ast.Starred) else keys[1:]
-        case ast.Dict(keys=names, values=values) if keys:
-            for key, value in zip(names, values, strict=True):
-                if key is None or keys[0] is None or constant(key) in (None, keys[0]):
-                    yield value, keys if key is None else keys[1:]
-        case ast.ListComp(elt=element) | ast.GeneratorExp(elt=element) | ast.DictComp(value=element) if keys:
-            yield element, keys[1:]
-
-
-def constant(node: ast.expr) -> int | str | None:
-    """The number or text that a key is, where it is written out."""
-    match node:
-        case ast.Constant(value=(int() | str()) as key):
-            return key
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
-            return -number
-    return None
 
 
 def _all(roots: Sequence[ast.AST]) -> Iterator[tuple[ast.expr, ast.expr, Taken]]:

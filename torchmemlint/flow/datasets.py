@@ -5,13 +5,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchmemlint.flow.facts import FileFacts, Loader
 from torchmemlint.flow.program import ClassInfo, Function
 from torchmemlint.flow.values import FunctionValue, Instance, Known, Partial, Value
 from torchmemlint.immutable import immutable
-from torchmemlint.syntax.walking import inside
 
 _ITERABLE = frozenset({"IterableDataset", "IterDataPipe"})
 _MAP_STYLE = frozenset({"Dataset", "MapDataPipe", "VisionDataset", "InMemoryDataset"})
@@ -107,19 +104,6 @@ def function_of(value: Value | None) -> Function | None:
         case Instance(cls=cls):
             return cls.method("__call__")
     return None
-
-
-def collating(facts: FileFacts, loader: Loader) -> Iterator[Function]:
-    """The project's functions that make a loader's batches, also by way of a lambda."""
-    function = function_of(loader.get("collate_fn"))
-    if function is not None:
-        yield function
-    call = loader.site.node
-    for argument in call.args if isinstance(call, cst.Call) else ():
-        if argument.keyword is not None and argument.keyword.value == "collate_fn":
-            called = (node.func for node in inside(argument.value) if isinstance(node, cst.Call))
-            names = (func.value for func in called if isinstance(func, cst.Name))
-            yield from (found for name in names if (found := facts.program.find_function(name)) is not None)
 
 
 def reached(entry: Function) -> Iterator[Function]:

@@ -106,10 +106,7 @@ class Loader:
     unknown_keywords: bool  # a **kwargs whose keys are not known
     dataset: Value | None
     oid: int
-    in_memory: bool  # the data set's items lie ready in memory
     iterable: bool  # the data set is an iterable one of the project
-    qualified: str = "torch.utils.data.DataLoader"
-    tests: tuple[tuple[str, bool], ...] = ()  # conditions of the `if` statements around it, False: it is in the else
     on_accelerator: frozenset[str] = frozenset()  # attributes by which the data set's items name an accelerator
     placed: Placed | None = None  # in a lambda that collates its batches: a tensor that comes to lie on an accelerator
 

@@ -8,7 +8,7 @@ from torchmemlint.flow import tensors
 from torchmemlint.flow.arguments import Arguments, evaluate_arguments
 from torchmemlint.flow.facts import Loader, Placed
 from torchmemlint.flow.interpreter import Interpreter
-from torchmemlint.flow.values import NUMBER, Constant, Container, Device, Instance, Known, Tensor, Unknown, Value
+from torchmemlint.flow.values import NUMBER, Constant, Container, Device, Instance, Known, Unknown, Value
 from torchmemlint.syntax.text import text_of
 from torchmemlint.syntax.walking import children
 
@@ -36,10 +36,7 @@ def build(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments)
                 arguments.unknown_keywords or arguments.unknown_positional,
                 data,
                 oid,
-                in_memory(data),
                 is_iterable(data),
-                qualified,
-                tuple((text_of(test), holds) for test, holds in it.frame.tests),
                 _on_accelerator(it, data),
                 _placed_by_lambda(it, arguments),
             )
@@ -129,21 +126,6 @@ def dataset(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
 def split(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     """`random_split(dataset, lengths)`: parts of the data set."""
     return Known("parts", it.oid(node), made=it.site(node), element=dataset(it, node, arguments))
-
-
-def in_memory(value: Value | None) -> bool:
-    """Is it seen at once that the items lie ready in memory, so that a worker would only copy them between processes?
-
-    What is seen of the project's classes and of helpers is asked by `rules.loading.data_sources`, where it decides.
-    """
-    match value:
-        case Tensor() | Container():
-            return True
-        case Known(role="iterator"):
-            return True  # range(n)
-        case Known(role="dataset", qualified=qualified, arguments=arguments):
-            return qualified.endswith(".TensorDataset") or any(name == "0" and in_memory(v) for name, v in arguments)
-    return False
 
 
 def is_iterable(value: Value | None) -> bool:

@@ -14,6 +14,7 @@ BESIDE = frozenset(
         "TML110",
         "TML204",
         "TML205",
+        "TML401",
         "TML402",
         "TML403",
         "TML404",

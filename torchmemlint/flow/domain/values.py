@@ -157,8 +157,8 @@ def chosen(value: Value) -> Value:
     """Return what somebody may choose: this, unless they say otherwise."""
     given = value.constant if value.known and not value.refs else next(iter(value.refs), None)
     if type(given) is Choice and len(value.refs) == 1:
-        return value._replace(open=True)
+        return value
     is_device = isinstance(given, str) and given.startswith((*ACCELERATORS, "cpu"))
     if len(value.refs) > 1 or not (is_device or type(given) in (int, Counted)):
         return UNKNOWN
-    return Value(Choice.of(given).alone, open=True)
+    return Value(Choice.of(given).alone)

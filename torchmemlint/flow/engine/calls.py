@@ -305,6 +305,9 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
     stored = state.heap.get(target, name)
     if stored is not None and stored.refs:
         return call(frame, state, stored, site.arguments, site.point)
+    kept = settings.hyperparameters(site, target, name)
+    if kept is not None:
+        return kept
     if _has_own(frame, target, name):
         return _unknown_method(site, receiver, name)
     if name in modules.SWITCHES:

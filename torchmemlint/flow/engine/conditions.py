@@ -7,7 +7,7 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
 from torchmemlint.flow.domain.heap import ELEMENT, State
-from torchmemlint.flow.domain.refs import Kind, Object, Ref
+from torchmemlint.flow.domain.refs import NUMBERS, External, Kind, Object, Ref
 from torchmemlint.flow.domain.values import NONE, PLAIN, SOME, Value, constant
 from torchmemlint.flow.models.containers import written_out
 
@@ -33,7 +33,7 @@ def truth(state: State, value: Value) -> bool | None:
 
 
 def _truth_of(state: State, reference: Ref) -> bool | None:
-    if reference.symbolic:
+    if reference.symbolic or isinstance(reference, (External, *NUMBERS)):
         return None
     if type(reference) is not Object:
         return True

@@ -10,6 +10,7 @@ from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.heap import visible
 from torchmemlint.flow.domain.refs import Counted, Kind, Object, Ref
 from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact.idling import idle
 from torchmemlint.flow.fact.loaders import Loader, Number, data, loaders, repeated
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.moving import Moved, batches_of_its_own, makes_on_device, may_be_encoded, moving
@@ -37,6 +38,7 @@ class Fed:
     iterated: Point | None = None
     again: Op | None = None  # the loop that repeats that
     moved: Point | None = None  # where its batches are brought to an accelerator
+    otherwise: bool = False  # there are workers, or may be
 
 
 def feeding(engine: Engine, runs: Iterable[Run]) -> Iterator[Fed]:
@@ -51,12 +53,19 @@ def feeding(engine: Engine, runs: Iterable[Run]) -> Iterator[Fed]:
         moves.setdefault(move.point.chain()[0], []).append(move)
     for site, some in moves.items():
         yield from _waiting(site, some)
+    for loader, otherwise in idle(engine, seen, _each(engine, seen)):
+        yield Fed("TML401", loader, loader.workers, otherwise=otherwise)
     for loader in built.values():
         yield from _pageable(loader, moved)
         workers = loader.workers
         if workers is not None:
             yield from _crowd(loader, workers)
             yield from _restarted(engine, loader, seen, workers)
+
+
+def _each(engine: Engine, runs: Iterable[Run]) -> Iterator[Loader]:
+    """Yield every way in which loaders are built."""
+    return (loader for run in runs for loader in loaders(engine, run))
 
 
 def _pageable(loader: Loader, moved: Iterable[Moved]) -> Iterator[Fed]:

@@ -14,6 +14,7 @@ from torchmemlint.flow.fact.closing import Guards, closed
 from torchmemlint.flow.fact.discarding import discarded
 from torchmemlint.flow.fact.entries import mentions, runs
 from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.feeding import feeding
 from torchmemlint.flow.fact.layers import Builders
 from torchmemlint.flow.fact.loading import Loading
 from torchmemlint.flow.fact.outcomes import Outcome, Place
@@ -66,12 +67,19 @@ def outcome(
     guards = Guards()
     shut = [one for run, evidence in done for one in closed(run, evidence, guards)]
     builders, programs = Builders(engine.index), [unit for unit in units if not _is_test(engine, unit)]
-    needed = [one.point for _, _, one in again if one.needed] + [one.point for _, _, one in handing if one.needed]
+    fed = list(feeding(engine, (run for run, _ in done)))
+    needed = [one.loader.point for one in fed if one.otherwise]
+    needed += [one.point for _, _, one in again if one.needed] + [one.point for _, _, one in handing if one.needed]
     return Outcome(
         tuple(places.kept(engine, held)),
         frozenset(places.wanted(held)),
         tuple(places.wasted(engine, passes)),
-        (*places.retained(again), *places.discarded(handing), *places.closed(shut)),
+        (
+            *places.retained(again),
+            *places.discarded(handing),
+            *places.closed(shut),
+            *places.fed(one for one in fed if one.code == "TML401" and not one.otherwise),
+        ),
         frozenset((*(places.of(p.chain()[0]) for p in needed), *(places.of_guard(o.guard) for o in shut if o.leaves))),
         (
             *places.noted(done),
@@ -84,7 +92,7 @@ def outcome(
             *places.loaded(Loading(done)),
             *places.created(engine, programs),
             *places.doubled(programs),
-            *places.fed(engine, done),
+            *places.fed(one for one in fed if one.code != "TML401"),
             *places.activating(one for unit in programs for one in out_of_place(builders, unit)),
             *places.zeroed(zeroings(engine, (run for run, _ in done))),
         ),

@@ -10,7 +10,7 @@ from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, State, reachable
 from torchmemlint.flow.domain.memory import renew_keys
 from torchmemlint.flow.domain.refs import Bound, ClassRef, Globals, Graph, Input, Loop, Ref, Site, root
-from torchmemlint.flow.domain.values import Value, join_all, of
+from torchmemlint.flow.domain.values import UNKNOWN, Value, chosen, join_all, of
 from torchmemlint.flow.engine import instances, steps
 from torchmemlint.flow.engine.instances import code_of, has_decorator
 from torchmemlint.flow.engine.machine import Engine
@@ -42,6 +42,8 @@ def runs(engine: Engine, cls: Class, methods: list[Function], end: State) -> Ite
     before = logged(start, state, Value())
     yield before
     receiver = next(iter(made.refs))
+    if init is None:
+        _choose(engine, cls, state, receiver)
     entered = [*_templates(engine, cls), *(m for m in methods if m.name != "__init__" and m.body)]
     keeps = False
     for method in entered:
@@ -57,6 +59,14 @@ def runs(engine: Engine, cls: Class, methods: list[Function], end: State) -> Ite
         yield run
     if keeps:
         yield _life(engine, cls, entered, receiver, state)
+
+
+def _choose(engine: Engine, cls: Class, state: State, receiver: Ref) -> None:
+    """Let the fields of an object hold numbers that who makes one may choose."""
+    for name in (name for c in engine.index.order(cls) for name, _ in c.fields):
+        held = state.heap.get(receiver, name)
+        if held is not None and type(held.constant) is int:
+            state.heap.put(receiver, name, chosen(held) if held.constant else UNKNOWN)
 
 
 def _templates(engine: Engine, cls: Class) -> list[Function]:

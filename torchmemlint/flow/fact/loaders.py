@@ -124,7 +124,7 @@ def number(engine: Engine, run: Run, value: Value) -> Number | None:
     """Return the number that a value is; None where it is not known."""
     if value.known and not value.open and not value.refs:
         return Number(value.constant) if type(value.constant) is int else None
-    if len(value.refs) != 1:
+    if len(value.refs) != 1 or value.open:
         return None
     (one,) = value.refs
     match one:

@@ -69,8 +69,12 @@ def _is_picked(site: object) -> bool:
 def _is_of_first(event: Event) -> bool:
     """Is the loop around it left with its first round?"""
     loops = [e.loop.site for e in event.around if isinstance(e, fx.Repeat)]
-    last = loops[-1] if loops else None
-    return isinstance(last, ops.For) and bool(last.body) and type(last.body[-1]) is ops.Break
+    return bool(loops) and is_left_at_once(loops[-1])
+
+
+def is_left_at_once(site: object) -> bool:
+    """Is it a loop that is left with its first round?"""
+    return isinstance(site, ops.For) and bool(site.body) and type(site.body[-1]) is ops.Break
 
 
 def batches_of_its_own(loader: Loader) -> bool:
@@ -92,7 +96,7 @@ def makes_on_device(loader: Loader) -> bool:
     """Do functions that make the loader's items or batches put them on a device? They are there already, then."""
     unit = loader.point.chain()[0].owner.unit
     named = [f for f in unit.functions if f.name in _SAMPLING or "collate" in f.name]
-    return any(map(_places, reached([*named, *_functions(loader.run, loader.given.get("collate_fn"))])))
+    return any(map(places_on_device, reached([*named, *functions_of(loader.run, loader.given.get("collate_fn"))])))
 
 
 def reached(functions: Iterable[Function]) -> list[Function]:
@@ -105,11 +109,11 @@ def reached(functions: Iterable[Function]) -> list[Function]:
     return found
 
 
-def _functions(run: Run, value: Value | None) -> Iterator[Function]:
+def functions_of(run: Run, value: Value | None) -> Iterator[Function]:
     """Yield the project's functions that are called where a value is."""
     for r in value.refs if value is not None else ():
         if type(r) is Object and r.kind is Kind.PARTIAL:
-            yield from _functions(run, run.state.heap.get(r, Special.FUNCTION))
+            yield from functions_of(run, run.state.heap.get(r, Special.FUNCTION))
         elif type(r) is Object and r.kind is Kind.INSTANCE:
             yield from (method for name, method in r.about.cls.methods.items() if name == "__call__")
         code: Ref = r.code if type(r) is Bound else r
@@ -117,7 +121,7 @@ def _functions(run: Run, value: Value | None) -> Iterator[Function]:
             yield code.function
 
 
-def _places(function: Function) -> bool:
+def places_on_device(function: Function) -> bool:
     """Does it put tensors on what may be an accelerator?"""
     definitions = DefUse(function)
     return any(_is_placing(definitions, op) for op in operations(function.body))

@@ -136,6 +136,7 @@ class Feeding:
     loader: Place
     pins: bool
     workers: int | str | None  # processes: a number, or the function that counts the CPUs
+    given: bool  # is a number of workers given?
     chosen: bool  # may somebody say otherwise?
     counted: Place | None  # where the CPUs are counted
     ahead: int | None  # batches that are kept ready

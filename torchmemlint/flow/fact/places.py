@@ -21,7 +21,7 @@ from torchmemlint.flow.fact.discarding import Discarded
 from torchmemlint.flow.fact.doubles import doubles
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.failures import Failures
-from torchmemlint.flow.fact.feeding import feeding
+from torchmemlint.flow.fact.feeding import Fed
 from torchmemlint.flow.fact.leftover import leftovers
 from torchmemlint.flow.fact.lingering import lingering
 from torchmemlint.flow.fact.loading import Loading
@@ -187,9 +187,9 @@ class Places:
                     )
                     yield Case(place, "TML510", frozenset(), precision=found)
 
-    def fed(self, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
+    def fed(self, found: Iterable[Fed]) -> Iterator[Case]:
         """Yield loaders that take more than they need."""
-        for one in feeding(engine, (run for run, _ in done)):
+        for one in found:
             point = one.moved if one.moved is not None and one.code == "TML403" else one.loader.point
             place, *calls = map(self.of, point.chain())
             value = one.workers.value if one.workers is not None else None
@@ -197,6 +197,7 @@ class Places:
                 self.of(one.loader.point.chain()[0]),
                 one.loader.flag("pin_memory", False) is True,
                 value.name if isinstance(value, Counted) else value,
+                "num_workers" in one.loader.given,
                 one.workers is not None and one.workers.chosen,
                 self.of(one.counted) if one.counted is not None else None,
                 one.ahead,

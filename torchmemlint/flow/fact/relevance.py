@@ -72,10 +72,12 @@ class Relevance:
         """The functions of a file that mention a word, tell something, or call others that do."""
         found: set[Function] = set()
         names = set(words)
+        loaders = self._engine.index.contracts.names("loaders").last_parts
         fresh = [f for f in unit.functions if not f.mentions.isdisjoint(names) or self._tells(f)]
         while fresh:
             found.update(fresh)
             names |= {f.name for f in fresh if not f.name.startswith("__")}
+            names |= {f.cls.name for f in fresh if f.cls is not None and not f.mentions.isdisjoint(loaders)}
             fresh = [f for f in unit.functions if f not in found and not f.mentions.isdisjoint(names)]
         return found
 

@@ -8,7 +8,7 @@ from torchmemlint.flow.domain.effects import Reading, Serve
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, reachable, renew, visible
 from torchmemlint.flow.domain.memory import computed, sources_of, write_variable
-from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, NUMBERS, Kind, Loop, Object, Ref, Special
+from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, NUMBERS, External, Kind, Loop, Object, Ref, Special
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, of
 from torchmemlint.flow.models import containers, threads
 
@@ -115,7 +115,8 @@ def _any_item(site: CallSite) -> Value:
         return site.iterate(value) if value.refs else value
     found = site.arguments.joined()
     refs = frozenset(r for r in found.refs if not isinstance(r, NUMBERS))
-    return found if refs == found.refs else found._replace(refs=refs, open=True)
+    bounded = any(type(value.constant) is int for value in site.arguments.positional)
+    return found if refs == found.refs and not bounded else found._replace(refs=refs, open=True)
 
 
 def _integer(site: CallSite) -> Value:
@@ -211,6 +212,8 @@ def _getattr(site: CallSite) -> Value:
             result = join(result, value)
         if type(holder) is Object and holder.kind is Kind.MODULE:
             result = join(result, site.item(of(holder), ELEMENT))
+        if type(holder) is External:
+            result = join(result, of(External.of(f"{holder.qualified}.?")))
     return Value(result.refs, result.graph, open=True)
 
 

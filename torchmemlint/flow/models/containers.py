@@ -10,7 +10,7 @@ from torchmemlint.flow.domain.effects import Arguments, Point
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State, elements, load, renew, visible
 from torchmemlint.flow.domain.memory import begin, erase, key_of
-from torchmemlint.flow.domain.refs import Bare, Key, Kind, Object, Phi, Ref, Slot, Source, Special
+from torchmemlint.flow.domain.refs import Bare, External, Key, Kind, Object, Phi, Ref, Slot, Source, Special
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, chosen, join, join_all, of, with_graph
 from torchmemlint.flow.ir.ops import FIRST, Call, ConstantKey, Make, SliceKey
 
@@ -265,6 +265,8 @@ def merge(site: CallSite, box: Value, other: Value) -> None:
             continue
         for key, value in list(visible(site.state.heap.edges(holder))):
             site.write(box, key, value, key is ELEMENT)
+        if type(holder) is External:
+            site.write(box, ELEMENT, UNKNOWN, True)
         unseen = holder.symbolic or (type(holder) is Object and holder.kind is Kind.OPAQUE)
         if unseen and site.state.heap.get(holder, ELEMENT) is None:
             site.write(box, ELEMENT, marked(elements(site.state, holder), through(other)), True)
@@ -326,6 +328,8 @@ def spread(state: State, arguments: Arguments) -> Arguments:
     known = len(boxes) == len(arguments.stars.refs) and not arguments.stars.open and boxes
     for key in dict.fromkeys(key for held in edges for key in held if type(key) is str):
         value = join_all(held[key] for held in edges if key in held)
+        if any(type(other) is not str for held in edges for other in held):
+            value = Value(value.refs, value.graph, open=True)  # what else is put into it may replace that
         certain = all(map(partial(_is_written, key), boxes)) and all(key in held for held in edges)
         named[key] = chosen(value) if value.known and not certain else value
     rest = None if known and all(type(key) is str for held in edges for key in held) else arguments.stars

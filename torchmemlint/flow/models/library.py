@@ -24,7 +24,7 @@ from torchmemlint.flow.models import (
     torch_functions,
     trainers,
 )
-from torchmemlint.knowledge import checkpoints, services
+from torchmemlint.knowledge import checkpoints, data_sets, services
 
 Model = Callable[[CallSite], Value]
 
@@ -42,7 +42,6 @@ _PLAIN = frozenset(
     "signal socket string subprocess sys tempfile textwrap time traceback urllib uuid warnings yaml zipfile".split()
 )
 _TYPES = frozenset({"list", "dict", "set", "collections.deque", "torch.Tensor", "torch.nn.Module"})
-_PARTS_OF_DATA = frozenset(f"torch.utils.data.{name}" for name in ("Subset", "random_split"))  # they have a `dataset`
 _DRAWS = frozenset({"sample", "sample_n"})
 _COMPUTED = frozenset({"cdf", "entropy", "icdf", "perplexity", "rsample"})  # from a distribution's tensors
 
@@ -114,7 +113,7 @@ def _other(site: CallSite, qualified: str) -> Value:
     if qualified in known.names("trainers"):
         state.heap.drop(made)
         trainers.hold(site, made)
-    if qualified in _PARTS_OF_DATA:
+    if qualified in data_sets.PARTS:
         state.heap.drop(made)
         state.heap.put(made, "dataset", site.value(0, "dataset"))
         return of(made)

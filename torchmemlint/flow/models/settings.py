@@ -6,15 +6,18 @@ from collections.abc import Callable
 
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import visible
-from torchmemlint.flow.domain.refs import Choice, Counted, Kind, Object
+from torchmemlint.flow.domain.refs import Choice, Counted, Kind, Object, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, chosen, constant, of, texts_of
 from torchmemlint.flow.ir.ops import Function
 from torchmemlint.flow.models import builtins, containers
+from torchmemlint.knowledge import data_sets
 from torchmemlint.knowledge import settings as known
 
 
 def method(site: CallSite, target: Object, name: str) -> Value | None:
-    """Return the value of a method of a parser of command lines; None for others."""
+    """Return the value of a method of a parser of command lines, or of a table of Hugging Face's; None for others."""
+    if str(target.about).startswith("datasets.") and name in data_sets.DERIVING:
+        return Value(target.alone, open=True)
     if target.about not in known.PARSERS:
         return None
     match name:
@@ -50,6 +53,20 @@ def _parsed(site: CallSite, parser: Object) -> Value:
     for name, value in list(visible(site.state.heap.edges(parser))):
         site.state.heap.put(made, name, value)
     return Value(made.alone, open=True)
+
+
+def hyperparameters(site: CallSite, target: Ref, name: str) -> Value | None:
+    """`self.save_hyperparameters()` in a constructor: `self.hparams` holds what that is given. None for others."""
+    function = site.frame.function
+    if name != "save_hyperparameters" or function.name != "__init__":
+        return None
+    box = containers.made(site, Kind.DICT, "hparams")
+    for parameter in function.parameters[1:]:
+        held = site.state.variables.get(parameter.name)
+        if held is not None:
+            site.write(box, parameter.name, held)
+    site.write(of(target), "hparams", box)
+    return PLAIN
 
 
 def option(function: Function, parameter: str) -> Value | None:

@@ -36,16 +36,6 @@ def in_order(loader: Loader) -> bool:
     return not shuffles and (loader.get("sampler") is None or "SequentialSampler(" in sampler)
 
 
-def for_debugging(loader: Loader) -> bool:
-    """Is it built only where somebody is debugging (or on a system without cheap processes)?"""
-    return any(holds != text.startswith("not ") for text, holds in loader.tests if _about_debugging(text))
-
-
-def _about_debugging(text: str) -> bool:
-    lowered = text.lower()
-    return any(word in lowered for word in _DEBUGGING)
-
-
 def in_tests(facts: FileFacts, loader: Loader) -> bool:
     """Does it belong to a test?"""
     function = loader.scope.function
@@ -57,17 +47,6 @@ def in_tests(facts: FileFacts, loader: Loader) -> bool:
 def _is_hook(function: Function) -> bool:
     """Is it a method such as Lightning's `test_dataloader`, and not one of a test case?"""
     return function.cls is not None and not any(base.endswith("TestCase") for base in function.cls.base_names())
-
-
-def only_shown(facts: FileFacts, loader: Loader) -> bool:
-    """Is it part of a demonstration: built under the main guard of a module that trains and computes nothing?"""
-    main = any(holds and "__name__" in text for text, holds in loader.tests)
-    return main and loader.scope.function is None and not facts.backwards and not facts.module_calls
-
-
-def of_torch(loader: Loader) -> bool:
-    """Is it torch's own loader (graph libraries keep their data in memory and have loaders of their own)?"""
-    return not loader.qualified.startswith("torch_geometric.")
 
 
 def name_of(site: Site) -> str:

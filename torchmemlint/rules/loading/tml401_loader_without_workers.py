@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
-from torchmemlint.flow.facts import FileFacts, Loader
-from torchmemlint.rules.arguments import adding, is_default, node_of, replacing, shown
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import report
-from torchmemlint.rules.loading import data_sources, default_device, single_batches
-from torchmemlint.rules.loading.loaders import for_debugging, in_tests, name_of, of_torch, only_shown, workers
+from torchmemlint.rules.arguments import adding, node_of, replacing, shown
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
 
 WORKERS = 4  # what the fix asks for; the right number depends on the machine and the data
 
 
-class LoaderWithoutWorkers(Rule):
+class LoaderWithoutWorkers(TellingRule):
     """A loader prepares its batches in the training process.
 
     ## What it does
@@ -66,47 +61,31 @@ class LoaderWithoutWorkers(Rule):
     fix = Applicability.UNSAFE
     why = "the accelerator, and what is held on it, waits while the training process itself prepares each batch"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield loaders that are known to have no workers."""
-        for loader in facts.loaders:
-            if workers(loader) != 0 or loader.in_memory or loader.iterable:
-                continue
-            if for_debugging(loader) or in_tests(facts, loader) or not of_torch(loader) or only_shown(facts, loader):
-                continue
-            if _is_chosen(facts, loader) or not data_sources.shows_work(facts, loader):
-                continue
-            given = node_of(loader.site, "num_workers", 5)
-            yield report(
-                self,
-                facts,
-                loader.site,
-                f"`{name_of(loader.site)}` loads in the training process: {_how(loader, shown(given))}",
-                evidence=[(loader.site, _how(loader, shown(given)))],
-                fix=Fix(f"Load with {WORKERS} worker processes", Applicability.UNSAFE, self._edits(facts, loader)),
-            )
-
-    def _edits(self, facts: FileFacts, loader: Loader) -> tuple[Edit, ...]:
-        given = node_of(loader.site, "num_workers", 5)
-        if given is not None and is_default(loader.get("num_workers")):
-            return ()  # a number here would take the option away from whoever runs the program
-        if given is not None:
-            return replacing(loader.site, given, str(WORKERS))
-        if loader.get("num_workers") is not None:
-            return ()
-        return adding(facts, loader.site, f"num_workers={WORKERS}")
+    def tell(self, told: Told) -> Finding:
+        """Say how it comes that a loader has no workers."""
+        feeding = told.case.feeding
+        assert feeding is not None
+        site = told.call_at(told.case.place)
+        text = shown(node_of(site, "num_workers", 5)) if site is not None else ""
+        how = "`num_workers` is not given, and is 0 by default"
+        if feeding.chosen:
+            how = f"`num_workers` is `{text or 'an option'}`, an option that is 0 by default"
+        elif text:
+            how = "`num_workers` is 0" if text == "0" else f"`num_workers` is `{text}`, which is 0 here"
+        return told.finding(
+            self,
+            f"`{told.callee_of(told.case.place)}` loads in the training process: {how}",
+            [told.link(told.case.place, how), *told.called()],
+            fix=Fix(f"Load with {WORKERS} worker processes", Applicability.UNSAFE, _edits(told)),
+        )
 
 
-def _is_chosen(facts: FileFacts, loader: Loader) -> bool:
-    """Would workers not do: tensors are made on an accelerator, or single batches are all that is asked for?"""
-    if default_device.is_accelerator(facts.program):
-        return True
-    return single_batches.only(facts, loader)
-
-
-def _how(loader: Loader, text: str) -> str:
-    value = loader.get("num_workers")
-    if value is None:
-        return "`num_workers` is not given, and is 0 by default"
-    if is_default(value):
-        return f"`num_workers` is `{text or 'an option'}`, an option that is 0 by default"
-    return f"`num_workers` is `{text}`, which is 0 here" if text not in ("", "0") else "`num_workers` is 0"
+def _edits(told: Told) -> tuple[Edit, ...]:
+    """Give a number of workers, where the call says none, or says 0 itself: a name may be said to be another."""
+    feeding, site = told.case.feeding, told.call_at(told.case.place)
+    if feeding is None or site is None:
+        return ()
+    given = node_of(site, "num_workers", 5)
+    if given is not None:
+        return replacing(site, given, str(WORKERS)) if shown(given) == "0" else ()
+    return () if feeding.given else adding(told.facts, site, f"num_workers={WORKERS}")

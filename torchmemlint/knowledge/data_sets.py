@@ -1,0 +1,39 @@
+"""Data sets: those of libraries that read and decode items when they are asked for, and what costs no work."""
+
+from __future__ import annotations
+
+READING = (
+    "torchvision.datasets.",
+    "torchaudio.datasets.",
+    "torchgeo.datasets.",
+    "timm.data.create_dataset",
+    "timm.data.ImageDataset",
+    "datasets.load_dataset",
+    "datasets.load_from_disk",
+    "datasets.Dataset.",
+    "h5py.File",
+    "zarr.open",
+    "lmdb.open",
+)
+BASES = ("torchvision.datasets.", "torchaudio.datasets.", "torchgeo.datasets.")
+PARTS = frozenset(f"torch.utils.data.{name}" for name in ("Subset", "random_split", "ConcatDataset"))
+ITERABLE = frozenset({"IterableDataset", "IterDataPipe"})
+HELPERS = ("concurrent.futures.", "threading.Thread", "multiprocessing.Process", "multiprocessing.Pool")
+# Methods of a data set of Hugging Face's that give another one of the same items.
+DERIVING = frozenset(
+    "filter map select shuffle train_test_split with_format with_transform set_format remove_columns rename_column "
+    "cast_column add_column shard flatten_indices".split()
+)
+# Functions that leave a worker nothing to do.
+TRIVIAL = frozenset(
+    "torch.tensor torch.as_tensor torch.from_numpy torch.LongTensor torch.FloatTensor torch.Tensor torch.BoolTensor "
+    "torch.IntTensor torch.stack torch.argmax numpy.array numpy.asarray numpy.stack numpy.float32 numpy.float64 "
+    "numpy.int32 numpy.int64 "
+    "len int float str bool slice range min max dict list tuple zip enumerate isinstance type".split()
+)
+# Methods of arrays, tensors and dictionaries that do little more.
+CONVERTING = frozenset(
+    "argmax astype bool clone contiguous copy detach dim double flatten float get int item items keys long max mean "
+    "min numpy permute reshape size squeeze sum t to tolist transpose unsqueeze values view".split()
+)
+EXCEPTIONS = ("Error", "Exception")
