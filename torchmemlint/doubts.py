@@ -28,6 +28,7 @@ class Doubt(enum.Enum):
     )
     GIVEN = "it is handed to code that was not seen"
     HANDED = "it is detached, but also handed to code that was not seen"
+    UNDIFFERENTIATED = "nothing that was seen differentiates it: callers may run it with gradients disabled"
     BASE = "a base class that was not seen calls it, perhaps with gradients disabled"
     UNCALLED = "nothing in this project calls this method of a network: who does may turn gradients off"
     UNMADE = "nothing in this project makes an object of this class: what it is given was not seen"

@@ -23,8 +23,6 @@ from torchmemlint.source.decoding import LimitReached
 from torchmemlint.syntax.source_module import SourceModule
 from torchmemlint.syntax.trees import Trees, UnlikeTree
 
-_OF_HAZARDS = "TML302"  # the rule that asks which tensors are overwritten while something needs them
-
 T = TypeVar("T")
 
 
@@ -58,7 +56,6 @@ class Check:
         codes: frozenset[str] | None = None,
     ) -> None:
         self._rules = known(extend)
-        self._hazards = codes is None or _OF_HAZARDS in codes or not codes.isdisjoint(self._rules.brought_by)
         self._stops: list[Exception] = []  # what `pulse` has raised
         pulse = None if pulse is None else _watched(pulse, self._stops)
         self._trees = Trees() if around is None else around.files.trees
@@ -72,7 +69,7 @@ class Check:
         def analysed() -> Analysis:
             known = self._around.parsed(path, text) if self._around is not None else None
             source = SourceModule(text, path, trees=self._trees, like=known)
-            return analysis(source, self._around, self._promised, pulse, hazards=self._hazards)
+            return analysis(source, self._around, self._promised, pulse)
 
         try:
             found = _deep(analysed)

@@ -17,7 +17,6 @@ from torchmemlint.flow import (
     gradient_modes,
     inheritance,
     modules,
-    overwriting,
     relevance,
     statements,
     worker_counts,
@@ -89,27 +88,22 @@ def analysis(
     project: Project | None = None,
     promised: Contracts | None = None,
     pulse: Callable[[], None] | None = None,
-    *,
-    hazards: bool = True,
 ) -> Analysis:
     """Look at one file, with the other files of its project for context.
 
     `promised`: what is known of frameworks, where it is not the project's or the linter's own. `pulse` is called again
-    and again on the way, and may end it by raising. `hazards`: is it asked which tensors are overwritten that something
-    needs?
+    and again on the way, and may end it by raising.
     """
     program = Program(source, project, promised)
     it = Interpreter(program, FileFacts(source.path, source, program))
-    it.looks_for_hazards = hazards
     if not source.pieces or program.is_of_another_framework:
         return Analysis(it.facts, it)
     it.evaluators = EVALUATORS
     it.executors = EXECUTORS
-    it.evaluated = overwriting.made
     it.body_executor = statements.execute_body
     if pulse is not None:
         it.pulse = pulse
-    relevant = relevance.find(program, hazards=hazards)
+    relevant = relevance.find(program)
     it.follows_imports = relevant.drives and not program.is_test
     it.callers = Callers(program)
     if not relevant.drives:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchmemlint.flow import configurations, containers, overwriting, properties
+from torchmemlint.flow import configurations, containers, properties
 from torchmemlint.flow.graphs import detached, tensor_from
 from torchmemlint.flow.interpreter import KEPT, Interpreter, class_of
 from torchmemlint.flow.program import ClassInfo
@@ -36,7 +36,6 @@ _COMPUTED_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag"})
 
 def attribute(it: Interpreter, node: cst.Attribute) -> Value:
     """The value of `owner.name`."""
-    overwriting.looks(it, node)
     return read(it, node, it.evaluate(node.value), node.attr.value)
 
 

@@ -14,7 +14,6 @@ from torchmemlint.flow import (
     library,
     micro_batches,
     modules,
-    overwriting,
     properties,
     tensors,
 )
@@ -51,9 +50,7 @@ from torchmemlint.syntax.text import string_value, text_of
 def call(it: Interpreter, node: cst.Call) -> Value:
     """The value of a call."""
     func = node.func
-    overwriting.looking_call(it, node)
     if type(func) is cst.Attribute:
-        overwriting.looks(it, func)
         if type(func.value) is cst.Subscript and func.attr.value in tensors.SHOWING:
             it.show_to_be_tensor(it.site(func.value))  # ahead of its evaluation, which asks for it
         owner = it.evaluate(func.value)

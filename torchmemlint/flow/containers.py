@@ -371,9 +371,6 @@ def _replace_last(it: Interpreter, owner: Container, value: Value, site: Site) -
 
 def in_place_item(it: Interpreter, target: cst.Subscript, owner: Tensor, value: Value) -> None:
     """`tensor[i] = value`: the tensor now hangs on the value's graph as well."""
-    from torchmemlint.flow import overwriting
-
-    overwriting.overwritten(it, target, owner, target.value, "[...] =", announced=True)
     if isinstance(value, Tensor) and isinstance(target.value, cst.Name):
         joined = tensor_from((owner, value), producer="setitem", made=it.site(target))
         if joined.graph is not Graph.NONE:

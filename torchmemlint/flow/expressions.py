@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import libcst as cst
 
-from torchmemlint.flow import calls, containers, micro_batches, overwriting, type_tests
+from torchmemlint.flow import calls, containers, micro_batches, type_tests
 from torchmemlint.flow.graphs import proven, tensor_from, through
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.replacing import replace
@@ -31,8 +31,6 @@ from torchmemlint.syntax.text import string_value
 def name(it: Interpreter, node: cst.Name) -> Value:
     """A plain name."""
     value = it.lookup(node.value)
-    if it.marked_storages:
-        overwriting.was_read(it, node, value)
     return it.with_behaviour(value, node.value) if isinstance(value, Unknown) else value
 
 
@@ -85,7 +83,6 @@ def ellipsis(it: Interpreter, node: cst.Ellipsis) -> Value:
 def binary(it: Interpreter, node: cst.BinaryOperation) -> Value:
     """A binary operator."""
     left, right = it.evaluate(node.left), it.evaluate(node.right)
-    overwriting.reread(it, node.left, left)
     return arithmetic(it, node, left, right, type(node.operator).__name__)
 
 
@@ -100,7 +97,6 @@ def arithmetic(it: Interpreter, node: cst.CSTNode, left: Value, right: Value, op
             return Unknown(it.deep_origins(left) | it.deep_origins(right))
     if isinstance(left, Tensor) or isinstance(right, Tensor):
         made = it.site(node)
-        overwriting.operation_called(it, node, operator, [left, right])
         result = tensor_from((left, right), producer=operator, made=made)
         if result.carried:
             result = replace(result, carried=through(result, Via.ARITHMETIC))
@@ -172,8 +168,6 @@ def unary(it: Interpreter, node: cst.UnaryOperation) -> Value:
 def comparison(it: Interpreter, node: cst.Comparison) -> Value:
     """A comparison: its operands are read, its result carries no graph."""
     operators = [type(target.operator) for target in node.comparisons]
-    if operators[0] in _IDENTITY:
-        it.looked_at.add(node.left)
     values = [it.evaluate(node.left), *(it.evaluate(target.comparator) for target in node.comparisons)]
     if not _LOOKING.isdisjoint(operators):
         return NUMBER
@@ -224,8 +218,6 @@ def tuple_or_list(it: Interpreter, node: cst.Tuple | cst.List | cst.Set) -> Valu
             starred = True
             value = element_of(it, value, element.value)
         values.append((element.value, value))
-    for element_node, value in values[:-1]:
-        overwriting.reread(it, element_node, value)
     return containers.literal(it, node, kind, values, starred)
 
 

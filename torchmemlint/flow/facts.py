@@ -87,16 +87,6 @@ class MicroBatches:
 
 
 @immutable(frozen=True)
-class Hook:
-    """A function registered as a forward or backward hook."""
-
-    site: Site
-    scope: Scope
-    function: Function
-    kind: str  # the registering method's name
-
-
-@immutable(frozen=True)
 class Loader:
     """A `DataLoader` built."""
 
@@ -126,41 +116,6 @@ class Placed:
     attribute: str = ""  # "device" where `self.device` says where, which is an accelerator for some objects only
 
 
-@immutable(frozen=True)
-class InPlace:
-    """A value overwritten in place: `x += y`, `x.relu_()`, an activation with inplace=True."""
-
-    site: Site
-    scope: Scope
-    value: Value
-    target: str
-    operation: str
-    order: int
-    node: cst.BaseExpression | None = None
-    construction: Site | None = None  # where the activation module is built
-
-
-@immutable(frozen=True)
-class Hazard:
-    """A value overwritten in place although it is still needed."""
-
-    site: Site  # what overwrites it
-    scope: Scope
-    kind: str  # "read": a later statement reads it; backward needs it as "input" or "output"; "leaf"; "expanded"
-    other: Site  # the reading place; what keeps it; where the parameter or view was made
-    what: str  # the operation that keeps it
-    overwrite: InPlace
-
-
-@immutable(frozen=True)
-class SequentialBuilt:
-    """An `nn.Sequential` with its children in order."""
-
-    site: Site
-    scope: Scope
-    children: tuple[Value, ...]
-
-
 # Kinds of facts, each with some of them or, where they have keys, with these.
 Noted: TypeAlias = "list[tuple[str, list[Any]]]"
 
@@ -175,11 +130,8 @@ class FileFacts:
     target_torch: str | None = None  # the oldest release of torch that the code supports; None: the newest
     module_calls: list[ModuleCall] = field(default_factory=list)
     backwards: list[Backward] = field(default_factory=list)
-    hooks: list[Hook] = field(default_factory=list)
     loaders: list[Loader] = field(default_factory=list)
     placed: list[Placed] = field(default_factory=list)
-    hazards: list[Hazard] = field(default_factory=list)
-    sequentials: list[SequentialBuilt] = field(default_factory=list)
     micro_batches: dict[LoopMark, MicroBatches] = field(default_factory=dict)  # loops over batches
     on_device: dict[LoopMark, Site] = field(default_factory=dict)  # loops over batches -> what puts these on a device
     pieces: set[Site] = field(default_factory=set)  # where batches are cut, and what runs over the pieces
@@ -245,6 +197,15 @@ class FileFacts:
             self._alone = in_memory({self.path: self.source.text}, self.path.parent, self.program.contracts)
         return self._alone
 
+    def overwriting(self) -> list[Case]:
+        """What the file overwrites although something still needs it."""
+        path, text, project = self.path, self.source.text, self.program.project
+        if self.program.is_of_another_framework:
+            return []
+        if project is None:
+            return in_memory({path: text}, path.parent, self.program.contracts).overwriting(path, self.pulse)
+        return project.overwriting(path, text, self.pulse)
+
     def forget_cases(self) -> None:
         """The text has changed: run it anew when somebody asks."""
         self._cases = self._formulas = self._alone = None
@@ -293,11 +254,8 @@ def _identity(item: Any) -> tuple[object, ...]:
 _LISTS = (
     "module_calls",
     "backwards",
-    "hooks",
     "loaders",
     "placed",
-    "hazards",
-    "sequentials",
 )
 
 # Kinds of facts that a walk adds to, in the order in which they are added.

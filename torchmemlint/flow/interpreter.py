@@ -17,7 +17,7 @@ import libcst as cst
 
 from torchmemlint.flow import building
 from torchmemlint.flow.asking import Asked, strength
-from torchmemlint.flow.facts import FileFacts, InPlace, Noted, Scope
+from torchmemlint.flow.facts import FileFacts, Noted, Scope
 from torchmemlint.flow.heap import Heap, Slot
 from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.replacing import replace
@@ -109,8 +109,6 @@ class Frame:
     breaks: list[list[State]] = field(default_factory=list)
     continues: list[list[State]] = field(default_factory=list)
     globals_declared: set[str] = field(default_factory=set)
-    created: set[int] = field(default_factory=set)  # places of this frame that made tensors
-    foreign: set[int] = field(default_factory=set)  # places in callees whose tensors came here
     tests: tuple[tuple[cst.BaseExpression, bool], ...] = ()  # `if` conditions around, False in their else branches
     handling: bool = False  # is an `except` clause being walked?
 
@@ -191,12 +189,8 @@ class Interpreter:
         self.called_last: Function | None = None  # by it
         self.active: list[Function] = []
         self.body_executor: Callable[[Interpreter, cst.BaseSuite], None] = lambda it, body: None
-        self.looks_for_hazards = True  # is it asked which tensors are overwritten that something needs?
-        self.marked_storages: set[int] = set()  # see flow.overwriting
         self.skimming = False  # is an outer loop walked for the first time? Loops within it are walked once, then
         self.skimmed = False  # was one of these met?
-        self.overwrites: dict[Site, InPlace] = {}
-        self.looked_at: set[cst.CSTNode] = set()
         self.constructors: Set[Function] = frozenset()  # of modules: walked for their class, not for each object
         self.computing: Set[Function] = frozenset()  # forward passes that need not be followed: they only compute
         self.foreign_objects: set[int] = set()  # instances of other files' classes
@@ -213,7 +207,6 @@ class Interpreter:
         self._roles: dict[tuple[Function | None, str], str | None] = {}
         self._oids: dict[object, int] = {}
         self.evaluators: dict[type, Callable[[Interpreter, Any], Value]] = {}
-        self.evaluated: Callable[[Interpreter, cst.BaseExpression, Value], None] = lambda it, node, value: None
         self.executors: dict[type, Callable[[Interpreter, Any], None]] = {}
         self.pulse: Callable[[], None] = lambda: None  # called with each suite; what it raises ends the analysis
 
@@ -275,8 +268,6 @@ class Interpreter:
         """The abstract value of an expression."""
         evaluator = self.evaluators.get(type(node))
         value = evaluator(self, node) if evaluator else Unknown()
-        if isinstance(value, Tensor) or (self.marked_storages and isinstance(value, Unknown)):
-            self.evaluated(self, node, value)
         return value
 
     def execute(self, node: cst.CSTNode) -> None:

@@ -6,7 +6,6 @@ import libcst as cst
 
 from torchmemlint.flow import containers
 from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import SequentialBuilt
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.replacing import replace
 from torchmemlint.flow.values import Container, ModuleValue, Unknown, Value, join
@@ -50,14 +49,6 @@ def _in_order(it: Interpreter, container: Container) -> list[Value]:
         pair = value.items if isinstance(value, Container) and value.items is not None else ()
         found.append(pair[1] if len(pair) == 2 else value)
     return found
-
-
-def record_sequential(it: Interpreter, node: cst.Call, parts: tuple[Value, ...], arguments: Arguments) -> None:
-    """A fact of the layers that follow each other; of a list of unknown length it is not known which do."""
-    if it.recording:
-        known = not any(item.name == "*" for item in arguments.items)
-        built = SequentialBuilt(it.site(node), it.scope, parts if known else ())
-        it.facts.sequentials.append(built)
 
 
 def grow(it: Interpreter, node: cst.Call, module: ModuleValue, name: str, arguments: Arguments) -> None:

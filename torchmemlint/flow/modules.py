@@ -13,11 +13,9 @@ from torchmemlint.flow import (
     freezing,
     gradient_modes,
     layers,
-    overwriting,
-    tensors,
 )
 from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import Hook, ModuleCall
+from torchmemlint.flow.facts import ModuleCall
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import PIPELINE, Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, Program
@@ -45,7 +43,7 @@ from torchmemlint.flow.values import (
     Via,
     cap,
 )
-from torchmemlint.knowledge import activations, behaviour
+from torchmemlint.knowledge import behaviour
 from torchmemlint.knowledge import modules as known_modules
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
@@ -177,8 +175,6 @@ def build(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments)
     if last in ("Sequential", "ModuleList") and qualified.startswith("torch.nn."):
         children = layers.children(it, arguments)
         it.state.heap.pop((it.oid(node, it.frame.path), "[]"), None)  # made anew, without what was added to the former
-        if last == "Sequential":
-            layers.record_sequential(it, node, children, arguments)
     parameters = known_modules.has_parameters(qualified)
     if children and all(isinstance(c, ModuleValue) and c.parameters is False for c in children):
         parameters = False
@@ -195,7 +191,7 @@ def build(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments)
         parameters=parameters,
         why=Step(made, f"`{shortened(text_of(node.func), 40)}` makes an nn.Module"),
         made=made,
-        arguments=arguments.pairs() if activations.module_kind(qualified) or last in _ASKED else (),
+        arguments=arguments.pairs() if last in _ASKED else (),
         children=children,
         single=layers.gives_one_tensor(qualified, children),
         loops=it.frame.loops,
@@ -219,10 +215,7 @@ def _built_as_sequential(it: Interpreter, node: cst.Call, arguments: Arguments) 
     """`super().__init__(layer, layer)` in a subclass of Sequential."""
     function = it.frame.function
     cls = function.cls if function is not None else None
-    if cls is None or not any(base.endswith("nn.Sequential") for base in cls.external_bases()):
-        return False
-    layers.record_sequential(it, node, layers.children(it, arguments), arguments)
-    return True
+    return cls is not None and any(base.endswith("nn.Sequential") for base in cls.external_bases())
 
 
 # -- calling ---------------------------------------------------------------------------------------------------------
@@ -234,11 +227,6 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
         return Unknown()  # `__call__` turns gradients off itself
     if module.qualified in layers.CONTAINERS:
         module = layers.grown(it, module)
-    kind = activations.module_kind(module.qualified)
-    if kind is not None and arguments.items and not method:
-        inplace = overwriting.module_flag(module, kind)
-        first = arguments.items[0]
-        tensors.activation_applied(it, node, inplace, module.made, first.value, first.node)
     it.computed += 1
     made = it.site(node)
     origin = it.origin(node)
@@ -256,9 +244,6 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
         if _frozen(it, module):
             result = freezing.result(it, result, inputs)
     else:
-        if arguments.items and not method:
-            _overwrites(it, node, module, arguments)
-        overwriting.module_called(it, node, module, arguments.values, trains)
         result = _opaque(it, node, module, arguments, trains, inputs, origin)
         if forward is not None and gradient_modes.off_by_default(it.contracts, forward, arguments):
             return _without_graph(it, result)
@@ -268,15 +253,6 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
     if module.parameters is not False and not guards_itself:
         _record_call(it, node, module, arguments, origin, carries or trains, inputs, method, result)
     return result
-
-
-def _overwrites(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Arguments) -> None:
-    """A Sequential that begins with an in-place activation overwrites its input."""
-    first = overwriting.enters_in_place(module)
-    if first is not None:
-        item = arguments.items[0]
-        operation = f"{text_of(node.func)}()"
-        overwriting.overwritten(it, node, item.value, item.node, operation, construction=first.made)
 
 
 def _frozen(it: Interpreter, module: ModuleValue) -> bool:
@@ -661,8 +637,6 @@ def hook(it: Interpreter, node: cst.Call, name: str, arguments: Arguments) -> No
         registered = it.hooked.setdefault(value.function, [])
         registered[:] = [r for r in registered if r[1] is not it.site(node)]
         registered.append((given, it.site(node), name, it.state.mode))
-        if it.recording:
-            it.facts.hooks.append(Hook(it.site(node), it.scope, value.function, name))
 
 
 def _lambda_hook(it: Interpreter, name: str, hook_node: cst.Lambda) -> None:

@@ -236,6 +236,11 @@ class Project:
         self.cases(function.path, text, pulse)
         return self.files.cases(self.contracts).runs_without_gradients(function, pulse)
 
+    def overwriting(self, path: Path, text: str, pulse: Callable[[], None] | None) -> list[Case]:
+        """What a file with this text overwrites although something still needs it."""
+        self.cases(path, text, pulse)  # takes down what that rests on, too
+        return self.files.cases(self.contracts).overwriting(path, pulse)
+
     def text(self, path: Path) -> str | None:
         """The text of a file; None where it cannot be had."""
         return self.files.readable(path)

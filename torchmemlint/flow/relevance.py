@@ -50,16 +50,13 @@ class Relevance:
     computing: Set[Function] = frozenset()  # forward passes that need not be followed where a layer is run
 
 
-def find(program: Program, *, hazards: bool = True) -> Relevance:
-    """The functions of the file that are walked; `hazards`: also for tensors that are overwritten."""
+def find(program: Program) -> Relevance:
+    """The functions of the file that are walked."""
     settled = idle.find(program)
     handing = settled.handing.keys()
     units = [unit for unit in _units(program) if unit.function.piece not in settled.ends]
     driven = not program.is_test and drives(program)
-    if program.is_test:
-        chosen = _slice_of_tests(units, hazards)
-    else:
-        chosen = _slice(program, units, handing, driven=driven, hazards=hazards)
+    chosen = _slice_of_tests(units) if program.is_test else _slice(program, units, handing, driven=driven)
     walked = [unit for unit in units if unit in chosen]
     others = [unit for unit in units if unit not in chosen]
     callees = settled.callees(handing - {unit.function.piece for unit in walked})
@@ -167,22 +164,19 @@ def _of_no_models(outline: Outline) -> Set[str]:
     return named - models
 
 
-def _slice_of_tests(units: list[Unit], hazards: bool) -> set[Unit]:
+def _slice_of_tests(units: list[Unit]) -> set[Unit]:
     """The units of a file of tests in which a mistake shows that counts there, too."""
-    chosen = {unit for unit in units if hazards and (signs.activates_in_place(unit) or signs.overwrites(unit))}
-    chosen |= _built_as(chosen, units)
-    chosen.update(unit for unit in units if signs.changes_nothing(unit))
+    chosen = {unit for unit in units if signs.changes_nothing(unit)}
     return chosen | _constructors(chosen, units)
 
 
-def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: bool, hazards: bool) -> set[Unit]:
+def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: bool) -> set[Unit]:
     """The units with a sign, and those that have a say in it.
 
     Functions that only hand settings on (`handing`) have no say in what happens to tensors. Where the file trains,
     evaluates or loads (`driven`), all are taken but those that only compute, in layers.
     """
     measured = _see_modules(program, units)
-    overwriting: set[Unit] = set()  # what happens to an activation shows in its own function
     graphs: set[Unit] = set()
     alone: set[Unit] = set()  # what a handler or service does shows in its own function
     for unit in units:
@@ -191,11 +185,9 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: 
             unit.attributes |= _attributes_of_part(unit, program)
         sampling = telling.samples(unit)
         alone.update(one for one in units if one.function in sampling)
-        if hazards and (signs.activates_in_place(unit) or signs.overwrites(unit)):
-            overwriting.add(unit)
         if signs.cuts(unit) or part or (unit in measured and signs.measures(unit)):
             graphs.add(unit)
-    chosen = overwriting | graphs | _built_as(overwriting, units)
+    chosen = {*graphs}
     if graphs:
         chosen.update(unit for unit in units if signs.asks_for_gradients(unit))
     if driven:
@@ -254,16 +246,6 @@ def _attributes_of_part(unit: Unit, program: Program) -> set[str]:
 def _own_attributes(nodes: Iterable[ast.AST]) -> set[str]:
     attributes = (node for node in nodes if isinstance(node, ast.Attribute))
     return {node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id == "self"}
-
-
-def _built_as(overwriting: Set[Unit], units: list[Unit]) -> set[Unit]:
-    """The methods that have to do with the activations that some of them build."""
-    found: set[Unit] = set()
-    for unit in overwriting:
-        concerned = signs.activation_attributes(unit) if unit.cls is not None else set()
-        if concerned:
-            found.update(u for u in _family(unit, units) if not concerned.isdisjoint(u.outline.names))
-    return found
 
 
 def _constructors(chosen: Set[Unit], units: list[Unit]) -> set[Unit]:

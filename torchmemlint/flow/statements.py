@@ -16,7 +16,6 @@ from torchmemlint.flow import (
     gradient_modes,
     iteration,
     micro_batches,
-    overwriting,
     type_tests,
 )
 from torchmemlint.flow.heap import Heap
@@ -112,8 +111,6 @@ def _kept_globally(
 def _assign_name(
     it: Interpreter, name: str, value: Value, target: cst.CSTNode, node: cst.BaseExpression | None = None
 ) -> None:
-    if isinstance(value, Constant) and it.marked_storages:
-        overwriting.renewed(it, it.state.vars.get(name, value))  # a sum that begins anew
     if isinstance(value, Unknown):
         value = it.with_behaviour(value, name, it.site(target))
         if isinstance(value, Unknown) and value.path:
@@ -215,14 +212,11 @@ def augmented_statement(it: Interpreter, node: cst.AugAssign) -> None:
     if isinstance(old, Container) and isinstance(node.operator, cst.AddAssign):
         _extended(it, node, old, value)
         return
-    if isinstance(old, Tensor | Unknown):
-        overwriting.overwritten(it, node, old, node.target, text_of(node.operator).strip())
     operator = type(node.operator).__name__.removesuffix("Assign")
     new = expressions.arithmetic(it, node, old, value, operator)
     if it.state.mode is Mode.OFF and isinstance(new, Tensor) and isinstance(old, Tensor):
         new = replace(new, graph=old.graph, origins=old.origins, history=old.history, carried=old.carried)
     rebind(it, node.target, new, node)
-    overwriting.renewed(it, new)  # what stands here now is the new value
 
 
 def _extended(it: Interpreter, node: cst.AugAssign, old: Container, value: Value) -> None:
@@ -576,7 +570,6 @@ def for_statement(it: Interpreter, node: cst.For) -> None:
 
     def head() -> None:
         element = iteration.element_of(it, iterable, node.iter)
-        overwriting.renewed(it, element)
         micro_batches.entered(it, element, node.iter)
         device_loops.entered(it, element)
         assign(it, node.target, element, node.iter)

@@ -9,7 +9,6 @@ from torchmemlint.flow import (
     containers,
     device_loops,
     micro_batches,
-    overwriting,
     statements,
 )
 from torchmemlint.flow.arguments import Argument, Arguments, flag
@@ -35,7 +34,6 @@ from torchmemlint.flow.values import (
     Via,
 )
 from torchmemlint.knowledge import activations, operations, torch_api
-from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
 
 # In-place methods that end with an underscore but compute nothing from their arguments.
@@ -195,8 +193,6 @@ def _requires_grad(it: Interpreter, node: cst.Call, owner: Tensor, arguments: Ar
 def _in_place(it: Interpreter, node: cst.Call, owner: Tensor, name: str, arguments: Arguments) -> Value:
     """`x.add_(y)`: x now hangs on y's graph as well."""
     target = node.func.value if isinstance(node.func, cst.Attribute) else None
-    if target is not None:
-        overwriting.overwritten(it, node, owner, target, f".{name}()", announced=True)
     if name in _FILLING or name == "detach_" or owner.producer == "parameter":
         return owner  # a parameter is written under no_grad, or it raises
     recording = it.state.mode is not Mode.OFF
@@ -224,7 +220,6 @@ def operation(it: Interpreter, node: cst.CSTNode, name: str, values: list[Value]
         _prove_elements(it, values[0])
         joined = containers.joined_tensor(it, node, values[0], name)
         return proven(it, _in_mode(it, joined), made)
-    overwriting.operation_called(it, node, name, values)
     flat: list[Value] = []
     for value in values:
         if isinstance(value, Container):
@@ -336,35 +331,6 @@ def function(it: Interpreter, node: cst.Call, qualified: str, arguments: Argumen
         return NUMBER
     kind = activations.functional(qualified)
     if kind is not None and arguments.items:
-        return apply_activation(it, node, kind, arguments)
-    if name.endswith("_") and not name.endswith("__") and arguments.items:
-        first = arguments.items[0]
-        overwriting.overwritten(it, node, first.value, first.node, f"{name}()", announced=True)
+        return operation(it, node, kind.rpartition(".")[2], [arguments.items[0].value], arguments)
     values = [a.value for a in arguments.items if a.name not in ("dim", "dtype", "device", "reduction")]
-    return operation(it, node, name, values, arguments)  # `torch.log_` keeps a copy of its input, not the input
-
-
-def apply_activation(it: Interpreter, node: cst.Call, kind: str, arguments: Arguments) -> Value:
-    """`F.relu(x)`, `torch.relu_(x)`: a fact, and the tensor."""
-    first = arguments.items[0]
-    underscored = text_of(node.func).endswith("_")
-    position = str(activations.function_inplace_position(kind.rpartition(".")[2]))
-    inplace = True if underscored else flag(arguments, "inplace", position)
-    activation_applied(it, node, inplace, None, first.value, first.node)
-    return operation(it, node, kind.rpartition(".")[2], [first.value], arguments)
-
-
-def activation_applied(
-    it: Interpreter,
-    node: cst.Call,
-    inplace: bool | None,
-    made: Site | None,
-    value: Value,
-    value_node: cst.BaseExpression | None,
-) -> None:
-    """An activation that works in place overwrites its input."""
-    if inplace and value_node is not None:
-        called = text_of(node.func)
-        overwriting.overwritten(
-            it, node, value, value_node, f"{called}()", construction=made, announced=called.endswith("_")
-        )
+    return operation(it, node, name, values, arguments)

@@ -27,8 +27,8 @@ _KEPT = frozenset({"TML101", "TML102", "TML103", "TML104", "TML106", "TML701"})
 _WASTED = frozenset({"TML201", "TML203"})
 _APART = frozenset(  # worded by their rules, and told whatever else is found
     (
-        "TML105 TML107 TML108 TML109 TML110 TML202 TML204 TML205 TML301 TML401 TML402 TML403 TML404 TML407 TML501 "
-        "TML502 TML503 TML504 TML506 TML508 TML510 TML601 TML602 TML605 TML702"
+        "TML105 TML107 TML108 TML109 TML110 TML202 TML204 TML205 TML301 TML302 TML401 TML402 TML403 TML404 TML407 "
+        "TML501 TML502 TML503 TML504 TML506 TML508 TML510 TML601 TML602 TML605 TML702"
     ).split()
 )
 CODES = _KEPT | _WASTED | _APART
@@ -41,6 +41,7 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     if not codes:
         return
     wanted = [case for case in facts.cases() if case.code in codes]
+    wanted += facts.overwriting() if "TML302" in codes else []
     apart = [finding for case in wanted if case.code in _APART and (finding := _tell(Told(facts, case))) is not None]
     yield from apart
     others = [finding for finding in (*before, *apart) if finding.code in _KEPT | _TELL_OF_WASTED]

@@ -28,7 +28,7 @@ BESIDE = frozenset(
         "TML702",
     }
 )  # of rules with programs of their own
-READ = frozenset({"TML301"})  # where nothing is run: the fixtures are their programs
+READ = frozenset({"TML301", "TML302"})  # where nothing is run: the fixtures are their programs
 
 
 def cases(files: Mapping[str, str], beside: bool = False) -> list[Case]:

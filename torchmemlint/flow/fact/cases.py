@@ -15,7 +15,7 @@ from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.engine.following import note
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.entries import mentions
-from torchmemlint.flow.fact.judgement import outcome
+from torchmemlint.flow.fact.judgement import outcome, overwriting
 from torchmemlint.flow.fact.outcomes import NOTHING, Case, Outcome, Place
 from torchmemlint.flow.ir.ops import Unit
 from torchmemlint.flow.names.elsewhere import Elsewhere
@@ -71,6 +71,10 @@ class Cases:
             if (place.span[0], _SAME.get(code)) not in told
         ]
         return sorted(kept, key=lambda case: (case.place, case.code))
+
+    def overwriting(self, path: Path, pulse: Callable[[], None] | None = None) -> list[Case]:
+        """What a file overwrites although something still needs it."""
+        return list(overwriting(self._running(pulse or (lambda: None)), path))
 
     def prepare(self, paths: Iterable[Path]) -> None:
         """Run what the cases of several files rest on, and keep no more of that than what it shows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Set
+from collections.abc import Callable, Collection, Iterator, Set
 from pathlib import Path
 
 from torchmemlint.flow.domain.heap import Mode
@@ -17,7 +17,8 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.feeding import feeding
 from torchmemlint.flow.fact.layers import Builders
 from torchmemlint.flow.fact.loading import Loading
-from torchmemlint.flow.fact.outcomes import Outcome, Place
+from torchmemlint.flow.fact.outcomes import Case, Outcome, Place
+from torchmemlint.flow.fact.overwriting import overwritten
 from torchmemlint.flow.fact.passes import Passes
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.retaining import differentiating, retained
@@ -107,6 +108,14 @@ def outcome(
         frozenset(sources.sought),
         not engine.is_finished(),
     )
+
+
+def overwriting(engine: Engine, path: Path) -> Iterator[Case]:
+    """Yield what a file overwrites too early: it is read for that, and not run."""
+    unit = engine.index.sources.unit(path)
+    if unit is not None and not _is_test(engine, unit):
+        engine.index.add(unit)
+        yield from Places(engine.index.sources).overwriting(overwritten(Builders(engine.index), unit))
 
 
 def _is_test(engine: Engine, unit: Unit) -> bool:

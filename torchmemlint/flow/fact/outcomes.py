@@ -10,6 +10,7 @@ from torchmemlint.doubts import Confidence, Doubt, confidence
 from torchmemlint.flow.domain.effects import Given, How, Remark, Stored
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.fact.data import Access
+from torchmemlint.flow.fact.overwriting import Need
 from torchmemlint.flow.fact.passes import Reason
 from torchmemlint.flow.fact.services import Each
 from torchmemlint.flow.fact.zeroing import Shown
@@ -155,6 +156,19 @@ class Activating:
 
 
 @dataclass(frozen=True, slots=True)
+class Overwriting:
+    """How a tensor is overwritten that is still needed."""
+
+    need: Need
+    sign: str  # how it is written; empty for a call
+    what: str  # the name of the operation that needs it
+    other: Place | None  # where that is, or what reads or made it
+    target: Place | None  # what it is called where it is overwritten
+    built: Place | None  # where the activation is built that does so
+    refused: bool  # does torch, or the backward of a function that is known to be differentiated, raise?
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A fact that a rule reports."""
 
@@ -196,6 +210,7 @@ class Case:
     bound: Bound | None = None  # or its contents stay bound
     discarding: Discarding | None = None  # or a backward pass goes on into other networks for nothing
     activating: Activating | None = None  # or an activation makes a tensor that it could do without
+    overwriting: Overwriting | None = None  # or a tensor is overwritten too early
 
     @property
     def file(self) -> str:

@@ -37,11 +37,13 @@ from torchmemlint.flow.fact.outcomes import (
     Held,
     Left,
     Memo,
+    Overwriting,
     Place,
     Precision,
     Serving,
     Waste,
 )
+from torchmemlint.flow.fact.overwriting import Overwritten
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
 from torchmemlint.flow.fact.retaining import Retained
 from torchmemlint.flow.fact.retention import Fate, Retention
@@ -239,6 +241,13 @@ class Places:
         for one in found:
             uses = tuple((use.producer, self._at(use.made), self._at(use.applied)) for use in one.uses)
             yield Case(self.of(one.built), "TML301", frozenset(), activating=Activating(one.kind, uses))
+
+    def overwriting(self, found: Iterable[Overwritten]) -> Iterator[Case]:
+        """Yield what is overwritten although it is still needed."""
+        for one in found:
+            other, target, built = map(self._at, (one.other, one.target, one.built))
+            how = Overwriting(one.need, one.sign, one.what, other, target, built, one.refused)
+            yield Case(self.of(one.at), "TML302", one.doubts, overwriting=how)
 
     def _at(self, op: Op | None) -> Place | None:
         return self.of(op) if op is not None else None

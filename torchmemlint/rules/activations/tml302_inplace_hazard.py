@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import libcst as cst
 
+from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
-from torchmemlint.flow.facts import FileFacts, Hazard, Scope, SequentialBuilt
-from torchmemlint.flow.overwriting import module_flag
-from torchmemlint.flow.values import ModuleValue
-from torchmemlint.knowledge import activations, saved_tensors
+from torchmemlint.flow.fact.outcomes import Overwriting
+from torchmemlint.flow.fact.overwriting import Need
 from torchmemlint.rules.activations.places import inplace_argument
 from torchmemlint.rules.arguments import replacing
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import Link, is_test, report
-from torchmemlint.rules.gradient_mode.evaluation import evaluates
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.detaching import at
+from torchmemlint.rules.told import Told
 from torchmemlint.syntax.source_module import Site
-from torchmemlint.syntax.text import shortened, text_of
-from torchmemlint.syntax.walking import inside
-
-_RAISES = "one of the variables needed for gradient computation has been modified by an inplace operation"
+from torchmemlint.syntax.text import text_of
 
 
-class InplaceHazard(Rule):
+class InplaceHazard(TellingRule):
     """A tensor is overwritten in place although it is still needed.
 
     ## What it does
@@ -36,8 +30,9 @@ class InplaceHazard(Rule):
     - is a parameter that requires gradients, or an expanded view, which torch refuses to overwrite.
 
     What torch refuses is an error, and so is what backward will refuse in the forward of a module and where the
-    function runs a backward itself; elsewhere, and in tests, it is a warning, since it may be that nothing is ever
-    differentiated. A value that is read after it was overwritten is a warning: nothing fails.
+    function runs a backward itself. Elsewhere it is a warning that is only possible, and not shown by default: who
+    calls the function may run it with gradients off. A value that is read after it was overwritten is a warning:
+    nothing fails.
 
     ## Why it costs memory
     The result is silently wrong in the first case, and backward (or the operation itself) raises in the others. Either
@@ -64,11 +59,14 @@ class InplaceHazard(Rule):
     parameters, views and assigned elements.
 
     ## When it stays silent
-    Nothing is known to need the old value; the result is bound to the same name, or to one that nobody reads, or the
-    call stands alone as a statement (in place on purpose); gradients are off; the tensor was cloned; the ways exclude
-    each other; only the shape, device or type is looked at afterwards; `state.copy_(state * decay)` outside of a
-    forward and of training; where the module is not training (`else` of `if self.training`) and only its backward
-    would need the value. Tests that read what was overwritten do so to see that it was.
+    - Nothing is known to need the old value, or only its shape, device or type is looked at afterwards.
+    - The result is bound to the same name, or to one that is not read, or the call is a statement by itself: it works
+      in place on purpose.
+    - Gradients are off, the tensor was cloned, or the ways exclude each other.
+    - The module is not training (`else` of `if self.training`) and only its backward would need the value.
+    - `state.copy_(state * decay)` outside of a forward and of training.
+    - Tests.
+
     `out += identity; out = relu(out)` of a residual block is fine: neither batch norm nor addition needs what it made.
     The rule is off by default: code that has been trained with hardly ever has such a hazard, and of what was found in
     published projects little was true (docs/precision.md). It is for code that is being written, as in an editor.
@@ -86,191 +84,76 @@ class InplaceHazard(Rule):
     fix = Applicability.SAFE
     why = "a value that is still needed is overwritten: wrong results or errors, which get in-place turned off for good"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield what is overwritten too early."""
-        seen: set[Site] = set()
-        order = {"leaf": 0, "expanded": 1, "output": 2, "input": 3, "read": 4}
-        for hazard in sorted(facts.hazards, key=lambda h: order[h.kind]):
-            if hazard.kind == "read" and hazard.other.span < hazard.site.span:
-                continue  # in another iteration, in which the name may stand for something else
-            if hazard.site not in seen:
-                seen.add(hazard.site)
-                needs_graph = hazard.kind in ("leaf", "output", "input")
-                if hazard.kind == "read" and (is_test(facts) or _means_the_same(facts, hazard) or _is_meant(hazard)):
-                    continue
-                if needs_graph and (
-                    _updates_state(facts, hazard)
-                    or evaluates(facts.tests.get(hazard.site, ()))
-                    or _is_off(facts, hazard)
-                ):
-                    continue
-                yield self._hazard(facts, hazard)
-        for built in facts.sequentials:
-            yield from self._sequential(facts, built)
-
-    def _hazard(self, facts: FileFacts, hazard: Hazard) -> Finding:
-        target = shortened(hazard.overwrite.target, 30)
-        operation = hazard.overwrite.operation
-        links: list[Link] = [(hazard.site, f"`{target}` is overwritten in place here")]
-        if hazard.overwrite.construction is not None:
-            links.insert(0, (hazard.overwrite.construction, "the activation is built to work in place"))
-        match hazard.kind:
-            case "read":
-                message = f"`{operation}` overwrites `{target}`, which is read afterwards"
-                links.append((hazard.other, "the overwritten value is read here"))
-            case "output":
-                message = f"`{operation}` overwrites the output of `{hazard.what}`, which its backward needs"
-                links.insert(0, (hazard.other, f"`{hazard.what}` keeps its output for backward"))
-            case "input":
-                message = f"`{operation}` overwrites `{target}`, which `{hazard.what}` keeps for backward"
-                links.insert(0, (hazard.other, f"`{hazard.what}` keeps `{target}` for backward"))
-            case "leaf":
-                message = f"`{operation}` overwrites a parameter that requires gradients, which torch refuses"
-                links.insert(0, (hazard.other, "the parameter is made here"))
-            case _:
-                message = f"`{operation}` overwrites an expanded view, in which elements share memory"
-                links.insert(0, (hazard.other, "the view is made here"))
-        severity = _severity(facts, hazard)
-        return report(self, facts, hazard.site, message, severity=severity, evidence=links, fix=_fix(hazard))
-
-    def _sequential(self, facts: FileFacts, built: SequentialBuilt) -> Iterator[Finding]:
-        for before, child in zip(built.children, built.children[1:], strict=False):
-            if not isinstance(before, ModuleValue) or not isinstance(child, ModuleValue):
-                continue
-            kind = activations.module_kind(child.qualified)
-            if kind is None or child.made is None or before.made is None or not module_flag(child, kind):
-                continue
-            if not before.qualified.startswith("torch.nn.") or not keeps_output(before):
-                continue
-            name = saved_tensors.short(before.qualified)
-            edits = _not_in_place(child.made)
-            yield report(
-                self,
-                facts,
-                child.made,
-                f"in-place `{kind}` overwrites the output of `{name}`, which its backward needs",
-                severity=Severity.WARNING if is_test(facts) else None,
-                evidence=[
-                    (before.made, f"`{name}` keeps its output for backward"),
-                    (child.made, "the next layer of the Sequential overwrites it"),
-                ],
-                fix=Fix("Do not work in place", Applicability.SAFE, edits) if edits else None,
-            )
+    def tell(self, told: Told) -> Finding:
+        """Say what is overwritten, and what needs it."""
+        case, how = told.case, told.case.overwriting
+        assert how is not None
+        call = told.call_at(case.place)
+        operation = how.sign or (f"{text_of(call.node.func)}()" if call and isinstance(call.node, cst.Call) else "")
+        target = told.text_of(how.target) if how.target is not None else "the result"
+        match how.need:
+            case Need.READ:
+                message = f"overwrites `{target}`, which is read afterwards"
+                reason = "the overwritten value is read here"
+            case Need.OUTPUT:
+                message = f"overwrites the output of `{how.what}`, which its backward needs"
+                reason = f"`{how.what}` keeps its output for backward"
+            case Need.INPUT:
+                message = f"overwrites `{target}`, which `{how.what}` keeps for backward"
+                reason = f"`{how.what}` keeps `{target}` for backward"
+            case Need.LEAF:
+                message = "overwrites a parameter that requires gradients: torch raises"
+                reason = "the parameter is made here"
+            case Need.EXPANDED:
+                message = "overwrites an expanded view, whose elements share memory: torch raises"
+                reason = "the view is made here"
+        links = [told.link(how.built, "the activation is built with `inplace=True`")] if how.built is not None else []
+        links.append(told.link(case.place, f"`{target}` is overwritten in place here"))
+        if how.other is not None:
+            links.insert(len(links) if how.need is Need.READ else 0, told.link(how.other, reason))
+        severity = Severity.ERROR if how.refused else Severity.WARNING
+        return told.finding(self, f"`{operation}` {message}", links, severity=severity, fix=_fix(told, how))
 
 
-def _severity(facts: FileFacts, hazard: Hazard) -> Severity:
-    """An error where torch refuses it, or where a backward that refuses it is to be expected."""
-    if is_test(facts):
-        return Severity.WARNING
-    if hazard.kind == "read":
-        return Severity.WARNING
-    function = hazard.scope.function
-    trains = "backward" in facts.effects.get(function, ())
-    refused = hazard.kind in ("leaf", "expanded")
-    return Severity.ERROR if refused or trains or _in_forward(hazard.scope) else Severity.WARNING
-
-
-def _updates_state(facts: FileFacts, hazard: Hazard) -> bool:
-    """`state.copy_(state * decay + x)`, outside of a forward and of training: whoever decodes does not differentiate.
-
-    What a tensor holds is replaced as a whole for those who hold it too, a cache or an average. With a backward behind
-    it, it would raise in the first step.
-    """
-    function = hazard.scope.function
-    if hazard.kind != "input" or hazard.overwrite.operation != ".copy_()" or function is None:
-        return False
-    return function.name != "forward" and "backward" not in facts.effects.get(function, ())
-
-
-_IDEMPOTENT = ("ReLU", "ReLU6")
-
-
-def _is_off(facts: FileFacts, hazard: Hazard) -> bool:
-    """Do all callers of the function that it happens in run it with gradients off?"""
-    function = hazard.scope.function
-    node = function.syntax if function is not None else None
-    if node is None or node.end_lineno is None or node.end_col_offset is None:
-        return False
-    return facts.runs_without_gradients((node.lineno, node.col_offset, node.end_lineno, node.end_col_offset))
-
-
-def _means_the_same(facts: FileFacts, hazard: Hazard) -> bool:
-    """Does an in-place ReLU stand before a module of the project, which may begin with one of its own?
-
-    Twice applied it gives what it gives once: cells of searched architectures begin so, all of them.
-    """
-    built = hazard.overwrite.construction
-    if built is None or not isinstance(built.node, cst.Call) or not text_of(built.node.func).endswith(_IDEMPOTENT):
-        return False
-    function = hazard.scope.function
-    taking = _call_that_takes(function.node, hazard.other.node) if function is not None else None
-    return taking is not None and not any(
-        call.site.node is taking and call.module is not None and call.module.qualified.startswith("torch.nn.")
-        for call in facts.module_calls
-    )
-
-
-def _is_meant(hazard: Hazard) -> bool:
-    """`out = relu(x)`, where nobody reads `out`: the new value is what those who read `x` want."""
-    function, call = hazard.scope.function, hazard.site.node
-    if function is None:
-        return False
-    nodes = list(inside(function.node))
-    for node in nodes:
-        match node:
-            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value) if value is call:
-                return sum(isinstance(other, cst.Name) and other.value == name for other in nodes) == 1
-    return False
-
-
-def _call_that_takes(function: cst.CSTNode, value: cst.CSTNode) -> cst.Call | None:
-    """The call that has a name of the function for an argument."""
-    calls = (node for node in inside(function) if isinstance(node, cst.Call))
-    return next((call for call in calls if any(argument.value is value for argument in call.args)), None)
-
-
-def keeps_output(module: ModuleValue) -> bool:
-    """Does a layer keep its output for backward? In-place LeakyReLU and its kin do, having nothing else."""
-    kind = activations.module_kind(module.qualified)
-    if kind in activations.SAVES_ONE:
-        return module_flag(module, kind) is True
-    return saved_tensors.output_is_kept(module.qualified)
-
-
-def _fix(hazard: Hazard) -> Fix | None:
-    if hazard.kind in ("leaf", "expanded"):
+def _fix(told: Told, how: Overwriting) -> Fix | None:
+    if how.need in (Need.LEAF, Need.EXPANDED):
         return None
-    applicability = Applicability.UNSAFE if hazard.kind == "read" else Applicability.SAFE
-    construction = hazard.overwrite.construction
-    edits = _not_in_place(construction) if construction is not None else _out_of_place(hazard.site, hazard.kind)
-    return Fix("Do not work in place", applicability, edits) if edits else None
+    safe = how.need is not Need.READ and told.confidence is Confidence.CERTAIN
+    edits = _not_in_place(told.call_at(how.built)) if how.built is not None else _out_of_place(told)
+    return Fix("Do not work in place", Applicability.SAFE if safe else Applicability.UNSAFE, edits) if edits else None
 
 
-def _not_in_place(call: Site) -> tuple[Edit, ...]:
+def _not_in_place(call: Site | None) -> tuple[Edit, ...]:
     """`inplace=True` becomes `inplace=False` in the call that builds or applies an activation."""
-    found = inplace_argument(call)
-    if isinstance(found, cst.Name) and found.value == "True":
+    found = inplace_argument(call) if call is not None else None
+    if call is not None and isinstance(found, cst.Name) and found.value == "True":
         return replacing(call, found, "False")
     return ()
 
 
-def _out_of_place(site: Site, kind: str) -> tuple[Edit, ...]:
-    match site.node:
-        case cst.AugAssign(target=cst.Name() as target, value=value, operator=operator):
-            sign = text_of(operator).strip().removesuffix("=")
-            right = site.piece.written(value)
-            if not isinstance(value, cst.Name | cst.Attribute | cst.Call | cst.Subscript | cst.Integer | cst.Float):
+def _out_of_place(told: Told) -> tuple[Edit, ...]:
+    piece = told.piece
+    if piece is None:
+        return ()
+    for node in at(piece, told.span, cst.AugAssign):
+        if isinstance(node.target, cst.Name):
+            sign = text_of(node.operator).strip().removesuffix("=")
+            right = piece.written(node.value)
+            if not isinstance(node.value, _ATOMS):
                 right = f"({right})"
-            return (Edit(site.span, f"{target.value} = {target.value} {sign} {right}"),)
+            return (Edit(told.span, f"{node.target.value} = {node.target.value} {sign} {right}"),)
+    call = told.call_at(told.case.place)
+    match call.node if call is not None else None:
         case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=attribute)) if _has_twin(attribute.value):
-            span = site.piece.span(attribute)
-            start = site.span.start
-            rebinding = (Edit(Span(start, start), f"{name} = "),) if _is_statement(site) else ()
-            return (*rebinding, Edit(span, attribute.value.rstrip("_"))) if rebinding else ()
-        case cst.Call():
-            return _not_in_place(site)
-    return ()
+            if told.statement != told.span:
+                return ()
+            start = told.span.start
+            span = piece.span(attribute)
+            return (Edit(Span(start, start), f"{name} = "), Edit(span, attribute.value.rstrip("_")))
+    return _not_in_place(call)
 
+
+_ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)
 
 # In-place methods that have no twin which returns a new tensor.
 _WITHOUT_TWIN = frozenset(
@@ -281,16 +164,3 @@ _WITHOUT_TWIN = frozenset(
 
 def _has_twin(method: str) -> bool:
     return method.endswith("_") and method not in _WITHOUT_TWIN
-
-
-def _is_statement(site: Site) -> bool:
-    """Does the expression make up the whole of its statement?"""
-    return site.piece.statement_span(site.span) == site.span
-
-
-def _in_forward(scope: Scope) -> bool:
-    """The forward of an `nn.Module`: what it computes with is wanted with its graph by whoever runs it."""
-    function = scope.function
-    if function is None or function.cls is None:
-        return False
-    return function.name == "forward" and function.cls.is_module
