@@ -99,6 +99,7 @@ class Loader:
     iterable: bool  # the data set is an iterable one of the project
     on_accelerator: frozenset[str] = frozenset()  # attributes by which the data set's items name an accelerator
     placed: Placed | None = None  # in a lambda that collates its batches: a tensor that comes to lie on an accelerator
+    qualified: str = "torch.utils.data.DataLoader"
 
     def get(self, name: str) -> Value | None:
         """The argument of this name."""

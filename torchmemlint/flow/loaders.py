@@ -39,6 +39,7 @@ def build(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments)
                 is_iterable(data),
                 _on_accelerator(it, data),
                 _placed_by_lambda(it, arguments),
+                qualified,
             )
         )
     return Known("loader", oid, qualified, made, tuple(named), it.frame.loops)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import libcst as cst
 
 from torchmemlint.findings import Lead
-from torchmemlint.flow import texts
+from torchmemlint.flow.names import suites
 from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import modules
 from torchmemlint.knowledge.contracts import Contracts, contracts
@@ -420,7 +420,7 @@ class Program:
     def is_test(self) -> bool:
         """A module of tests: what it computes is small, and whether it has a graph may be its subject."""
         path = self.source.path
-        return texts.is_of_tests(path, self.source.text, self.imported.values())
+        return suites.is_of_tests(path, self.source.text, self.imported.values())
 
     def new_oid(self) -> int:
         """A fresh object identity."""

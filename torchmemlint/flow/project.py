@@ -22,8 +22,9 @@ from torchmemlint.flow.names.finder import Finder, Place
 from torchmemlint.flow.names.importing import Imports
 from torchmemlint.flow.names.needs import Ledger, Needs
 from torchmemlint.flow.names.sources import Found, Sources
+from torchmemlint.flow.names.suites import is_test
 from torchmemlint.flow.program import ClassInfo, Function, Program, Sketch
-from torchmemlint.flow.texts import Texts, is_test
+from torchmemlint.flow.texts import Texts
 from torchmemlint.knowledge.contracts import Contracts, contracts
 from torchmemlint.regular import is_within
 from torchmemlint.source.decoding import UnreadableFile, decode, read

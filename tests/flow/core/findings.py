@@ -19,7 +19,6 @@ BESIDE = frozenset(
         "TML403",
         "TML404",
         "TML407",
-        "TML501",
         "TML502",
         "TML503",
         "TML508",
@@ -28,12 +27,12 @@ BESIDE = frozenset(
         "TML702",
     }
 )  # of rules with programs of their own
-READ = frozenset({"TML301", "TML302"})  # where nothing is run: the fixtures are their programs
+FIXTURES = frozenset({"TML301", "TML302", "TML501", "TML504", "TML506", "TML510", "TML601"})  # are their programs
 
 
 def cases(files: Mapping[str, str], beside: bool = False) -> list[Case]:
     """The cases of what keeps or records a graph; `beside`: of the other rules."""
-    return [case for case in facts.cases(files) if case.code not in READ and (case.code in BESIDE) is beside]
+    return [case for case in facts.cases(files) if case.code not in FIXTURES and (case.code in BESIDE) is beside]
 
 
 def found(files: Mapping[str, str], beside: bool = False) -> set[tuple[str, int, str]]:

@@ -28,7 +28,7 @@ from torchmemlint.flow.fact.services import services
 from torchmemlint.flow.fact.storing import Readers, needing
 from torchmemlint.flow.fact.zeroing import zeroings
 from torchmemlint.flow.ir.ops import Unit
-from torchmemlint.flow.texts import is_of_tests, tests_live_here
+from torchmemlint.flow.names.suites import is_of_tests, tests_live_here
 
 _LEAST_WORK = 9_000
 _BYTES_OF_WORK = 40  # of source, for one more

@@ -48,7 +48,7 @@ _COMPUTED = frozenset({"cdf", "entropy", "icdf", "perplexity", "rsample"})  # fr
 
 def call(site: CallSite, qualified: str) -> Value:
     """Return the value of a call of a library's function."""
-    if qualified in _NOTED or qualified in site.machine.index.contracts.names("loaders"):
+    if qualified in _NOTED:
         site.frame.log(Serve(site.point, qualified, site.arguments))
     if qualified.endswith(_BUILDING):
         files.built(site)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.flow.texts import tests_live_here
+from torchmemlint.flow.names.suites import tests_live_here
 from torchmemlint.knowledge import versions
 from torchmemlint.rules.activations import recomputing
 from torchmemlint.rules.activations.recomputing import Recomputation

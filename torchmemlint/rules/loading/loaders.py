@@ -5,8 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from torchmemlint.flow.facts import FileFacts, Loader
+from torchmemlint.flow.names.suites import tests_live_here
 from torchmemlint.flow.program import Function
-from torchmemlint.flow.texts import tests_live_here
 from torchmemlint.flow.values import Constant
 from torchmemlint.rules.arguments import known, node_of, shown
 from torchmemlint.syntax.source_module import Site
