@@ -18,6 +18,7 @@ from torchmemlint.flow.fact import extents, roles
 from torchmemlint.flow.fact.closing import inferring
 from torchmemlint.flow.fact.evidence import CERTAIN, Evidence
 from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.services import innermost
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import DefUse
 from torchmemlint.flow.ir.ops import Bind, For, Load, Op, Unbind, While
@@ -45,7 +46,7 @@ def lingering(engine: Engine, run: Run, evidence: Evidence) -> Iterator[Lingerin
             continue
         loop = hold.point.site
         assert isinstance(loop, For | While)
-        inside = {_head(engine, e.effect.point): e for e in passes if _loop(engine, e) is repeat}
+        inside = {_head(engine, e.effect.point): e for e in passes if innermost(engine, e) is repeat}
         for head, one in inside.items():
             call = next((n for n, op in enumerate(head) if op.owner is loop.owner), None)
             name = _holding(engine, run, hold, head)
@@ -59,16 +60,6 @@ def lingering(engine: Engine, run: Run, evidence: Evidence) -> Iterator[Lingerin
 
 def _innermost(event: Event) -> fx.Repeat | None:
     return next((e for e in reversed(event.around) if isinstance(e, fx.Repeat)), None)
-
-
-def _loop(engine: Engine, event: Event) -> fx.Repeat | None:
-    """Return the innermost loop around a pass, but for those of the network itself."""
-    for effect in reversed(event.around):
-        if isinstance(effect, fx.Repeat):
-            site = effect.loop.site
-            if not (isinstance(site, Op) and roles.is_of_forward(engine, site.owner)):
-                return effect
-    return None
 
 
 def _trains(run: Run, repeat: fx.Repeat) -> bool:

@@ -115,7 +115,7 @@ def _shown(engine: Engine, run: Run, evidence: Evidence, loop: fx.Repeat) -> tup
     """Return what shows that a loop has one round for each batch, and no other loop in it has."""
     passes = [event for event in run.events if type(event.effect) in PASSES and loop in event.around]
     passes = [event for event in passes if is_run(event.effect, evidence)]
-    deeper = [e for e in passes if _innermost(engine, e) is not loop]
+    deeper = [e for e in passes if innermost(engine, e) is not loop]
     backward = next((e for e in passes if type(e.effect) is fx.Differentiate), None)
     loaders = engine.index.contracts.names("loaders")
     if any(type(r) is Object and str(r.about) in loaders for r in contained(run.state, [loop.over])):
@@ -129,7 +129,7 @@ def _shown(engine: Engine, run: Run, evidence: Evidence, loop: fx.Repeat) -> tup
     return (Each.MODEL, lasting[0].effect.point) if lasting else None
 
 
-def _innermost(engine: Engine, event: Event) -> fx.Repeat | None:
+def innermost(engine: Engine, event: Event) -> fx.Repeat | None:
     """Return the innermost loop around an event, but for those of a network's forward: they are parts of one pass."""
     for effect in reversed(event.around):
         if isinstance(effect, fx.Repeat):

@@ -12,8 +12,6 @@ from torchmemlint.rules.arguments import known, node_of, shown
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
 
-_DEBUGGING = ("debug", "dev_run", "overfit", "sanity", "dry_run", "smoke", "profile", "win32", "windows")
-
 
 def workers(loader: Loader) -> int | None:
     """The number of worker processes (0 where none is given); None where it is not known."""
