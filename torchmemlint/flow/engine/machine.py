@@ -38,7 +38,7 @@ from torchmemlint.flow.models import guards, settings
 from torchmemlint.flow.names.index import Index, reference
 
 _SPECIALISATIONS = 8  # of one function
-BUDGET = 3_000  # work for one entry or summary
+BUDGET = 3_300  # work for one entry or summary
 _LEAST = 300  # for one entry, where little is left for its files
 _LARGE = 500  # objects
 

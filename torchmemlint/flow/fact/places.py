@@ -262,7 +262,8 @@ class Places:
         begun = self._begun(run, evidence, kept.sources)
         sites = kept.point.chain()
         place, *calls = map(self.of, sites)
-        met = self.of(_meeting(sites, begun[0].chain())) if begun else place
+        whole = [point for point in begun if len(point.chain()) <= CONTEXT_LIMIT]  # others may have more callers
+        met = self.of(_meeting(sites, (whole or begun)[0].chain())) if begun else place
         within = None
         if met.path != place.path:  # kept by what a file hands to another: told where it is handed over
             place, within, calls = met, place, calls[calls.index(met) + 1 :]
