@@ -12,7 +12,6 @@ from torchmemlint.flow import (
     contracted,
     gradient_modes,
     library,
-    micro_batches,
     modules,
     properties,
     tensors,
@@ -114,8 +113,6 @@ def method(it: Interpreter, node: cst.Call, callee: Method, arguments: Arguments
     promised = contracted.method(it, node, callee, arguments)
     if promised is not None:
         return promised
-    if name in micro_batches.CUTTING:
-        micro_batches.cut(it, node, arguments, function=False)
     match callee.owner:
         case Tensor() as tensor:
             return tensors.method(it, node, tensor, name, arguments)

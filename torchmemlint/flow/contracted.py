@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchmemlint.config.contracts import NamedOperation
-from torchmemlint.flow import containers, device_loops, differentiation, tensors
+from torchmemlint.flow import containers, differentiation, tensors
 from torchmemlint.flow.arguments import Arguments
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.replacing import replace
@@ -134,8 +134,6 @@ def _read(it: Interpreter, arguments: Arguments) -> Value:
 def _handed_back(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     """`model, optimizer = accelerator.prepare(model, optimizer)`: as given; keywords are settings."""
     given = [item for item in arguments.items if item.name.isdigit()]
-    for item in given:
-        device_loops.prepared(it, node, item.value)
     if len(given) == 1:
         return given[0].value
     if arguments.unknown_positional or not given:

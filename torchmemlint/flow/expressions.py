@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import libcst as cst
 
-from torchmemlint.flow import calls, containers, micro_batches, type_tests
+from torchmemlint.flow import calls, containers, type_tests
 from torchmemlint.flow.graphs import proven, tensor_from, through
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.replacing import replace
@@ -269,7 +269,6 @@ def _generators(it: Interpreter, comp: cst.CompFor | None) -> None:
     while comp is not None:
         iterable = it.evaluate(comp.iter)
         element = element_of(it, iterable, comp.iter)
-        micro_batches.entered(it, element, comp.iter)
         assign(it, comp.target, element, comp.iter)
         for condition in comp.ifs:
             it.evaluate(condition.test)

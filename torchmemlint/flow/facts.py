@@ -20,7 +20,6 @@ from torchmemlint.flow.fact.formulas import Formula, Formulas
 from torchmemlint.flow.fact.outcomes import Case, Place
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.values import (
-    LoopMark,
     Loops,
     Mode,
     ModuleValue,
@@ -78,15 +77,6 @@ class Backward:
 
 
 @immutable(frozen=True)
-class MicroBatches:
-    """Each iteration of a loop works on a batch of its own."""
-
-    site: Site
-    how: str  # what says so
-    passes: bool  # the loop runs over all batches that there are
-
-
-@immutable(frozen=True)
 class Loader:
     """A `DataLoader` built."""
 
@@ -133,12 +123,7 @@ class FileFacts:
     backwards: list[Backward] = field(default_factory=list)
     loaders: list[Loader] = field(default_factory=list)
     placed: list[Placed] = field(default_factory=list)
-    micro_batches: dict[LoopMark, MicroBatches] = field(default_factory=dict)  # loops over batches
-    on_device: dict[LoopMark, Site] = field(default_factory=dict)  # loops over batches -> what puts these on a device
-    pieces: set[Site] = field(default_factory=set)  # where batches are cut, and what runs over the pieces
     tests: dict[Site, tuple[tuple[cst.BaseExpression, bool], ...]] = field(default_factory=dict)  # `if`s around facts
-
-    effects: dict[Function | None, set[str]] = field(default_factory=dict)
     assigned_on: set[str] = field(default_factory=set)  # dotted paths of which an attribute is assigned, whole file
     methods: dict[str, set[str]] = field(default_factory=dict)  # dotted path -> methods called on it, whole file
     callers: Callers | None = None  # of the file's functions, in the whole project
@@ -213,7 +198,6 @@ class FileFacts:
 
     def finish(self, it: Interpreter) -> None:
         """Take over what the interpreter knows in the end; a place walked several times counts once, as seen last."""
-        self.effects = it.effects
         for outline in it.main.outlines():
             for path, names in outline.methods.items():
                 self.methods.setdefault(path, set()).update(names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchmemlint.flow import layers, micro_batches
+from torchmemlint.flow import layers
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.replacing import replace
@@ -51,8 +51,6 @@ TRANSPARENT = frozenset(
 
 def element_of(it: Interpreter, value: Value, node: cst.BaseExpression) -> Value:
     """The value of a loop variable that runs over `value`."""
-    if it.facts.pieces:
-        micro_batches.iterated(it, value, node)
     match value:
         case Container():
             if value.kind in ("dict", "defaultdict"):

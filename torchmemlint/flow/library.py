@@ -16,7 +16,6 @@ from torchmemlint.flow import (
     gradient_modes,
     iteration,
     loaders,
-    micro_batches,
     modules,
     tensors,
 )
@@ -256,9 +255,7 @@ def _next(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
     if not arguments.items:
         return Unknown()
     first = arguments.items[0]
-    element = iteration.element_of(it, first.value, first.node)
-    micro_batches.drawn(it, element, node)
-    return element
+    return iteration.element_of(it, first.value, first.node)
 
 
 def _iter(it: Interpreter, node: cst.Call, arguments: Arguments) -> Value:
@@ -484,8 +481,6 @@ def object_method(it: Interpreter, node: cst.Call, owner: Known, name: str, argu
             return loaders.parsed_arguments(it, node, owner, name)
         case "batch", "to" | "cuda":
             return tensors.moved(it, node, owner, name, arguments)
-        case "batch", "chunk" | "split" | "tensor_split" if it.site(node) in it.facts.pieces:
-            return Known("iterator", element=replace(owner, qualified="piece"))
         case "batch", _:
             return iteration.part(owner) if name in _SAME_STORAGE else replace(owner, qualified="computed")
         case "guarded", _:

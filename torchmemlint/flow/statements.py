@@ -10,12 +10,10 @@ from torchmemlint.flow import (
     attributes,
     calls,
     containers,
-    device_loops,
     entrywise,
     expressions,
     gradient_modes,
     iteration,
-    micro_batches,
     type_tests,
 )
 from torchmemlint.flow.heap import Heap
@@ -570,8 +568,6 @@ def for_statement(it: Interpreter, node: cst.For) -> None:
 
     def head() -> None:
         element = iteration.element_of(it, iterable, node.iter)
-        micro_batches.entered(it, element, node.iter)
-        device_loops.entered(it, element)
         assign(it, node.target, element, node.iter)
 
     each = entrywise.target_of(node)

@@ -7,8 +7,6 @@ import libcst as cst
 from torchmemlint.flow import (
     attributes,
     containers,
-    device_loops,
-    micro_batches,
     statements,
 )
 from torchmemlint.flow.arguments import Argument, Arguments, flag
@@ -93,15 +91,12 @@ def moved(it: Interpreter, node: cst.Call, owner: Value, name: str, arguments: A
     """`.to(...)`, `.cuda()`, `.cpu()`: the graph goes along."""
     made = it.site(node)
     device = device_of(it, name, arguments, node)
-    device_loops.moved(it, node, owner, arguments, device)
     batch = isinstance(owner, Known) and owner.role == "batch" and owner.qualified in ("whole", "part")
     if isinstance(owner, Known | Tensor | Unknown):
         _placed(it, node, device, arguments.find("device", "0"))
     if isinstance(owner, Known):
         return replace(owner, qualified="computed") if batch else owner
     if not isinstance(owner, Tensor):
-        if isinstance(owner, Unknown) and device is Device.ACCELERATOR:
-            micro_batches.moved(it, owner)
         return Unknown(it.deep_origins(owner), it.origin(node))
     result = tensor_from((owner,), producer=name, made=made)
     return replace(
@@ -322,8 +317,6 @@ def factory(it: Interpreter, node: cst.Call, name: str, arguments: Arguments, de
 def function(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments) -> Value:
     """A function of torch that computes on tensors."""
     name = qualified.rpartition(".")[2]
-    if name in micro_batches.CUTTING:
-        micro_batches.cut(it, node, arguments, function=True)
     if name in torch_api.FACTORIES and qualified.count(".") == 1:
         return factory(it, node, name, arguments)
     known = operations.function(qualified)

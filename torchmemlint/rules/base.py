@@ -56,5 +56,5 @@ class TellingRule(CaseRule):
     since: tuple[int, ...] = ()  # the release of torch with which what it asks for came
 
     @abstractmethod
-    def tell(self, told: Told) -> Finding:
-        """Say what a case is."""
+    def tell(self, told: Told) -> Finding | None:
+        """Say what a case is; None where something else that the program says speaks against it."""

@@ -13,6 +13,7 @@ from torchmemlint.flow.domain.heap import ELEMENT, contained
 from torchmemlint.flow.domain.refs import PIECES, Behind, Graph, Loop, Object, Ref, Result, Source, root
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.moving import is_item
 from torchmemlint.flow.fact.retention import is_chain
 from torchmemlint.knowledge import torch_api
 
@@ -110,7 +111,7 @@ def _is_of_batches(run: Run, evidence: Evidence, reference: Ref) -> bool:
     if type(reference) is Result:
         return any(_cuts(event, reference) for event in run.of(fx.InvokeMethod))
     uses = run.effects(fx.Use)
-    return any(use.evidence is fx.Evidence.MOVED and _is_of(use.reference, reference) for use in uses)
+    return any(use.evidence is fx.Evidence.MOVED and is_item(use.reference, reference) for use in uses)
 
 
 def _cuts(event: Event, result: Result) -> bool:
@@ -118,12 +119,3 @@ def _cuts(event: Event, result: Result) -> bool:
     if not isinstance(call, fx.InvokeMethod) or call.result is not result or call.name not in torch_api.SPLITTERS:
         return False
     return len(call.arguments.all()) == 1 and not isinstance(call.arguments.all()[0].constant, str)
-
-
-def _is_of(reference: Ref, whole: Ref) -> bool:
-    """Is it an item of something, or a part of one?"""
-    while type(reference) is Behind:
-        if reference.base is whole:
-            return reference.key is ELEMENT
-        reference = reference.base
-    return False

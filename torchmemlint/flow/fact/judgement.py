@@ -9,6 +9,7 @@ from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.engine.following import note
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
+from torchmemlint.flow.fact.accelerated import accelerated
 from torchmemlint.flow.fact.activating import out_of_place
 from torchmemlint.flow.fact.closing import Guards, closed
 from torchmemlint.flow.fact.discarding import discarded
@@ -86,6 +87,7 @@ def outcome(
             *places.noted(done),
             *places.collecting(engine, done),
             *places.failures(engine, done),
+            *accelerated(places, done),
             *places.deferred(done),
             *places.lingering(engine, done),
             *places.memoised(memoised(engine, units, done)),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Point
+from torchmemlint.flow.domain.heap import ELEMENT
 from torchmemlint.flow.domain.refs import Behind, Bound, Choice, Code, Kind, Object, Ref, Special, root
 from torchmemlint.flow.domain.values import Value, texts_of
 from torchmemlint.flow.fact.loaders import Loader
@@ -53,6 +54,15 @@ def goes_to_accelerator(device: Value) -> bool:
         return True
     defaults = [r.default for r in device.refs if type(r) is Choice]
     return bool(defaults) and all(isinstance(one, str) and one.startswith(ACCELERATORS) for one in defaults)
+
+
+def is_item(reference: Ref, whole: Ref) -> bool:
+    """Is it an item of something, or a part of one?"""
+    while type(reference) is Behind:
+        if reference.base is whole:
+            return reference.key is ELEMENT
+        reference = reference.base
+    return False
 
 
 def _is_picked(site: object) -> bool:

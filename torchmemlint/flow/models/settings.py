@@ -7,11 +7,13 @@ from collections.abc import Callable
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import visible
 from torchmemlint.flow.domain.refs import Choice, Counted, Kind, Object, Ref
-from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, chosen, constant, of, texts_of
+from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Texts, Value, chosen, constant, of, texts_of
 from torchmemlint.flow.ir.ops import Function
 from torchmemlint.flow.models import builtins, containers
 from torchmemlint.knowledge import data_sets
 from torchmemlint.knowledge import settings as known
+
+_ACCELERATORS = frozenset({"cuda", "mps", "xpu"})  # what most of them are: with the host's name they still are a few
 
 
 def method(site: CallSite, target: Object, name: str) -> Value | None:
@@ -104,6 +106,11 @@ def _device(site: CallSite) -> Value:
     return Value(symbols or made.alone, open=True)
 
 
+def _accelerator(site: CallSite) -> Value:
+    """`torch.accelerator.current_accelerator()`: one of those that there are."""
+    return Value(constant=Texts(_ACCELERATORS))
+
+
 def _is_object(value: Value) -> bool:
     return bool(value.refs) and all(type(r) is Object and r.kind is Kind.INSTANCE for r in value.refs)
 
@@ -111,5 +118,6 @@ def _is_object(value: Value) -> bool:
 FUNCTIONS: dict[str, Callable[[CallSite], Value]] = {
     **{name: _counted(name) for name in known.COUNTING},
     "torch.device": _device,
+    "torch.accelerator.current_accelerator": _accelerator,
     **dict.fromkeys(known.NAMESPACES, _attributes),
 }

@@ -1,13 +1,8 @@
-"""Training loops on an accelerator in a program that speaks of no precision but float32."""
+"""Whether a program speaks of another precision than float32."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from torchmemlint.flow.facts import Backward, FileFacts
-from torchmemlint.flow.values import LoopMark
-from torchmemlint.immutable import immutable
-from torchmemlint.syntax.source_module import Site
+from torchmemlint.flow.facts import FileFacts
 
 # Whoever writes one of these has chosen a precision, or left the choice to a framework.
 _IN_FILE = (
@@ -18,30 +13,12 @@ _IN_FILE = (
 _IN_PROJECT = "autocast GradScaler bfloat16 mixed_precision fp16".split()
 
 
-@immutable()
-class FullPrecision:
-    """A loop that trains in float32."""
-
-    backward: Backward
-    loop: LoopMark
-    on_device: Site  # what brings its batches to the accelerator
-
-
-def trained(facts: FileFacts) -> Iterator[FullPrecision]:
-    """The loops that train on an accelerator, where nothing around speaks of another precision; one for a function."""
-    found: dict[object, FullPrecision] = {}
-    for backward in facts.backwards:
-        function = backward.scope.function
-        loop = next((mark for mark in reversed(backward.scope.loops) if mark in facts.on_device), None)
-        if loop is not None and "step" in facts.effects.get(function, ()):
-            found.setdefault(function, FullPrecision(backward, loop, facts.on_device[loop]))
-    if found and not _spoken_of(facts):
-        yield from found.values()
-
-
-def _spoken_of(facts: FileFacts) -> bool:
+def spoken_of(facts: FileFacts) -> bool:
+    """Does a file, or its project, speak of a precision?"""
     words = frozenset().union(*(outline.names | outline.calls for outline in facts.program.outlines()))
     text = facts.source.text
+    if "torch.accelerator" in text:
+        words -= {"accelerator"}  # the device, and no object of a framework
     if not words.isdisjoint(_IN_FILE) or any(f'"{word}"' in text or f"'{word}'" in text for word in _IN_FILE):
         return True
     if any(f"{word}" in name for name in words for word in ("precision", "autocast", "fp16", "bf16")):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.facts import FileFacts
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import is_test, report
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.findings import is_test
+from torchmemlint.rules.told import Told
 from torchmemlint.rules.training_step import precision
-from torchmemlint.syntax.text import shortened
 
 
-class NoMixedPrecision(Rule):
+class NoMixedPrecision(TellingRule):
     """A model is trained on an accelerator in float32 alone.
 
     ## What it does
@@ -63,20 +60,18 @@ class NoMixedPrecision(Rule):
     fix = Applicability.HINT
     why = "activations take four bytes for each number where two would do"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield training loops in float32."""
-        if is_test(facts):
-            return
-        for found in precision.trained(facts):
-            backward = found.backward
-            yield report(
-                self,
-                facts,
-                backward.site,
-                f"`{shortened(backward.text, 40)}`: forward and backward run in float32 alone on the accelerator",
-                evidence=[
-                    (found.on_device, "brings the batches of this loop to the device"),
-                    (backward.site, "differentiates what was computed in float32: nothing asks for another precision"),
-                ],
-                fix=Fix('Compute the forward pass under `torch.autocast("cuda", dtype=torch.bfloat16)`', self.fix),
-            )
+    def tell(self, told: Told) -> Finding | None:
+        """Say which backward pass runs in float32, unless somebody has thought of it."""
+        if is_test(told.facts) or precision.spoken_of(told.facts):
+            return None
+        place, (moved, *_) = told.case.place, told.case.moves
+        return told.finding(
+            self,
+            f"`{told.text_of(place)}`: forward and backward run in float32 alone on the accelerator",
+            [
+                told.link(moved, "brings the batches of this loop to the device"),
+                told.link(place, "differentiates what was computed in float32: nothing asks for another precision"),
+                *told.called(),
+            ],
+            fix=Fix('Compute the forward pass under `torch.autocast("cuda", dtype=torch.bfloat16)`', self.fix),
+        )
