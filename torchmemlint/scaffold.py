@@ -291,15 +291,12 @@ _OWN_RULE = '''\
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from torchmemlint.findings import Finding, Severity
-from torchmemlint.flow.facts import FileFacts
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import report
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
 
 
-class {kind}(Rule):
+class {kind}(TellingRule):
     """TODO: one sentence.
 
     ## What it does
@@ -331,9 +328,7 @@ class {kind}(Rule):
     severity = Severity.WARNING
     why = "TODO"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """TODO: ask the facts; where one is missing, add it to `torchmemlint/flow`."""
-        for call in facts.module_calls:
-            if call.frozen and call.callee == "TODO":
-                yield report(self, facts, call.site, "TODO", evidence=[(call.site, "TODO")])
+    def tell(self, told: Told) -> Finding:
+        """TODO: word a case. It is made in `torchmemlint/flow/fact`, and told of by `torchmemlint/rules/cases.py`."""
+        return told.finding(self, "TODO", [told.link(told.case.place, "TODO")])
 '''

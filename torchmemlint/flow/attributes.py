@@ -236,7 +236,6 @@ def assign(it: Interpreter, target: cst.Attribute, value: Value, node: cst.BaseE
     """`owner.name = value`."""
     owner = it.evaluate(target.value)
     name = target.attr.value
-    it.facts.assigned_on.add(dotted_text(target.value))
     if name == "requires_grad":
         _set_requires_grad(it, target, owner, value)
         return

@@ -202,9 +202,7 @@ def inline(
         return _context_manager(it, node, callee, bound, mode)
     before = len(it.forwards)
     result = properties.result(it, callee, mode, lambda: walk(it, node, callee, bound, mode, given))
-    inner = it.forwards[before:]
-    evaluating = inner[0] if inner and all(site is not None for site in inner) else None
-    return modules.project_result(it, node, callee, result, evaluating, bool(inner), given)
+    return modules.project_result(it, node, callee, result, len(it.forwards) > before, given)
 
 
 def _context_manager(
@@ -421,7 +419,6 @@ def record_call(it: Interpreter, node: cst.CSTNode, function: Function, mode: Mo
     record.modes.add(mode)
     site = it.site(node)
     record.sites[site] = mode
-    it.facts.tests[site] = it.frame.tests
     for name, value in bound.items():
         value = _for_callee(it, function, value)
         known = record.arguments.get(name)

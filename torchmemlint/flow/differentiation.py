@@ -5,10 +5,9 @@ from __future__ import annotations
 import libcst as cst
 
 from torchmemlint.flow.arguments import Argument, Arguments, flag
-from torchmemlint.flow.facts import Backward
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.values import Constant, Container, Graph, Known, ModuleValue, Step, Tensor, Unknown, Value
-from torchmemlint.syntax.text import shortened, text_of
+from torchmemlint.syntax.text import text_of
 
 
 def backward(it: Interpreter, node: cst.Call, owner: Value, arguments: Arguments, path: str) -> Value:
@@ -80,20 +79,6 @@ def _differentiate(it: Interpreter, node: cst.Call, value: Value, arguments: Arg
     if not kept:
         for origin in it.deep_origins(value):
             it.spent_log.append((origin, site))
-    it.facts.tests[site] = it.frame.tests
-    if it.recording:
-        it.facts.backwards.append(
-            Backward(
-                site,
-                it.scope,
-                shortened(text_of(node), 50),
-                it.deep_origins(value),
-                _true(create),
-                value,
-                it.frame.statement or site,
-                it.tick(),
-            )
-        )
 
 
 def _parts(it: Interpreter, value: Value) -> list[Value]:
@@ -105,9 +90,3 @@ def _maybe_true(argument: Argument | None) -> bool:
         return False
     value = argument.value
     return not (isinstance(value, Constant) and value.known and not value.value)
-
-
-def _true(argument: Argument | None) -> cst.Arg | None:
-    if argument is None or not isinstance(argument.value, Constant):
-        return None
-    return argument.arg if argument.value.known and argument.value.value is True else None

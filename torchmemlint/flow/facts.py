@@ -6,6 +6,7 @@ analysis only; what an inlined callee does shows in the values it returns.
 
 from __future__ import annotations
 
+import ast
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
@@ -15,15 +16,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import libcst as cst
 
+from torchmemlint.doubts import Doubt
+from torchmemlint.findings import Span
 from torchmemlint.flow.fact.cases import Cases, in_memory
 from torchmemlint.flow.fact.formulas import Formula, Formulas
-from torchmemlint.flow.fact.outcomes import Case, Place
+from torchmemlint.flow.fact.outcomes import Case, Place, S
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.values import (
     Loops,
     Mode,
-    ModuleValue,
-    Origin,
     Value,
 )
 from torchmemlint.immutable import immutable
@@ -45,35 +46,26 @@ class Scope:
 
 
 @immutable(frozen=True)
-class ModuleCall:
-    """A forward pass: a module called (or a project function that runs one and returns its graph)."""
+class Pass:
+    """A forward pass: a network is called, or one of its methods; None where runs differ, or where it is not known."""
 
-    site: Site
-    scope: Scope
+    span: Span
     callee: str  # source text of what is called
-    module: ModuleValue | None  # None: a project function
-    origin: Origin
-    evaluating: Site | None  # `.eval()` ran on the module at this place
-    frozen: bool
-    input_origins: frozenset[Origin]
-    statement: Site
-    function: Function | None = None  # the project function called, where module is None
-    method: str = ""  # "encode" where the call is `module.encode(...)`
-    made: frozenset[Site] = frozenset()  # identities of the tensors that come out
+    gradients: bool | None  # are they enabled?
+    evaluating: bool | None  # was eval() called on the network last?
+    switched: Span | None  # where, in this file
+    differentiated: bool  # does a backward run through it?
+    doubts: frozenset[Doubt]  # whether it is a pass
 
 
 @immutable(frozen=True)
 class Backward:
     """A differentiation: `.backward()`, `autograd.grad`, `manual_backward`, ..."""
 
-    site: Site
-    scope: Scope
+    span: Span
     text: str
-    origins: frozenset[Origin]
-    create: cst.Arg | None  # the create_graph=True argument
-    value: Value
-    statement: Site
-    order: int  # position in the order of evaluation of its function
+    retains: bool  # does it keep the graph?
+    creates: bool  # do the gradients have a graph?
 
 
 @immutable(frozen=True)
@@ -119,13 +111,8 @@ class FileFacts:
     source: SourceModule
     program: Program
     target_torch: str | None = None  # the oldest release of torch that the code supports; None: the newest
-    module_calls: list[ModuleCall] = field(default_factory=list)
-    backwards: list[Backward] = field(default_factory=list)
     loaders: list[Loader] = field(default_factory=list)
     placed: list[Placed] = field(default_factory=list)
-    tests: dict[Site, tuple[tuple[cst.BaseExpression, bool], ...]] = field(default_factory=dict)  # `if`s around facts
-    assigned_on: set[str] = field(default_factory=set)  # dotted paths of which an attribute is assigned, whole file
-    methods: dict[str, set[str]] = field(default_factory=dict)  # dotted path -> methods called on it, whole file
     callers: Callers | None = None  # of the file's functions, in the whole project
     pulse: Callable[[], None] | None = None  # called again and again; what it raises ends the check
     _cases: list[Case] | None = None
@@ -183,6 +170,34 @@ class FileFacts:
             self._alone = in_memory({self.path: self.source.text}, self.path.parent, self.program.contracts)
         return self._alone
 
+    def passes(self) -> list[Pass]:
+        """The forward passes that the runs of the file, and of the files that import it, show in it."""
+        return [
+            Pass(
+                span := self.source.span_of(one.place.span),
+                _callee(span.text(self.source.rows)),
+                one.gradients,
+                one.evaluating,
+                self.source.span_of(at.span) if (at := one.switched) is not None and at.path == self.path else None,
+                one.differentiated,
+                one.doubts,
+            )
+            for one in self._seen(Cases.forwards)
+        ]
+
+    def backwards(self) -> list[Backward]:
+        """What differentiates in the file, as those runs show it."""
+        spans = ((self.source.span_of(one.place.span), one) for one in self._seen(Cases.backwards))
+        return [Backward(span, span.text(self.source.rows), one.retains, one.creates) for span, one in spans]
+
+    def _seen(self, ask: Callable[[Cases, Path, Callable[[], None] | None], tuple[S, ...]]) -> tuple[S, ...]:
+        project = self.program.project
+        if self.program.is_of_another_framework:
+            return ()
+        if project is None:
+            return ask(self._by_itself(), self.path, self.pulse)
+        return ask(project.run(self.path, self.source.text, self.pulse), self.path, self.pulse)
+
     def overwriting(self) -> list[Case]:
         """What the file overwrites although something still needs it."""
         path, text, project = self.path, self.source.text, self.program.project
@@ -198,9 +213,6 @@ class FileFacts:
 
     def finish(self, it: Interpreter) -> None:
         """Take over what the interpreter knows in the end; a place walked several times counts once, as seen last."""
-        for outline in it.main.outlines():
-            for path, names in outline.methods.items():
-                self.methods.setdefault(path, set()).update(names)
         for name in _LISTS:
             items = getattr(self, name)
             last = {_identity(item): item for item in items}
@@ -230,6 +242,13 @@ class FileFacts:
                 known[:] = [fact for fact in known if id(fact) not in gone]
 
 
+def _callee(text: str) -> str:
+    """What is called, as it is written."""
+    whole = f"({text})"
+    call = ast.parse(whole, mode="eval").body
+    return ast.get_source_segment(whole, call.func) or "" if isinstance(call, ast.Call) else text
+
+
 def _identity(item: Any) -> tuple[object, ...]:
     """What tells two facts of one kind apart."""
     names = ("site", "element", "form", "loader", "kind", "other")
@@ -237,8 +256,6 @@ def _identity(item: Any) -> tuple[object, ...]:
 
 
 _LISTS = (
-    "module_calls",
-    "backwards",
     "loaders",
     "placed",
 )

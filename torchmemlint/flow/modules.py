@@ -15,7 +15,6 @@ from torchmemlint.flow import (
     layers,
 )
 from torchmemlint.flow.arguments import Arguments
-from torchmemlint.flow.facts import ModuleCall
 from torchmemlint.flow.graphs import tensor_from
 from torchmemlint.flow.interpreter import PIPELINE, Interpreter
 from torchmemlint.flow.program import ClassInfo, Function, Program
@@ -45,7 +44,6 @@ from torchmemlint.flow.values import (
 )
 from torchmemlint.knowledge import behaviour
 from torchmemlint.knowledge import modules as known_modules
-from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 
 # Methods of a module other than calling it that run a forward pass, besides those of the project.
@@ -247,11 +245,12 @@ def call(it: Interpreter, node: cst.Call, module: ModuleValue, arguments: Argume
         result = _opaque(it, node, module, arguments, trains, inputs, origin)
         if forward is not None and gradient_modes.off_by_default(it.contracts, forward, arguments):
             return _without_graph(it, result)
-    carries = _carries(it, result)
     if it.state.mode is Mode.OFF:
         return _without_graph(it, result)
     if module.parameters is not False and not guards_itself:
-        _record_call(it, node, module, arguments, origin, carries or trains, inputs, method, result)
+        switch = _evaluating(it, module)
+        it.forwards.append(switch.site if switch is not None else None)
+        it.forward_origins.add(origin)
     return result
 
 
@@ -384,54 +383,11 @@ def _without_graph(it: Interpreter, value: Value, depth: int = 0) -> Value:
     return value
 
 
-def _record_call(
-    it: Interpreter,
-    node: cst.Call,
-    module: ModuleValue,
-    arguments: Arguments,
-    origin: Origin,
-    trains: bool,
-    inputs: Graph,
-    method: str,
-    result: Value,
-) -> None:
-    switch = _evaluating(it, module)
-    evaluating = switch.site if switch is not None else None
-    it.forwards.append(evaluating)
-    it.forward_origins.add(origin)
-    if not it.recording:
-        return
-    it.facts.tests[it.site(node)] = it.frame.tests
-    it.facts.module_calls.append(
-        ModuleCall(
-            it.site(node),
-            it.scope,
-            shortened(text_of(node.func), 40),
-            module,
-            origin,
-            evaluating,
-            not trains and inputs is not Graph.LIVE,
-            _origins(it, arguments),
-            it.frame.statement or it.site(node),
-            method=method,
-            made=frozenset(v.made for v in _flat(it, [result]) if isinstance(v, Tensor) and v.made is not None),
-        )
-    )
-
-
-def _origins(it: Interpreter, arguments: Arguments) -> frozenset[Origin]:
-    found: frozenset[Origin] = frozenset()
-    for value in arguments.values:
-        found |= it.deep_origins(value)
-    return found
-
-
 def project_result(
     it: Interpreter,
     node: cst.CSTNode,
     callee: FunctionValue,
     result: Value,
-    evaluating: Site | None,
     ran_forward: bool,
     arguments: Arguments,
 ) -> Value:
@@ -454,21 +410,6 @@ def project_result(
     origin = it.origin(node)
     name = shortened(text_of(node.func), 40)
     step = Step(it.site(node), f"`{name}(...)` returns it with its graph")
-    if it.recording:
-        it.facts.module_calls.append(
-            ModuleCall(
-                it.site(node),
-                it.scope,
-                name,
-                None,
-                origin,
-                evaluating,
-                False,
-                _origins(it, arguments),
-                it.frame.statement or it.site(node),
-                function=callee.function,
-            )
-        )
     return with_origin(it, result, origin, step)
 
 

@@ -232,15 +232,18 @@ class Project:
         self.files.changed(path, text)
         return cases.unit(path)
 
+    def run(self, path: Path, text: str, pulse: Callable[[], None] | None) -> Cases:
+        """The cases of the project's files, after a file with this text was run, and those that import it."""
+        self.cases(path, text, pulse)  # takes down what that rests on, too
+        return self.files.cases(self.contracts)
+
     def runs_without_gradients(self, function: outcomes.Place, text: str, pulse: Callable[[], None] | None) -> bool:
         """Is a function in a file with this text called with gradients off, wherever it is seen to be called?"""
-        self.cases(function.path, text, pulse)
-        return self.files.cases(self.contracts).runs_without_gradients(function, pulse)
+        return self.run(function.path, text, pulse).runs_without_gradients(function, pulse)
 
     def overwriting(self, path: Path, text: str, pulse: Callable[[], None] | None) -> list[Case]:
         """What a file with this text overwrites although something still needs it."""
-        self.cases(path, text, pulse)  # takes down what that rests on, too
-        return self.files.cases(self.contracts).overwriting(path, pulse)
+        return self.run(path, text, pulse).overwriting(path, pulse)
 
     def text(self, path: Path) -> str | None:
         """The text of a file; None where it cannot be had."""

@@ -27,7 +27,9 @@ BESIDE = frozenset(
         "TML702",
     }
 )  # of rules with programs of their own
-FIXTURES = frozenset({"TML301", "TML302", "TML501", "TML504", "TML506", "TML510", "TML601", "TML603"})  # are their programs
+FIXTURES = frozenset(
+    {"TML301", "TML302", "TML501", "TML504", "TML506", "TML510", "TML601", "TML603"}
+)  # are their programs
 
 
 def cases(files: Mapping[str, str], beside: bool = False) -> list[Case]:

@@ -259,6 +259,7 @@ class Infer(Effect):
     """A module with parameters was run with gradients off."""
 
     module: Value
+    evaluating: bool = False  # was eval() called on it last?
 
 
 @dataclass(slots=True, eq=False)

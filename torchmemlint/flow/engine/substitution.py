@@ -370,14 +370,18 @@ class Substitution:
         frame.arise(new)
         state.spent = state.spent - {new}
         module = self.value(effect.module)
-        evaluating = effect.evaluating
-        if any(r.symbolic for r in effect.module.refs):
-            evaluating = gradients.is_evaluating(state, module)
+        evaluating = self._is_evaluating(effect, module)
         frame.log(fx.Forward(self.at(effect), module, inputs, mode, new, evaluating, effect.given))
 
     def infer(self, effect: fx.Infer | fx.Forward) -> None:
         """Run a module with gradients off."""
-        self.frame.log(fx.Infer(self.at(effect), self.value(effect.module)))
+        module = self.value(effect.module)
+        self.frame.log(fx.Infer(self.at(effect), module, self._is_evaluating(effect, module)))
+
+    def _is_evaluating(self, effect: fx.Infer | fx.Forward, module: Value) -> bool:
+        """Was eval() called last on a module, which perhaps only a caller knows?"""
+        symbolic = any(r.symbolic for r in effect.module.refs)
+        return gradients.is_evaluating(self.state, module) if symbolic else effect.evaluating
 
     def derive(self, effect: fx.Derive) -> None:
         """Compute with what the caller gives: a leaf begins a graph, and without gradients there is none."""

@@ -16,7 +16,7 @@ from torchmemlint.flow.engine.following import note
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.entries import mentions
 from torchmemlint.flow.fact.judgement import outcome, overwriting
-from torchmemlint.flow.fact.outcomes import NOTHING, Case, Outcome, Place
+from torchmemlint.flow.fact.outcomes import NOTHING, Backward, Case, Forward, Outcome, Place, seen_once
 from torchmemlint.flow.ir.ops import Unit
 from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import InMemory
@@ -75,6 +75,16 @@ class Cases:
     def overwriting(self, path: Path, pulse: Callable[[], None] | None = None) -> list[Case]:
         """What a file overwrites although something still needs it."""
         return list(overwriting(self._running(pulse or (lambda: None)), path))
+
+    def forwards(self, path: Path, pulse: Callable[[], None] | None = None) -> tuple[Forward, ...]:
+        """The forward passes in a file, as its own runs and those of the files that import it show them."""
+        found = (one for outcome in self._outcomes_on(path, pulse) for one in outcome.forwards)
+        return seen_once(one for one in found if one.place.path == path)
+
+    def backwards(self, path: Path, pulse: Callable[[], None] | None = None) -> tuple[Backward, ...]:
+        """What differentiates in a file, as its own runs and those of the files that import it show it."""
+        found = (one for outcome in self._outcomes_on(path, pulse) for one in outcome.backwards)
+        return seen_once(one for one in found if one.place.path == path)
 
     def prepare(self, paths: Iterable[Path]) -> None:
         """Run what the cases of several files rest on, and keep no more of that than what it shows."""

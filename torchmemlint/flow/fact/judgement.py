@@ -25,6 +25,7 @@ from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.retaining import differentiating, retained
 from torchmemlint.flow.fact.retention import retentions
 from torchmemlint.flow.fact.samples import memoised
+from torchmemlint.flow.fact.seen import backwards, forwards
 from torchmemlint.flow.fact.services import services
 from torchmemlint.flow.fact.storing import Readers, needing
 from torchmemlint.flow.fact.zeroing import zeroings
@@ -103,6 +104,8 @@ def outcome(
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),
         frozenset(places.of(s) for run, evidence in done for p in needing(run, evidence) for s in p.chain()),
         frozenset(places.left(done, Readers(units, {name for user in users for name in user.mentioned}))),
+        forwards(places, passes),
+        backwards(places, (run for run, _ in done)),
         {places.of_span(f.unit, f.span): mode for f, mode in engine.called.items()},
         {places.of_span(f.unit, f.span): mode for f, mode in engine.left.items()},
         frozenset(mentions(units)),

@@ -46,7 +46,7 @@ def lingering(engine: Engine, run: Run, evidence: Evidence) -> Iterator[Lingerin
             continue
         loop = hold.point.site
         assert isinstance(loop, For | While)
-        inside = {_head(engine, e.effect.point): e for e in passes if innermost(engine, e) is repeat}
+        inside = {roles.head(engine, e.effect.point): e for e in passes if innermost(engine, e) is repeat}
         for head, one in inside.items():
             call = next((n for n, op in enumerate(head) if op.owner is loop.owner), None)
             name = _holding(engine, run, hold, head)
@@ -67,14 +67,6 @@ def _trains(run: Run, repeat: fx.Repeat) -> bool:
     return any(repeat in e.around for e in (*run.of(fx.Differentiate), *run.of(fx.Forward)))
 
 
-def _head(engine: Engine, point: Point) -> tuple[Op, ...]:
-    """Return the calls that lead to a network, innermost first, without what happens within it."""
-    chain = point.chain()
-    while len(chain) > 1 and roles.is_of_forward(engine, chain[0].owner):
-        del chain[0]
-    return tuple(chain)
-
-
 def _holding(engine: Engine, run: Run, hold: fx.Hold, head: tuple[Op, ...]) -> str | None:
     """Return the variable that holds what a pass gave, or else a copy or view of that on the same device."""
     held = [(name, {s for s in sources if type(s) is Bare and not s.host}) for name, sources in hold.held]
@@ -84,7 +76,7 @@ def _holding(engine: Engine, run: Run, hold: fx.Hold, head: tuple[Op, ...]) -> s
     ):
         for name, sources in found:
             bare = (s for s in sources if type(s) is Bare)
-            if any(_head(engine, Point(s.site, s.context)) == head for s in bare):
+            if any(roles.head(engine, Point(s.site, s.context)) == head for s in bare):
                 return name
     return None
 

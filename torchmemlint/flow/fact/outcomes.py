@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
-from torchmemlint.doubts import Confidence, Doubt, confidence
+from torchmemlint.doubts import Confidence, Doubt, confidence, rank
 from torchmemlint.flow.domain.effects import Given, How, Remark, Stored
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.fact.data import Access
@@ -234,6 +235,53 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
+class Forward:
+    """A forward pass, in all runs that were seen of it; None where those differ, or where it is not known."""
+
+    place: Place
+    gradients: bool | None  # are they enabled?
+    evaluating: bool | None  # was eval() called on the network last?
+    switched: Place | None  # where
+    differentiated: bool  # does a backward pass run through it?
+    doubts: frozenset[Doubt]  # whether it is one
+
+    def merged(self, other: Forward) -> Forward:
+        """Return what holds of both."""
+        return Forward(
+            self.place,
+            self.gradients if self.gradients is other.gradients else None,
+            self.evaluating if self.evaluating is other.evaluating else None,
+            self.switched or other.switched,
+            self.differentiated or other.differentiated,
+            min(self.doubts, other.doubts, key=rank),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Backward:
+    """What differentiates, in all runs that were seen of it."""
+
+    place: Place
+    retains: bool  # does it keep the graph?
+    creates: bool  # do the gradients have a graph?
+
+    def merged(self, other: Backward) -> Backward:
+        """Return what holds of one of them."""
+        return Backward(self.place, self.retains or other.retains, self.creates or other.creates)
+
+
+S = TypeVar("S", Forward, Backward)  # what is seen
+
+
+def seen_once(found: Iterable[S]) -> tuple[S, ...]:
+    """Return what was seen, once for each place, in order of place."""
+    known: dict[Place, S] = {}
+    for one in found:
+        known[one.place] = known[one.place].merged(one) if one.place in known else one
+    return tuple(known[place] for place in sorted(known))
+
+
+@dataclass(frozen=True, slots=True)
 class Waste:
     """A pass for which nothing needs gradients, with the calls that led to it, innermost first.
 
@@ -271,6 +319,8 @@ class Outcome:
     open: frozenset[Place] = frozenset()  # calls that led to passes which nothing shows to be waste
     needing: frozenset[Place] = frozenset()  # what differentiates, or hands a network to code that may
     leaving: frozenset[Left] = frozenset()  # what code leaves beside its results
+    forwards: tuple[Forward, ...] = ()
+    backwards: tuple[Backward, ...] = ()
     called: Mapping[Place, Mode] = field(default_factory=dict)  # functions, and in which mode
     left: Mapping[Place, Mode] = field(default_factory=dict)  # functions, by runs that were cut, and in which mode
     mentioned: frozenset[str] = frozenset()  # by their functions: names

@@ -10,7 +10,7 @@ from functools import cached_property
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Point, Reading
-from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.domain.heap import Mode, reachable
 from torchmemlint.flow.domain.refs import Behind, Kind, Loop, Object, Ref, Result, Source, first_key, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
@@ -41,6 +41,7 @@ class Pass:
     differentiated: bool
     reason: Reason | None  # None: nothing shows that it is waste
     doubts: frozenset[Doubt]
+    evaluating: bool  # was eval() called on its network last?
     kept: Point | None  # what lets its graph live on from iteration to iteration
     switched: Point | None  # where eval() was called on its network
 
@@ -187,18 +188,28 @@ class Passes:
             if reason is not None:
                 doubts |= {Doubt.MENTIONED} if not self.trains and self.run.mentioned() else set()
                 doubts |= self._of_framework() | self._of_kind(point, source, module)
-        kept, switched = self.growing.get(source), self._switched(module) if reason is Reason.EVALUATING else None
-        return Pass(point, source, module, loops, differentiated, reason, doubts, kept, switched)
+        kept, switched = self.growing.get(source), self.switched(module) if reason is Reason.EVALUATING else None
+        return Pass(point, source, module, loops, differentiated, reason, doubts, evaluating, kept, switched)
 
-    def _switched(self, module: frozenset[Ref]) -> Point | None:
+    def switched(self, module: frozenset[Ref]) -> Point | None:
         """Return where eval() was called on a network, or on what it is a part of."""
         for reference in sorted(module, key=lambda r: r.serial):
             part: Ref | None = reference
             while part is not None:
                 if part in self.evidence.evaluated_at:
                     return self.evidence.evaluated_at[part]
+                if part in self._switched_with:
+                    return self._switched_with[part]
                 part = part.base if type(part) is Behind else None
         return None
+
+    @cached_property
+    def _switched_with(self) -> dict[Ref, Point]:
+        """The parts of networks, with where eval() was called on these."""
+        state, found = self.run.state, dict[Ref, Point]()
+        for whole, at in self.evidence.evaluated_at.items():
+            found |= dict.fromkeys(reachable(state, [whole]) - found.keys(), at)
+        return found
 
     def _reason(
         self, point: Point, source: Source, module: frozenset[Ref], loops: frozenset[Loop], evaluating: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.ir.ops import NO_TEMP, Class, Function, Op, Return, Unit
 
@@ -55,6 +56,14 @@ def is_of_forward(engine: Engine, function: Function) -> bool:
     if function.name.startswith("_") or predicts(engine, function) or "forward" not in function.mentions:
         return False
     return any(type(op) is Return and op.src != NO_TEMP for op in function.body)
+
+
+def head(engine: Engine, point: Point) -> tuple[Op, ...]:
+    """Return the calls that lead to a network, innermost first, without what happens within it."""
+    chain = point.chain()
+    while len(chain) > 1 and is_of_forward(engine, chain[0].owner):
+        del chain[0]
+    return tuple(chain)
 
 
 def takes_turns(engine: Engine, cls: Class) -> bool:

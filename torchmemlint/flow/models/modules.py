@@ -163,7 +163,7 @@ def _given(site: CallSite) -> Given | None:
 def forward(site: CallSite, target: Object) -> Value:
     """Call a module of a library, or a part of one."""
     if site.state.mode is Mode.OFF:
-        site.frame.log(Infer(site.point, of(target)))
+        site.frame.log(Infer(site.point, of(target), gradients.is_evaluating(site.state, of(target))))
     result = unseen_forward(site, target)
     run_hooks(site, target, NOTHING if site.state.mode is Mode.OFF else result)
     return result

@@ -1,0 +1,72 @@
+"""Seen: the passes of some runs as they are, for rules that ask what a program does.
+
+A forward pass is seen where a network is called: what its own forward runs is a part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from torchmemlint.doubts import Doubt
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.effects import Effect
+from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.domain.refs import Kind, Object, Ref
+from torchmemlint.flow.fact import roles
+from torchmemlint.flow.fact.closing import inferring
+from torchmemlint.flow.fact.evidence import CERTAIN
+from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.fact.outcomes import Backward, Forward, Place, seen_once
+from torchmemlint.flow.fact.passes import Passes
+from torchmemlint.flow.fact.places import Places
+from torchmemlint.flow.ir.ops import Op
+from torchmemlint.flow.models.modules import is_bare_class
+
+
+def forwards(places: Places, done: Iterable[Passes]) -> tuple[Forward, ...]:
+    """Return the forward passes of some runs."""
+    return seen_once(one for passes in done for one in _forwards(places, passes))
+
+
+def backwards(places: Places, done: Iterable[Run]) -> tuple[Backward, ...]:
+    """Return what differentiates in some runs."""
+    effects = (effect for run in done for effect in run.effects(fx.Differentiate) if effect.point.chain())
+    return seen_once(Backward(places.of(e.point.chain()[0]), e.retains, e.creates) for e in effects)
+
+
+def _forwards(places: Places, passes: Passes) -> Iterator[Forward]:
+    engine, run, evidence = passes.engine, passes.run, passes.evidence
+    recording = set[tuple[Op, ...]]()
+
+    def seen(head: tuple[Op, ...], module: frozenset[Ref], evaluating: bool) -> tuple[Place, bool | None, Place | None]:
+        switched = passes.switched(module) if evaluating else None
+        at = places.of(switched.chain()[0]) if switched is not None and switched.chain() else None
+        known = evaluating or not any(r.symbolic and r not in evidence.training for r in module)
+        return places.of(head[0]), evaluating if known else None, at
+
+    for one in passes.all:
+        head = roles.head(engine, one.point)
+        if head and not roles.is_of_forward(engine, head[0].owner):
+            recording.add(head)
+            place, evaluating, at = seen(head, one.module, one.evaluating)
+            gradients = True if evidence.modes.get(one.source) in (Mode.ON, Mode.WANTED) else None
+            doubts = (evidence.graph(one.source) or CERTAIN) - {Doubt.MODE}
+            yield Forward(place, gradients, evaluating, at, one.differentiated, doubts)
+    for event in inferring(run, evidence) if run.life is None else ():
+        head, module = roles.head(engine, event.effect.point), _module(event.effect)
+        if not head or head in recording or not module or roles.is_of_forward(engine, head[0].owner):
+            continue
+        by_use = not any(map(evidence.is_known, module))
+        place, evaluating, at = seen(head, module, getattr(event.effect, "evaluating", False))
+        yield Forward(place, False, evaluating, at, False, evidence.cut | ({Doubt.NETWORK_BY_USE} if by_use else set()))
+
+
+def _module(effect: Effect) -> frozenset[Ref]:
+    """Return the networks that a pass without gradients runs; none if they have no parameters."""
+    match effect:
+        case fx.Infer(module=value):
+            bare = (type(r) is Object and r.kind is Kind.MODULE and is_bare_class(str(r.about)) for r in value.refs)
+            return frozenset() if all(bare) else value.refs
+        case fx.Invoke(callee=value) | fx.InvokeMethod(receiver=value):
+            return value.refs
+    return frozenset()
