@@ -216,8 +216,3 @@ class Scans(Dataset):
 
 def test_a_data_set_on_the_host_is_not_walked() -> None:
     assert walked(DATA) == set()
-
-
-def test_items_put_on_a_device_are_a_sign() -> None:
-    text = DATA.replace("[index])", "[index]).cuda()")
-    assert walked(text) == {"Scans.__init__", "Scans.__getitem__", "Scans.read"}

@@ -79,24 +79,11 @@ class Loader:
     dataset: Value | None
     oid: int
     iterable: bool  # the data set is an iterable one of the project
-    on_accelerator: frozenset[str] = frozenset()  # attributes by which the data set's items name an accelerator
-    placed: Placed | None = None  # in a lambda that collates its batches: a tensor that comes to lie on an accelerator
     qualified: str = "torch.utils.data.DataLoader"
 
     def get(self, name: str) -> Value | None:
         """The argument of this name."""
         return dict(self.arguments).get(name)
-
-
-@immutable(frozen=True)
-class Placed:
-    """A tensor that comes to lie on an accelerator: it is moved there, or created there."""
-
-    site: Site
-    scope: Scope
-    text: str
-    tests: tuple[tuple[cst.BaseExpression, bool], ...]  # `if` conditions around, False in their else branches
-    attribute: str = ""  # "device" where `self.device` says where, which is an accelerator for some objects only
 
 
 # Kinds of facts, each with some of them or, where they have keys, with these.
@@ -112,7 +99,6 @@ class FileFacts:
     program: Program
     target_torch: str | None = None  # the oldest release of torch that the code supports; None: the newest
     loaders: list[Loader] = field(default_factory=list)
-    placed: list[Placed] = field(default_factory=list)
     callers: Callers | None = None  # of the file's functions, in the whole project
     pulse: Callable[[], None] | None = None  # called again and again; what it raises ends the check
     _cases: list[Case] | None = None
@@ -257,7 +243,6 @@ def _identity(item: Any) -> tuple[object, ...]:
 
 _LISTS = (
     "loaders",
-    "placed",
 )
 
 # Kinds of facts that a walk adds to, in the order in which they are added.

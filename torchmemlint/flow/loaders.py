@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchmemlint.flow import tensors
-from torchmemlint.flow.arguments import Arguments, evaluate_arguments
-from torchmemlint.flow.facts import Loader, Placed
+from torchmemlint.flow.arguments import Arguments
+from torchmemlint.flow.facts import Loader
 from torchmemlint.flow.interpreter import Interpreter
-from torchmemlint.flow.values import NUMBER, Constant, Container, Device, Instance, Known, Unknown, Value
+from torchmemlint.flow.values import NUMBER, Constant, Container, Instance, Known, Unknown, Value
 from torchmemlint.syntax.text import text_of
-from torchmemlint.syntax.walking import children
 
 _POSITIONAL = tuple("dataset batch_size shuffle sampler batch_sampler num_workers collate_fn pin_memory".split())
 
@@ -37,36 +35,10 @@ def build(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments)
                 data,
                 oid,
                 is_iterable(data),
-                _on_accelerator(it, data),
-                _placed_by_lambda(it, arguments),
                 qualified,
             )
         )
     return Known("loader", oid, qualified, made, tuple(named), it.frame.loops)
-
-
-def _on_accelerator(it: Interpreter, data: Value | None) -> frozenset[str]:
-    """Attributes that a data set's items are made with and that name an accelerator: `self.device`."""
-    if not isinstance(data, Instance):
-        return frozenset()
-    names = {name for cls in data.cls.ancestors() for name in cls.outline.names if name.endswith("device")}
-    return frozenset(name for name in names if tensors.device_of_value(it.heap_value(data, name)) is Device.ACCELERATOR)
-
-
-def _placed_by_lambda(it: Interpreter, arguments: Arguments) -> Placed | None:
-    """What `collate_fn=lambda samples: ...` moves to an accelerator: facts within lambdas are not taken down."""
-    collate = arguments.find("collate_fn", "6")
-    if collate is None or not isinstance(collate.node, cst.Lambda):
-        return None
-    pending: list[cst.CSTNode] = [collate.node.body]
-    while pending:
-        node = pending.pop(0)
-        match node:
-            case cst.Call(func=cst.Attribute(attr=cst.Name(value=("to" | "cuda") as name))):
-                if tensors.device_of(it, name, evaluate_arguments(it, node.args), node) is Device.ACCELERATOR:
-                    return Placed(it.site(node), it.scope, text_of(node), ())
-        pending += children(node)
-    return None
 
 
 def add_argument(it: Interpreter, parser: Known, arguments: Arguments) -> None:

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Set
 from functools import lru_cache
 
-from torchmemlint.flow import bindings, idle, signs, telling
+from torchmemlint.flow import bindings, idle, signs
 from torchmemlint.flow.program import Function, Program
 from torchmemlint.flow.units import Unit
 from torchmemlint.immutable import immutable
@@ -178,13 +178,10 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: 
     """
     measured = _see_modules(program, units)
     graphs: set[Unit] = set()
-    alone: set[Unit] = set()  # what a handler or service does shows in its own function
     for unit in units:
         part = (driven or unit.name == "__init__") and unit.in_module and _has_part(unit, program)
         if part:
             unit.attributes |= _attributes_of_part(unit, program)
-        sampling = telling.samples(unit)
-        alone.update(one for one in units if one.function in sampling)
         if signs.cuts(unit) or part or (unit in measured and signs.measures(unit)):
             graphs.add(unit)
     chosen = {*graphs}
@@ -196,7 +193,6 @@ def _slice(program: Program, units: list[Unit], handing: Set[Piece], *, driven: 
         chosen.update(unit for unit in units if unit.name == "__init__" and unit.cls and unit.cls.name in named)
     others = [unit for unit in units if unit.function.piece not in handing]
     chosen |= _with_callers(graphs, others)
-    chosen |= alone
     return chosen | _constructors(chosen, units)
 
 

@@ -9,8 +9,7 @@ from torchmemlint.flow import (
     containers,
     statements,
 )
-from torchmemlint.flow.arguments import Argument, Arguments, flag
-from torchmemlint.flow.facts import Placed
+from torchmemlint.flow.arguments import Arguments, flag
 from torchmemlint.flow.graphs import proven, tensor_from, through
 from torchmemlint.flow.interpreter import Interpreter
 from torchmemlint.flow.replacing import replace
@@ -21,7 +20,6 @@ from torchmemlint.flow.values import (
     Device,
     External,
     Graph,
-    Instance,
     Kind,
     Known,
     Mode,
@@ -32,7 +30,6 @@ from torchmemlint.flow.values import (
     Via,
 )
 from torchmemlint.knowledge import activations, operations, torch_api
-from torchmemlint.syntax.text import text_of
 
 # In-place methods that end with an underscore but compute nothing from their arguments.
 _FILLING = frozenset("zero_ fill_ normal_ uniform_ bernoulli_ random_ exponential_ set_ resize_ share_memory_".split())
@@ -92,8 +89,6 @@ def moved(it: Interpreter, node: cst.Call, owner: Value, name: str, arguments: A
     made = it.site(node)
     device = device_of(it, name, arguments, node)
     batch = isinstance(owner, Known) and owner.role == "batch" and owner.qualified in ("whole", "part")
-    if isinstance(owner, Known | Tensor | Unknown):
-        _placed(it, node, device, arguments.find("device", "0"))
     if isinstance(owner, Known):
         return replace(owner, qualified="computed") if batch else owner
     if not isinstance(owner, Tensor):
@@ -107,23 +102,6 @@ def moved(it: Interpreter, node: cst.Call, owner: Value, name: str, arguments: A
         kind=owner.kind if name in ("cpu", "cuda") else Kind.UNKNOWN if owner.kind is Kind.DISCRETE else owner.kind,
         parameter_of=owner.parameter_of,
     )
-
-
-def _placed(it: Interpreter, node: cst.Call, device: Device, given: Argument | None) -> None:
-    """A tensor comes to lie on a device: a fact, where that is an accelerator or an attribute of the object's."""
-    if not it.recording or device is Device.HOST:
-        return
-    attribute = _own_attribute(it, given.node) if given is not None and device is Device.UNKNOWN else ""
-    if attribute or device is Device.ACCELERATOR:
-        it.facts.placed.append(Placed(it.site(node), it.scope, text_of(node), it.frame.tests, attribute))
-
-
-def _own_attribute(it: Interpreter, node: cst.BaseExpression) -> str:
-    """ "device" of `self.device` in a method of an object that is no module, else ""."""
-    match node:
-        case cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=name)) if owner == it.frame.self_name:
-            return name if isinstance(it.frame.self_value, Instance) else ""
-    return ""
 
 
 def device_of(it: Interpreter, name: str, arguments: Arguments, node: cst.Call) -> Device:
@@ -291,8 +269,6 @@ def factory(it: Interpreter, node: cst.Call, name: str, arguments: Arguments, de
     made = it.site(node)
     given = arguments.get("device")
     where = device_of_value(given) if given is not None else device
-    if given is not None:
-        _placed(it, node, where, arguments.find("device"))
     kind = Kind.DISCRETE if name in torch_api.DISCRETE_FACTORIES else Kind.FLOAT
     dtype = arguments.get("dtype")
     if isinstance(dtype, External):

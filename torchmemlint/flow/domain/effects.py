@@ -390,8 +390,9 @@ class Note(Effect):
 class Move(Effect):
     """A tensor, or what something gives, is brought to the host or to an accelerator.
 
-    `device`: which one, as far as that is given. `waits`: could it be asked not to wait, and is not? `as_given`: is it
-    what something that only a caller may know gave, and nothing that was computed from it?
+    `of`: nothing, where it is created there. `device`: which one, as far as that is given. `waits`: could it be asked
+    not to wait, and is not? `as_given`: is it what something that only a caller may know gave, and nothing that was
+    computed from it?
     """
 
     of: Value

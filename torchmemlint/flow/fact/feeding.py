@@ -11,7 +11,7 @@ from torchmemlint.flow.domain.heap import visible
 from torchmemlint.flow.domain.refs import Counted, Kind, Object, Ref
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.idling import idle
-from torchmemlint.flow.fact.loaders import Loader, Number, data, loaders, repeated
+from torchmemlint.flow.fact.loaders import Loader, Number, built, data, loaders, repeated
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.moving import Moved, batches_of_its_own, makes_on_device, may_be_encoded, moving
 from torchmemlint.flow.ir.blocks import operations
@@ -44,10 +44,8 @@ class Fed:
 def feeding(engine: Engine, runs: Iterable[Run]) -> Iterator[Fed]:
     """Yield what rules say of the loaders of some runs."""
     seen = list(runs)
-    built: dict[Object, Loader] = {}
-    for loader in (loader for run in seen for loader in loaders(engine, run)):
-        built.setdefault(loader.made, loader)
-    moved = [move for run in seen for move in moving(run, built)]
+    known = built(engine, seen)
+    moved = [move for run in seen for move in moving(run, known)]
     moves: dict[Op, list[Moved]] = {}
     for move in moved:
         moves.setdefault(move.point.chain()[0], []).append(move)
@@ -55,7 +53,7 @@ def feeding(engine: Engine, runs: Iterable[Run]) -> Iterator[Fed]:
         yield from _waiting(site, some)
     for loader, otherwise in idle(engine, seen, _each(engine, seen)):
         yield Fed("TML401", loader, loader.workers, otherwise=otherwise)
-    for loader in built.values():
+    for loader in known.values():
         yield from _pageable(loader, moved)
         workers = loader.workers
         if workers is not None:

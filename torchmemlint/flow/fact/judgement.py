@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Set
 from pathlib import Path
 
+from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.engine.following import note
 from torchmemlint.flow.engine.machine import Engine
@@ -17,11 +18,13 @@ from torchmemlint.flow.fact.entries import mentions, runs
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.feeding import feeding
 from torchmemlint.flow.fact.layers import Builders
+from torchmemlint.flow.fact.loaders import built
 from torchmemlint.flow.fact.loading import Loading
 from torchmemlint.flow.fact.outcomes import Case, Outcome, Place
 from torchmemlint.flow.fact.overwriting import overwritten
 from torchmemlint.flow.fact.passes import Passes
 from torchmemlint.flow.fact.places import Places
+from torchmemlint.flow.fact.placing import placing, spared
 from torchmemlint.flow.fact.retaining import differentiating, retained
 from torchmemlint.flow.fact.retention import retentions
 from torchmemlint.flow.fact.samples import memoised
@@ -71,7 +74,9 @@ def outcome(
     shut = [one for run, evidence in done for one in closed(run, evidence, guards)]
     builders, programs = Builders(engine.index), [unit for unit in units if not _is_test(engine, unit)]
     fed = list(feeding(engine, (run for run, _ in done)))
-    needed = [one.loader.point for one in fed if one.otherwise]
+    placed = list(placing(engine, programs, built(engine, (run for run, _ in done)).values()))
+    needed = [Point(op) for op in spared(placed)]
+    needed += [one.loader.point for one in fed if one.otherwise]
     needed += [one.point for _, _, one in again if one.needed] + [one.point for _, _, one in handing if one.needed]
     return Outcome(
         tuple(places.kept(engine, held)),
@@ -82,6 +87,7 @@ def outcome(
             *places.discarded(handing),
             *places.closed(shut),
             *places.fed(one for one in fed if one.code == "TML401" and not one.otherwise),
+            *places.placed(one for one in placed if one.loader is None and not one.single),
         ),
         frozenset((*(places.of(p.chain()[0]) for p in needed), *(places.of_guard(o.guard) for o in shut if o.leaves))),
         (
@@ -97,6 +103,7 @@ def outcome(
             *places.created(engine, programs),
             *places.doubled(programs),
             *places.fed(one for one in fed if one.code != "TML401"),
+            *places.placed(one for one in placed if one.loader is not None),
             *places.activating(one for unit in programs for one in out_of_place(builders, unit)),
             *places.zeroed(zeroings(engine, (run for run, _ in done))),
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from torchmemlint.flow.domain import effects as fx
@@ -111,6 +111,14 @@ def loaders(engine: Engine, run: Run) -> Iterator[Loader]:
         if effect.name in known and sites and not any(roles.is_test(engine, site.owner) for site in sites):
             given, more = named(effect.arguments)
             yield Loader(engine, run, event, effect.name, effect.point, given, more)
+
+
+def built(engine: Engine, runs: Iterable[Run]) -> dict[Object, Loader]:
+    """Return the loaders that are built in some runs, each once."""
+    found: dict[Object, Loader] = {}
+    for loader in (loader for run in runs for loader in loaders(engine, run)):
+        found.setdefault(loader.made, loader)
+    return found
 
 
 def named(arguments: Arguments) -> tuple[dict[str, Value], bool]:

@@ -149,6 +149,14 @@ class Feeding:
 
 
 @dataclass(frozen=True, slots=True)
+class Placing:
+    """How it comes that a tensor is put on an accelerator while data is loaded."""
+
+    entry: str  # what a loader calls: a function, or a method with its class; empty for a lambda
+    loader: Place | None  # whose workers call it
+
+
+@dataclass(frozen=True, slots=True)
 class Activating:
     """How an activation is used that could work in place."""
 
@@ -204,6 +212,7 @@ class Case:
     moves: tuple[Place, ...] = ()  # or what is kept was brought to a device, and is brought to the host later: where
     access: Access | None = None  # or values are read or changed past autograd
     memo: Memo | None = None  # or a data set keeps its samples
+    placing: Placing | None = None  # or what a loader calls puts tensors on a device
     held: Held | None = None  # or a variable holds the last iteration's result
     loading: Loading | None = None  # or a file is read
     creating: Creating | None = None  # or a tensor is created in the wrong place
@@ -225,8 +234,8 @@ class Case:
 
     @property
     def is_unloaded(self) -> bool:
-        """Is it a data set without a loader that loads from it?"""
-        return self.memo is not None and self.memo.loader is None
+        """Is it a data set without a loader that loads from it, or without one that has workers?"""
+        return any(one is not None and one.loader is None for one in (self.memo, self.placing))
 
     @property
     def confidence(self) -> Confidence:
@@ -312,7 +321,8 @@ class Outcome:
         frozenset()
     )  # what keeps graphs that (may) be differentiated later, and calls that led there
     wasted: tuple[Waste, ...] = ()
-    unneeded: tuple[Case, ...] = ()  # backwards that keep their graph, passes that hand backward on, and `no_grad`
+    # backwards that keep their graph, passes that hand backward on, `no_grad`, and loaders without workers
+    unneeded: tuple[Case, ...] = ()
     needed: frozenset[Place] = frozenset()  # those of them that something uses
     noted: tuple[Case, ...] = ()  # what is remarkable by itself, done past autograd, or kept without a graph
     used: frozenset[Place] = frozenset()  # calls that led to passes that are differentiated

@@ -39,12 +39,14 @@ from torchmemlint.flow.fact.outcomes import (
     Memo,
     Overwriting,
     Place,
+    Placing,
     Precision,
     Serving,
     Waste,
 )
 from torchmemlint.flow.fact.overwriting import Overwritten
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
+from torchmemlint.flow.fact.placing import Placed
 from torchmemlint.flow.fact.retaining import Retained
 from torchmemlint.flow.fact.retention import Fate, Retention
 from torchmemlint.flow.fact.samples import Memoised
@@ -210,6 +212,16 @@ class Places:
             )
             if point is one.loader.point or place.path == how.loader.path:  # others may give it other batches
                 yield Case(place, one.code, frozenset(), calls=tuple(calls), feeding=how)
+
+    def placed(self, found: Iterable[Placed]) -> Iterator[Case]:
+        """Yield what is put on an accelerator while data is loaded."""
+        for one in found:
+            cls, name = one.entry.cls, one.entry.name
+            entry = f"{cls.name}.{name}" if cls is not None else "" if name == "<lambda>" else name
+            loader = self._first(one.loader.point) if one.loader is not None else None
+            calls = tuple(map(self.of, one.calls))
+            placing = Placing(entry, loader)
+            yield Case(self.of(one.at), "TML406", one.doubts, advice=loader is None, calls=calls, placing=placing)
 
     def zeroed(self, found: Iterable[Zeroing]) -> Iterator[Case]:
         """Yield gradients that are zeroed where they lie."""

@@ -66,12 +66,12 @@ def memoised(engine: Engine, units: Iterable[Unit], done: list[tuple[Run, Eviden
             lost = loader if loader.has_workers and loader.ends_workers and loader.asks_once else None
             for made in loader.datasets():
                 cls: Class = made.about.cls
-                if not _is_iterable(engine, cls) and any(map(may_memoise, _sampling(engine, cls))):
+                if not is_iterable(engine, cls) and any(map(may_memoise, sampling(engine, cls))):
                     seen.add(cls)
                     yield from _kept(engine, made, run.state, lost)
     for cls in (cls for unit in units for cls in unit.classes if cls not in seen):
         own = [cls.methods[name] for name in SAMPLING if name in cls.methods]
-        if any(f.decorators for f in own) and _is_map_style(engine, cls) and not engine.is_finished():
+        if any(f.decorators for f in own) and is_map_style(engine, cls) and not engine.is_finished():
             state = engine.end_of(cls.unit).copy()
             for one in engine.unseen_instance(state, cls, own[0]).refs:
                 if type(one) is Object and one.kind is Kind.INSTANCE:
@@ -88,26 +88,28 @@ def is_sampling(function: Function) -> bool:
     return function.cls is not None and function.name in SAMPLING
 
 
-def _sampling(engine: Engine, cls: Class) -> list[Function]:
+def sampling(engine: Engine, cls: Class) -> list[Function]:
+    """Return the methods by which a class makes the items that it is asked for."""
     found = (engine.index.method(cls, name) for name in SAMPLING)
     return [method for method in found if method is not None]
 
 
-def _is_iterable(engine: Engine, cls: Class) -> bool:
+def is_iterable(engine: Engine, cls: Class) -> bool:
+    """Does a class derive from torch's iterable data set?"""
     return any(base.rpartition(".")[2] in _ITERABLE for base in engine.index.libraries(cls))
 
 
-def _is_map_style(engine: Engine, cls: Class) -> bool:
+def is_map_style(engine: Engine, cls: Class) -> bool:
     """Does a class derive from a map-style data set of a library?"""
     bases = [base for base in engine.index.libraries(cls) if base.startswith(_SOME_MAP_STYLE)]
     named = any(base.rpartition(".")[2] in _MAP_STYLE or base.startswith(_ALL_MAP_STYLE) for base in bases)
-    return named and not _is_iterable(engine, cls)
+    return named and not is_iterable(engine, cls)
 
 
 def _kept(engine: Engine, made: Object, before: State, lost: Loader | None) -> Iterator[Memoised]:
     """Yield what keeps the samples of one data set: decorators, and where `lost` what it fills itself."""
     cls: Class = made.about.cls
-    for method in _sampling(engine, cls):
+    for method in sampling(engine, cls):
         if not may_memoise(method):
             continue
         start = _with_file(engine, before, method.unit)

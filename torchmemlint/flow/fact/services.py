@@ -12,11 +12,11 @@ from torchmemlint.flow.domain.heap import contained
 from torchmemlint.flow.domain.refs import Behind, Object, Ref, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
+from torchmemlint.flow.fact.conditions import is_met
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.defuse import DefUse
-from torchmemlint.flow.ir.ops import Function, Op, Temp
+from torchmemlint.flow.ir.ops import Function, Op
 from torchmemlint.knowledge import services as known
 
 PASSES = (fx.Differentiate, fx.Forward, fx.Infer, fx.Invoke, fx.InvokeMethod)
@@ -64,7 +64,7 @@ def services(engine: Engine, done: list[tuple[Run, Evidence]]) -> Iterator[Servi
             found = _each(engine, run, evidence, event)
             if found is not None:
                 yield Service("TML503" if collects else "TML502", effect.name, effect.point, *found)
-        if _trains(owner) and all(_is_met(fork, branch) for fork, branch in event.branches.items()):
+        if _trains(owner) and all(is_met(fork, branch) for fork, branch in event.branches.items()):
             switches = effect.name in known.ANOMALY_SWITCH and _flag(effect, "mode") is True and not switched_off
             records = effect.name in known.RECORDING and _flag(effect, "enabled") is not False and not looked_at
             if switches or records or effect.name in known.ANOMALY_CONTEXT:
@@ -99,7 +99,7 @@ def _each(engine: Engine, run: Run, evidence: Evidence, event: Event) -> tuple[E
     repeats = [e for e in event.around if isinstance(e, fx.Repeat) and isinstance(e.loop.site, Op)]
     loop = repeats[-1] if repeats else None
     within = event.around[event.around.index(loop) :] if loop is not None else event.around
-    if not all(_is_met(e, event.branches[e]) for e in within if isinstance(e, fx.Fork)):
+    if not all(is_met(e, event.branches[e]) for e in within if isinstance(e, fx.Fork)):
         return None
     site = event.effect.point.chain()[0]
     if loop is None:
@@ -173,31 +173,6 @@ def _contains(loop: Op, op: Op) -> bool:
     return loop.owner is op.owner and loop.span[:2] <= op.span[:2] and op.span[2:] <= loop.span[2:]
 
 
-# Conditions.
-
-
 def _is_handling(event: Event) -> bool:
     """Does it happen only where something was raised?"""
     return any(type(e.point.site) is ops.Try for e in event.around)
-
-
-def _is_met(fork: Effect, branch: bool) -> bool:
-    """Is a condition met each time, on a machine with an accelerator, in a program that is run?"""
-    site = fork.point.site
-    return branch and type(site) is ops.If and _holds(DefUse(site.owner), site.test)
-
-
-def _holds(definitions: DefUse, test: Temp) -> bool:
-    """`torch.cuda.is_available()`, `device.type == "cuda"`, `"cuda" in str(device)`, `__name__ == "__main__"`."""
-    match definitions.made.get(test):
-        case ops.CallMethod(name="is_available"):
-            return True
-        case ops.Call(callee=callee):
-            return definitions.name(callee).endswith(".is_available")
-        case ops.Compare(operator="==" | "in", operands=operands):
-            found = [made.value for t in operands if isinstance(made := definitions.made.get(t), ops.Constant)]
-            texts = [text for text in found if isinstance(text, str)]
-            return "__main__" in texts or any(text.startswith(known.ACCELERATORS) for text in texts)
-        case ops.Choose(operator="and", operands=operands):
-            return all(_holds(definitions, operand) for operand in operands)
-    return False

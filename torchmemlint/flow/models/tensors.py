@@ -145,13 +145,16 @@ def goes_to_host(site: CallSite, name: str) -> bool | None:
     if name != "to":
         return name == "cpu"
     given = site.arguments.get(0, "device")
-    if given is None or "dtype" in site.arguments.named:
-        return None
-    if isinstance(given.constant, str):
-        return given.constant.startswith("cpu")
-    if isinstance(given.constant, Texts):
+    return None if given is None or "dtype" in site.arguments.named else is_host(given)
+
+
+def is_host(device: Value) -> bool | None:
+    """Is it the host that a device is? None where it may be no device."""
+    if isinstance(device.constant, str):
+        return device.constant.startswith("cpu")
+    if isinstance(device.constant, Texts):
         return False
-    if not given.refs or any(type(r) is External or first_key(r) == "dtype" for r in given.refs):
+    if not device.refs or any(type(r) is External or first_key(r) == "dtype" for r in device.refs):
         return None
     return False
 
