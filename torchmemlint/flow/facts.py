@@ -28,7 +28,7 @@ from torchmemlint.flow.values import (
     Value,
 )
 from torchmemlint.immutable import immutable
-from torchmemlint.syntax.source_module import Site, SourceModule
+from torchmemlint.syntax.source_module import Site, SourceModule, span_in
 
 if TYPE_CHECKING:
     from torchmemlint.flow.callers import Callers
@@ -86,6 +86,15 @@ class Loader:
         return dict(self.arguments).get(name)
 
 
+@dataclass(frozen=True, slots=True)
+class BuiltLoader:
+    """A `DataLoader` that is built, or one of another library."""
+
+    site: Span
+    qualified: str
+    get: Callable[[str], object]  # an argument by name
+
+
 # Kinds of facts, each with some of them or, where they have keys, with these.
 Noted: TypeAlias = "list[tuple[str, list[Any]]]"
 
@@ -98,7 +107,6 @@ class FileFacts:
     source: SourceModule
     program: Program
     target_torch: str | None = None  # the oldest release of torch that the code supports; None: the newest
-    loaders: list[Loader] = field(default_factory=list)
     callers: Callers | None = None  # of the file's functions, in the whole project
     pulse: Callable[[], None] | None = None  # called again and again; what it raises ends the check
     _cases: list[Case] | None = None
@@ -193,6 +201,16 @@ class FileFacts:
             return in_memory({path: text}, path.parent, self.program.contracts).overwriting(path, self.pulse)
         return project.overwriting(path, text, self.pulse)
 
+    def loaders(self) -> list[BuiltLoader]:
+        """The loaders that the file builds, as its runs and those of the files that import it show them."""
+        path, text, project = self.path, self.source.text, self.program.project
+        if self.program.is_of_another_framework:
+            return []
+        found = (
+            self._by_itself().loaders(path, self.pulse) if project is None else project.loaders(path, text, self.pulse)
+        )
+        return [BuiltLoader(span_in(self.source.rows, one.place.span), one.qualified, one.get) for one in found]
+
     def forget_cases(self) -> None:
         """The text has changed: run it anew when somebody asks."""
         self._cases = self._formulas = self._alone = None
@@ -242,7 +260,6 @@ def _identity(item: Any) -> tuple[object, ...]:
 
 
 _LISTS = (
-    "loaders",
 )
 
 # Kinds of facts that a walk adds to, in the order in which they are added.

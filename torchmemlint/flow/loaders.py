@@ -26,7 +26,7 @@ def build(it: Interpreter, node: cst.Call, qualified: str, arguments: Arguments)
     made = it.site(node)
     if it.recording:
         data = next((value for name, value in named if name == "dataset"), None)
-        it.facts.loaders.append(
+        it.facts.built.append(
             Loader(
                 made,
                 it.scope,

@@ -245,6 +245,11 @@ class Project:
         """What a file with this text overwrites although something still needs it."""
         return self.run(path, text, pulse).overwriting(path, pulse)
 
+    def loaders(self, path: Path, text: str, pulse: Callable[[], None] | None) -> list[outcomes.Built]:
+        """The loaders that a file with this text builds."""
+        self.cases(path, text, pulse)  # takes down what that rests on, too
+        return self.files.cases(self.contracts).loaders(path, pulse)
+
     def text(self, path: Path) -> str | None:
         """The text of a file; None where it cannot be had."""
         return self.files.readable(path)

@@ -38,7 +38,7 @@ class _Parameter:
 
 def settle(facts: FileFacts) -> None:
     """Give loaders the number of workers that they have by default."""
-    for index, loader in enumerate(facts.loaders):
+    for index, loader in enumerate(facts.built):
         value = loader.get(_NAME)
         open_question = isinstance(value, Unknown) or (isinstance(value, Constant) and not value.known)
         none = isinstance(value, Constant) and value.known and value.value == 0
@@ -49,7 +49,7 @@ def settle(facts: FileFacts) -> None:
             continue
         settled = Known("default", element=Constant(parameter.default, True)) if open_question else Unknown()
         arguments = tuple((name, settled if name == _NAME else given) for name, given in loader.arguments)
-        facts.loaders[index] = replace(loader, arguments=arguments)
+        facts.built[index] = replace(loader, arguments=arguments)
 
 
 def _left_alone(callers: Callers, parameter: _Parameter) -> bool:

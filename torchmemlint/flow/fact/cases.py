@@ -16,7 +16,7 @@ from torchmemlint.flow.engine.following import note
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.entries import mentions
 from torchmemlint.flow.fact.judgement import outcome, overwriting
-from torchmemlint.flow.fact.outcomes import NOTHING, Backward, Case, Forward, Outcome, Place, seen_once
+from torchmemlint.flow.fact.outcomes import NOTHING, Backward, Built, Case, Forward, Outcome, Place, seen_once
 from torchmemlint.flow.ir.ops import Unit
 from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import InMemory
@@ -85,6 +85,14 @@ class Cases:
         """What differentiates in a file, as its own runs and those of the files that import it show it."""
         found = (one for outcome in self._outcomes_on(path, pulse) for one in outcome.backwards)
         return seen_once(one for one in found if one.place.path == path)
+
+    def loaders(self, path: Path, pulse: Callable[[], None] | None = None) -> list[Built]:
+        """The loaders that a file builds, in order of place, with what they are given in all runs."""
+        found: dict[Place, Built] = {}
+        for one in (built for shown in self._outcomes_on(path, pulse) for built in shown.built):
+            if one.place.path == path:
+                found[one.place] = found[one.place].joined(one) if one.place in found else one
+        return [found[place] for place in sorted(found)]
 
     def prepare(self, paths: Iterable[Path]) -> None:
         """Run what the cases of several files rest on, and keep no more of that than what it shows."""

@@ -9,7 +9,7 @@ from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.engine.following import note
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.fact import roles
+from torchmemlint.flow.fact import roles, supplying
 from torchmemlint.flow.fact.accelerated import accelerated
 from torchmemlint.flow.fact.activating import out_of_place
 from torchmemlint.flow.fact.closing import Guards, closed
@@ -74,7 +74,8 @@ def outcome(
     shut = [one for run, evidence in done for one in closed(run, evidence, guards)]
     builders, programs = Builders(engine.index), [unit for unit in units if not _is_test(engine, unit)]
     fed = list(feeding(engine, (run for run, _ in done)))
-    placed = list(placing(engine, programs, built(engine, (run for run, _ in done)).values()))
+    loaders = built(engine, (run for run, _ in done)).values()
+    placed = list(placing(engine, programs, loaders))
     needed = [Point(op) for op in spared(placed)]
     needed += [one.loader.point for one in fed if one.otherwise]
     needed += [one.point for _, _, one in again if one.needed] + [one.point for _, _, one in handing if one.needed]
@@ -87,7 +88,7 @@ def outcome(
             *places.discarded(handing),
             *places.closed(shut),
             *places.fed(one for one in fed if one.code == "TML401" and not one.otherwise),
-            *places.placed(one for one in placed if one.loader is None and not one.single),
+            *supplying.placed(places, (one for one in placed if one.loader is None and not one.single)),
         ),
         frozenset((*(places.of(p.chain()[0]) for p in needed), *(places.of_guard(o.guard) for o in shut if o.leaves))),
         (
@@ -103,10 +104,11 @@ def outcome(
             *places.created(engine, programs),
             *places.doubled(programs),
             *places.fed(one for one in fed if one.code != "TML401"),
-            *places.placed(one for one in placed if one.loader is not None),
+            *supplying.placed(places, (one for one in placed if one.loader is not None)),
             *places.activating(one for unit in programs for one in out_of_place(builders, unit)),
             *places.zeroed(zeroings(engine, (run for run, _ in done))),
         ),
+        tuple(supplying.built(places, loaders)),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),
         frozenset(places.of(s) for run, evidence in done for p in needing(run, evidence) for s in p.chain()),

@@ -52,6 +52,14 @@ class Loader:
             return None if self.more else Number(default)
         return number(self.engine, self.run, value)
 
+    def constant(self, name: str) -> object:
+        """Return the constant that it is given under a name, or by default; `...` where it is not known."""
+        value = self.given[name]
+        if value.known and not value.open and not value.refs:
+            return value.constant
+        found = number(self.engine, self.run, value)
+        return found.value if found is not None and isinstance(found.value, int) else ...
+
     def flag(self, name: str, default: bool) -> bool | None:
         """Return the flag that it is given under a name; None where it is not known."""
         value = self.given.get(name)

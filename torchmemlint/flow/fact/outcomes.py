@@ -132,6 +132,26 @@ class Creating:
 
 
 @dataclass(frozen=True, slots=True)
+class Built:
+    """A loader that runs build: what it is given by name, as far as that is known, else `...`."""
+
+    place: Place
+    qualified: str
+    given: Mapping[str, object]
+    more: bool  # or may it be given others?
+
+    def joined(self, other: Built) -> Built:
+        """The loader of the same place that is given what one or the other is."""
+        names = self.given.keys() | other.given.keys()
+        given = {name: self.get(name) if self.get(name) == other.get(name) else ... for name in names}
+        return Built(self.place, self.qualified, given, self.more or other.more)
+
+    def get(self, name: str) -> object:
+        """What it is given under a name: a constant, `...` where that is not known, None where it is given nothing."""
+        return self.given.get(name, ... if self.more else None)
+
+
+@dataclass(frozen=True, slots=True)
 class Feeding:
     """How a loader loads."""
 
@@ -325,6 +345,7 @@ class Outcome:
     unneeded: tuple[Case, ...] = ()
     needed: frozenset[Place] = frozenset()  # those of them that something uses
     noted: tuple[Case, ...] = ()  # what is remarkable by itself, done past autograd, or kept without a graph
+    built: tuple[Built, ...] = ()  # loaders
     used: frozenset[Place] = frozenset()  # calls that led to passes that are differentiated
     open: frozenset[Place] = frozenset()  # calls that led to passes which nothing shows to be waste
     needing: frozenset[Place] = frozenset()  # what differentiates, or hands a network to code that may

@@ -39,14 +39,12 @@ from torchmemlint.flow.fact.outcomes import (
     Memo,
     Overwriting,
     Place,
-    Placing,
     Precision,
     Serving,
     Waste,
 )
 from torchmemlint.flow.fact.overwriting import Overwritten
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
-from torchmemlint.flow.fact.placing import Placed
 from torchmemlint.flow.fact.retaining import Retained
 from torchmemlint.flow.fact.retention import Fate, Retention
 from torchmemlint.flow.fact.samples import Memoised
@@ -88,7 +86,7 @@ class Places:
         for run, evidence in done:
             for note in notes(run):
                 place, *calls = map(self.of, note.point.chain())
-                within = self._first(note.within)
+                within = self.first(note.within)
                 yield Case(place, "TML202", frozenset(), within=within, calls=tuple(calls), remark=note.what)
             for one in bypasses(run, evidence):
                 place, *calls = map(self.of, one.point.chain())
@@ -130,7 +128,7 @@ class Places:
         """Yield calls that manage memory or watch the program."""
         for one in found:
             place, *calls = map(self.of, one.point.chain())
-            serving = Serving(one.name, one.each, self._first(one.shown), one.inside)
+            serving = Serving(one.name, one.each, self.first(one.shown), one.inside)
             yield Case(place, one.code, frozenset(), calls=tuple(calls), serving=serving)
 
     def lingering(self, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
@@ -145,7 +143,7 @@ class Places:
         """Yield what keeps the samples of data sets."""
         for one in found:
             at, made = (self.of(op) if op is not None else None for op in (one.at, one.made))
-            loader = self._first(one.loader.point) if one.loader is not None else None
+            loader = self.first(one.loader.point) if one.loader is not None else None
             workers = one.loader.workers if one.loader is not None else None
             count = workers.value if workers is not None and not workers.chosen else None
             place = self.of_span(one.method.unit, one.decorator.span) if one.decorator is not None else at
@@ -158,7 +156,7 @@ class Places:
         from_host = loading.saves_from_host
         for one in loading.of_owners():
             place = self.of(one.op)
-            copied, module = self._first(one.copied), self._first(one.module)
+            copied, module = self.first(one.copied), self.first(one.module)
             if one.name in checkpoints.PUBLISHED and checkpoints.PUBLISHED_ON_HOST in self._sources.text(place.path):
                 continue
             if copied is not None or module is not None:
@@ -206,22 +204,12 @@ class Places:
                 self.of(one.counted) if one.counted is not None else None,
                 one.ahead,
                 one.ranks,
-                self._first(one.iterated),
+                self.first(one.iterated),
                 self.of(one.again) if one.again is not None else None,
-                self._first(one.moved),
+                self.first(one.moved),
             )
             if point is one.loader.point or place.path == how.loader.path:  # others may give it other batches
                 yield Case(place, one.code, frozenset(), calls=tuple(calls), feeding=how)
-
-    def placed(self, found: Iterable[Placed]) -> Iterator[Case]:
-        """Yield what is put on an accelerator while data is loaded."""
-        for one in found:
-            cls, name = one.entry.cls, one.entry.name
-            entry = f"{cls.name}.{name}" if cls is not None else "" if name == "<lambda>" else name
-            loader = self._first(one.loader.point) if one.loader is not None else None
-            calls = tuple(map(self.of, one.calls))
-            placing = Placing(entry, loader)
-            yield Case(self.of(one.at), "TML406", one.doubts, advice=loader is None, calls=calls, placing=placing)
 
     def zeroed(self, found: Iterable[Zeroing]) -> Iterator[Case]:
         """Yield gradients that are zeroed where they lie."""
@@ -245,7 +233,7 @@ class Places:
                         how=one.how,
                         graphs=graphs,
                         calls=calls,
-                        kept=self._first(one.kept),
+                        kept=self.first(one.kept),
                     )
 
     def activating(self, found: Iterable[OutOfPlace]) -> Iterator[Case]:
@@ -291,7 +279,7 @@ class Places:
             within=within,
             calls=tuple(calls),
             spent=kept.spent,
-            backward=self._first(_backward(run, kept)) if kept.spent else None,
+            backward=self.first(_backward(run, kept)) if kept.spent else None,
             stored=kept.stored,
         )
 
@@ -317,8 +305,8 @@ class Places:
                 unmade=seen.is_unmade(one),
                 repeated=bool(one.loops) or roles.is_given(seen.run.entry),
                 making=not one.loops and any(f.cls is not None and f.name == "__init__" for f in owners),
-                switched=self._first(one.switched),
-                kept=self._first(one.kept),
+                switched=self.first(one.switched),
+                kept=self.first(one.kept),
                 little=one.point.chain()[0] in little,
             )
             yield Waste(calls, own, functions, case)
@@ -342,12 +330,12 @@ class Places:
     def discarded(self, found: Iterable[tuple[Run, Evidence, Discarded]]) -> Iterator[Case]:
         """Yield backward passes that go on into networks whose gradients nobody uses."""
         for run, evidence, one in found:
-            step, zeroed, alone = self._first(one.step), self._first(one.zeroed), self._first(one.alone)
+            step, zeroed, alone = self.first(one.step), self.first(one.zeroed), self.first(one.alone)
             if not one.needed and step is not None and zeroed is not None:
                 place, *calls = map(self.of, one.point.chain())
                 graphs = self._graphs(self._begun(run, evidence, one.makers))
                 how = Discarding(step, zeroed, one.given, alone, one.spares)
-                backward = self._first(one.backward)
+                backward = self.first(one.backward)
                 yield Case(
                     place, "TML107", one.doubts, graphs=graphs, calls=tuple(calls), backward=backward, discarding=how
                 )
@@ -355,7 +343,8 @@ class Places:
     def _graphs(self, begun: Iterable[Point]) -> tuple[Place, ...]:
         return tuple(dict.fromkeys(self.of(point.chain()[0]) for point in begun))
 
-    def _first(self, point: Point | None) -> Place | None:
+    def first(self, point: Point | None) -> Place | None:
+        """Return where something happens, if that is known."""
         chain = point.chain() if point is not None else []
         return self.of(chain[0]) if chain else None
 

@@ -82,7 +82,7 @@ class DatasetOfPythonObjects(Rule):
         if is_test(facts):
             return
         asked: set[ClassInfo] = set()
-        for loader in facts.loaders:
+        for loader in facts.built:
             count, instance = workers(loader), given_to(loader)
             if count is None or count < 2 or instance is None or instance.cls in asked or in_tests(facts, loader):
                 continue

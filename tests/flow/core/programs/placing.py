@@ -19,7 +19,10 @@ PLACING = {
     "single items that another file loads": """
         from rows import Rows
 
-        loader = torch.utils.data.DataLoader(Rows(), batch_size=2)  # instead: loader = torch.utils.data.DataLoader(Rows())
+        loader = torch.utils.data.DataLoader(
+            Rows(),
+            batch_size=2,  # instead: batch_size=1,
+        )
 
         # file: rows.py
         import torch

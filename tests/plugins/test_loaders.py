@@ -1,4 +1,4 @@
-"""The number of workers that a parameter gives a loader where nobody in the project says otherwise."""
+"""What plugins are told of the number of workers that a parameter gives a loader."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from torchmemlint import check_paths
 from torchmemlint.flow.analysis import analyse
 from torchmemlint.flow.project import Project
-from torchmemlint.rules.loading.loaders import workers
 from torchmemlint.syntax.source_module import SourceModule
+
+from .conftest import rule
 
 HELPER = """
 from torch.utils.data import DataLoader
@@ -31,19 +33,19 @@ class Data(L.LightningDataModule):
 """
 
 
-def count(tmp_path: Path, text: str, **others: str) -> int | None:
-    """The workers of the one loader in a file that stands beside others."""
+def count(tmp_path: Path, text: str, **others: str) -> object:
+    """The workers of the one loader in a file that stands beside others; `...` where they are not known."""
     path = tmp_path / "loading.py"
     path.write_text(text, encoding="utf-8")
     for name, other in others.items():
         (tmp_path / f"{name}.py").write_text(other, encoding="utf-8")
     facts = analyse(SourceModule(text, path), Project(tmp_path))
-    (loader,) = facts.loaders
-    return workers(loader)
+    (loader,) = facts.loaders()
+    return loader.get("num_workers")
 
 
 def test_without_a_call_no_workers_say_nothing(tmp_path: Path) -> None:
-    assert count(tmp_path, HELPER) is None
+    assert count(tmp_path, HELPER) is ...
 
 
 @pytest.mark.parametrize(
@@ -56,17 +58,18 @@ def test_calls_of_other_files_that_leave_it_alone(tmp_path: Path, call: str) -> 
 
 @pytest.mark.parametrize(
     "call",
-    ["make(data, num_workers=2)", "make(data, 16, n)", "make(*given)", "make(data, **settings)"],
+    ["make(data, num_workers=2)", "make(data, 16, n)", "make(*given)", "make(data, **given)"],
 )
 def test_a_call_that_says_otherwise(tmp_path: Path, call: str) -> None:
     others = {"train": "from loading import make\nloader = make(data)\n"}
-    assert count(tmp_path, HELPER, **others, val=f"from loading import make\nloader = {call}\n") is None
+    val = f"from loading import make\ndef val(data, n, given):\n    return {call}\n"
+    assert count(tmp_path, HELPER, **others, val=val) is ...
 
 
 def test_another_file_asks_for_workers_that_this_one_does_without(tmp_path: Path) -> None:
     text = HELPER + "\nloader = make([1])\n"
     assert count(tmp_path, text) == 0
-    assert count(tmp_path, text, train="from loading import make\nloader = make(data, num_workers=8)\n") is None
+    assert count(tmp_path, text, train="from loading import make\nloader = make(data, num_workers=8)\n") is ...
 
 
 def test_workers_are_there_unless_somebody_says_otherwise(tmp_path: Path) -> None:
@@ -76,8 +79,6 @@ def test_workers_are_there_unless_somebody_says_otherwise(tmp_path: Path) -> Non
 def test_the_constructor_of_a_data_module(tmp_path: Path) -> None:
     assert count(tmp_path, MODULE) == 4
     assert count(tmp_path, MODULE, train="from loading import Data\ndata = Data('root')\n") == 4
-    assert count(tmp_path, MODULE, train="from loading import Data\ndata = Data('root', num_workers=n)\n") is None
-    assert count(tmp_path, MODULE, train="from loading import Data\ndata = Data('root', 2)\n") is None
 
 
 def test_hyperparameters(tmp_path: Path) -> None:
@@ -88,13 +89,12 @@ def test_hyperparameters(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "assignment",
     [
-        "self.num_workers = num_workers or 8",
         "num_workers = min(num_workers, 8); self.num_workers = num_workers",
         "self.num_workers = num_workers; self.num_workers = 2 * num_workers",
     ],
 )
 def test_what_is_made_of_the_parameter_is_not_it(tmp_path: Path, assignment: str) -> None:
-    assert count(tmp_path, MODULE.replace("self.num_workers = num_workers", assignment)) is None
+    assert count(tmp_path, MODULE.replace("self.num_workers = num_workers", assignment)) is ...
 
 
 def test_a_field_of_a_dataclass(tmp_path: Path) -> None:
@@ -112,4 +112,22 @@ class Data:
 """
     assert count(tmp_path, text) == 3
     assert count(tmp_path, text, train="from loading import Data\ndata = Data('root')\n") == 3
-    assert count(tmp_path, text, train="from loading import Data\ndata = Data('root', 0)\n") is None
+
+
+def test_arguments(tmp_path: Path) -> None:
+    path = tmp_path / "loading.py"
+    text = "from torch.utils.data import DataLoader\ndef make(data, size):\n    return DataLoader(data, size, True)\n"
+    (loader,) = analyse(SourceModule(text, path)).loaders()
+    assert (loader.qualified, loader.site.start.row) == ("torch.utils.data.DataLoader", 3)
+    assert [loader.get(name) for name in ("shuffle", "batch_size", "pin_memory")] == [True, ..., None]
+
+
+def test_a_rule_asks_for_loaders(tmp_path: Path) -> None:
+    text = rule()
+    body = "        for one in facts.loaders():\n"
+    body += "            yield report(self, facts, one.site, f\"{one.get('num_workers')} workers\")\n"
+    (tmp_path / "acme.py").write_text(text[: text.index("        for call in")] + body)
+    path = tmp_path / "loading.py"
+    path.write_text(HELPER + "\nloader = make([1])\n")
+    found = check_paths(path, extend=[tmp_path / "acme.py"], select=["ACM"])
+    assert [(one.span.start.row, one.message) for one in found] == [(5, "0 workers")]
