@@ -95,6 +95,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
         frame.read(sources, Reading.DISCRETE)
         return discrete(frame, state, sources, site.point)
     if name in _NO_GRAPH:
+        note_device(site)
         return PLAIN
     if name in ("register_hook", "register_post_accumulate_grad_hook"):
         return PLAIN
@@ -140,19 +141,26 @@ def _move(site: CallSite, base: Value, name: str, to_host: bool) -> None:
     site.frame.log(Move(site.point, base, to_host, at, waits, as_given))
 
 
+def note_device(site: CallSite) -> None:
+    """Note where a tensor is created, if that is told and is not the host."""
+    device = site.arguments.named.get("device")
+    if device is not None and is_host(device) is False:
+        site.frame.log(Move(site.point, Value(), False, device))
+
+
 def goes_to_host(site: CallSite, name: str) -> bool | None:
     """Is it the host that `cpu`, `cuda` or `to` brings a tensor to? None where it may be no device that is given."""
     if name != "to":
         return name == "cpu"
     given = site.arguments.get(0, "device")
-    return None if given is None or "dtype" in site.arguments.named else is_host(given)
+    return None if given is None else is_host(given)
 
 
 def is_host(device: Value) -> bool | None:
     """Is it the host that a device is? None where it may be no device."""
     if isinstance(device.constant, str):
         return device.constant.startswith("cpu")
-    if isinstance(device.constant, Texts):
+    if isinstance(device.constant, Texts) or type(device.constant) is int:
         return False
     if not device.refs or any(type(r) is External or first_key(r) == "dtype" for r in device.refs):
         return None

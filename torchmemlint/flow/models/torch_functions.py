@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from torchmemlint.flow.domain.effects import Arguments, Evidence, Move, Reading, Remark, Use
+from torchmemlint.flow.domain.effects import Arguments, Evidence, Reading, Remark, Use
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.memory import computed, differentiate, discrete, sources_of
@@ -75,9 +75,7 @@ def note_loss(site: CallSite) -> None:
 def _created(site: CallSite, name: str, given: frozenset[Source]) -> Value:
     """Return a new tensor; `requires_grad=True` makes it a leaf, `torch.tensor(x)` copies a value without its graph."""
     made = containers.made(site, Kind.TENSOR, name)
-    device = site.arguments.named.get("device")
-    if device is not None and tensors.is_host(device) is False:
-        site.frame.log(Move(site.point, Value(), False, device))
+    tensors.note_device(site)
     if name in ("as_tensor", "asarray") and given:
         return Value(graph=given)
     if given and name not in ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"):

@@ -81,6 +81,19 @@ PLACING = {
             def loader(self):
                 return torch.utils.data.DataLoader(self.data, num_workers=2, collate_fn=self.collate)
         """,
+    "a device beside a type, or by its number": """
+        class Rows(torch.utils.data.Dataset):
+            def __getitem__(self, index):
+                x = torch.ones(index).to("cuda", dtype=torch.half)  # expect: TML406  # instead: x = torch.ones(index)
+                return x, self.one(index), self.other(x)
+
+            def one(self, index):
+                return torch.ones(index).to(0)  # expect: TML406
+                # instead: return torch.ones(index).to(torch.half)
+
+            def other(self, x):
+                return x.new_zeros(8, device="cuda")  # expect: TML406  # instead: return x.new_zeros(8)
+        """,
     "a lambda that makes batches": """
         loader = torch.utils.data.DataLoader(
             data,
