@@ -84,6 +84,7 @@ ODD = {
     "default arguments": "def f(x=[], *, y=lambda: f, **z):\n    x.append(y)\n    return y()\nf()(f(), y=f)",
     "a context within itself": "with open(a) as b, b as c, c(b) as (d, *e):\n    with c: pass",
     "comparisons": "a < b < c is not d in e\nnot (f and g or h) if i else ~j",
+    "what nobody gave an object": "import torch\nclass A: pass\ndef f(net):\n    print(net(A().x.cuda()).sum().item())",
     "texts": "f'{a!r:>{b}}' f'{c=}' + '%s' % d",
     "assignments in tests": "while (x := f(x)) and (y := x): z = [w := y for y in x]",
 }

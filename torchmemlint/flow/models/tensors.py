@@ -126,7 +126,7 @@ def method(site: CallSite, base: Value, name: str) -> Value:
         return one_tensor(result.graph) if base.graph else result
     if name in ("cpu", "cuda", "to", "float", "half", "double", "bfloat16", "type") and base.refs:
         loaders = site.machine.index.contracts.names("loaders")
-        data = frozenset(r for r in base.refs if type(begin := root(r)) is Object and begin.about in loaders)
+        data = frozenset(r for r in base.refs if type(begin := root(r)) is Object and str(begin.about) in loaders)
         return Value(base.refs - data, result.graph, open=base.open)  # a module, too, is what it was
     return result
 
