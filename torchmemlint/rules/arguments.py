@@ -21,11 +21,6 @@ def known(value: Value | None) -> object | None:
     return value.value if isinstance(value, Constant) and value.known else None
 
 
-def is_default(value: Value | None) -> bool:
-    """Is it an option's default, which whoever runs the program can change?"""
-    return isinstance(value, Known) and value.role == "default"
-
-
 def node_of(site: Site, name: str, position: int | None = None) -> cst.BaseExpression | None:
     """The expression that a call gives for an argument, where it stands in the call itself."""
     call = site.node

@@ -18,6 +18,7 @@ BESIDE = frozenset(
         "TML402",
         "TML403",
         "TML404",
+        "TML405",
         "TML406",
         "TML407",
         "TML502",

@@ -10,14 +10,19 @@ from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.heap import visible
 from torchmemlint.flow.domain.refs import Counted, Kind, Object, Ref
 from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact.contents import Contents
 from torchmemlint.flow.fact.idling import idle
 from torchmemlint.flow.fact.loaders import Loader, Number, built, data, loaders, repeated
+from torchmemlint.flow.fact.layers import Builders
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.moving import Moved, batches_of_its_own, makes_on_device, may_be_encoded, moving
+from torchmemlint.flow.fact.records import Kept, kept
+from torchmemlint.flow.fact.samples import SAMPLING, is_iterable
 from torchmemlint.flow.ir.blocks import operations
-from torchmemlint.flow.ir.ops import Function, Op, SetAttribute
+from torchmemlint.flow.ir.ops import Class, Function, Op, SetAttribute
 
 MANY = 64  # as many logical CPUs as a machine with one or two sockets has, and no more are its own in a shared one
+_SEVERAL = 2  # workers
 _PREFETCHED = 2  # batches that each worker keeps ready, unless `prefetch_factor` says otherwise
 _DISTRIBUTED = frozenset({"init_process_group", "DistributedDataParallel", "DistributedSampler"})
 # Methods that tell a data set something: its copies in persistent workers would not hear of it.
@@ -39,9 +44,10 @@ class Fed:
     again: Op | None = None  # the loop that repeats that
     moved: Point | None = None  # where its batches are brought to an accelerator
     otherwise: bool = False  # there are workers, or may be
+    copied: tuple[Class, Kept] | None = None  # the data set, and what each worker comes to own a copy of
 
 
-def feeding(engine: Engine, runs: Iterable[Run]) -> Iterator[Fed]:
+def feeding(engine: Engine, builders: Builders, runs: Iterable[Run]) -> Iterator[Fed]:
     """Yield what rules say of the loaders of some runs."""
     seen = list(runs)
     known = built(engine, seen)
@@ -53,12 +59,14 @@ def feeding(engine: Engine, runs: Iterable[Run]) -> Iterator[Fed]:
         yield from _waiting(site, some)
     for loader, otherwise in idle(engine, seen, _each(engine, seen)):
         yield Fed("TML401", loader, loader.workers, otherwise=otherwise)
+    copied: set[Class] = set()
     for loader in known.values():
         yield from _pageable(loader, moved)
         workers = loader.workers
         if workers is not None:
             yield from _crowd(loader, workers)
             yield from _restarted(engine, loader, seen, workers)
+            yield from _copying(builders, loader, workers, copied)
 
 
 def _each(engine: Engine, runs: Iterable[Run]) -> Iterator[Loader]:
@@ -115,6 +123,18 @@ def _restarted(engine: Engine, loader: Loader, runs: list[Run], workers: Number)
     found = next(filter(None, (repeated(loader, run) for run in runs)), None)
     if found is not None and not any(_changes(engine, loader, run, r) for r in data(loader) for run in runs):
         yield Fed("TML404", loader, workers, iterated=found.at, again=found.again)
+
+
+def _copying(builders: Builders, loader: Loader, workers: Number, seen: set[Class]) -> Iterator[Fed]:
+    """Does each worker come to own a copy of Python objects? In order, each reads its own share of the pages."""
+    if loader.in_order or (isinstance(workers.value, int) and workers.value < _SEVERAL):
+        return
+    for cls in (made.about.cls for made in loader.datasets()):
+        if cls not in seen and not is_iterable(builders.index, cls):
+            seen.add(cls)
+            found = kept(Contents(builders, cls), SAMPLING)
+            if found is not None:
+                yield Fed("TML405", loader, workers, copied=(cls, found))
 
 
 def _is_of_torch(loader: Loader) -> bool:

@@ -73,7 +73,7 @@ def outcome(
     guards = Guards()
     shut = [one for run, evidence in done for one in closed(run, evidence, guards)]
     builders, programs = Builders(engine.index), [unit for unit in units if not _is_test(engine, unit)]
-    fed = list(feeding(engine, (run for run, _ in done)))
+    fed = list(feeding(engine, builders, (run for run, _ in done)))
     loaders = built(engine, (run for run, _ in done)).values()
     placed = list(placing(engine, programs, loaders))
     needed = [Point(op) for op in spared(placed)]

@@ -17,7 +17,8 @@ from torchmemlint.flow.ir.ops import Op
 
 # Source: torch 2.13, utils/data/dataloader.py: DataLoader.__init__.
 _POSITIONAL = tuple("dataset batch_size shuffle sampler batch_sampler num_workers collate_fn pin_memory".split())
-_WITHOUT_REPLACEMENT = ("DistributedSampler", "SequentialSampler", "SubsetRandomSampler")
+_IN_ORDER = ("SequentialSampler",)
+_WITHOUT_REPLACEMENT = ("DistributedSampler", "SubsetRandomSampler", *_IN_ORDER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +84,24 @@ class Loader:
         return self.flag("persistent_workers", False) is False
 
     @property
+    def in_order(self) -> bool:
+        """Does it ask for the samples in the order of the data set, as without `shuffle` and a sampler?"""
+        if self.argument("batch_sampler") is not None or self.flag("shuffle", False) is not False:
+            return False
+        return self._has_sampler(_IN_ORDER)
+
+    @property
     def asks_once(self) -> bool:
         """Does it ask for each sample once in a pass, as without a sampler, or with one that is known to do so?"""
         if self.argument("batch_sampler") is not None:
             return False
+        return self._has_sampler(_WITHOUT_REPLACEMENT)
+
+    def _has_sampler(self, names: tuple[str, ...]) -> bool:
+        """Is it given no sampler, or one of some classes?"""
         sampler = self.argument("sampler")
         refs = sampler.refs if sampler is not None else frozenset()
-        named = all(type(r) is Object and str(r.about).endswith(_WITHOUT_REPLACEMENT) for r in refs)
+        named = all(type(r) is Object and str(r.about).endswith(names) for r in refs)
         return sampler is None or (bool(refs) and named)
 
     def datasets(self) -> Iterator[Object]:

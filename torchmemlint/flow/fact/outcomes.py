@@ -177,6 +177,19 @@ class Placing:
 
 
 @dataclass(frozen=True, slots=True)
+class Copied:
+    """A list with Python objects for each sample, of which each worker comes to own a copy."""
+
+    cls: Place  # the data set
+    name: str  # its
+    attribute: str
+    what: str  # "a dict for each sample"
+    entry: Place  # what is put in
+    source: Place  # what there are as many of
+    read: Place  # where an entry is read
+
+
+@dataclass(frozen=True, slots=True)
 class Activating:
     """How an activation is used that could work in place."""
 
@@ -228,6 +241,7 @@ class Case:
     creates: bool = False  # does the backward pass which keeps its graph for nobody make one of the gradients, too?
     serving: Serving | None = None  # or something manages memory, or watches the program
     feeding: Feeding | None = None  # or a loader loads
+    copied: Copied | None = None  # of Python objects
     remark: Remark | None = None  # or something is remarkable by itself
     moves: tuple[Place, ...] = ()  # or what is kept was brought to a device, and is brought to the host later: where
     access: Access | None = None  # or values are read or changed past autograd

@@ -31,6 +31,7 @@ from torchmemlint.flow.fact.outcomes import (
     Activating,
     Bound,
     Case,
+    Copied,
     Creating,
     Discarding,
     Feeding,
@@ -45,6 +46,7 @@ from torchmemlint.flow.fact.outcomes import (
 )
 from torchmemlint.flow.fact.overwriting import Overwritten
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
+from torchmemlint.flow.fact.records import Kept
 from torchmemlint.flow.fact.retaining import Retained
 from torchmemlint.flow.fact.retention import Fate, Retention
 from torchmemlint.flow.fact.samples import Memoised
@@ -53,7 +55,7 @@ from torchmemlint.flow.fact.smallness import small
 from torchmemlint.flow.fact.storing import Readers, stores
 from torchmemlint.flow.fact.trainers import collecting
 from torchmemlint.flow.fact.zeroing import Zeroing
-from torchmemlint.flow.ir.ops import Function, Op, Span, Unit
+from torchmemlint.flow.ir.ops import Class, Function, Op, Span, Unit
 from torchmemlint.flow.names.sources import Sources
 from torchmemlint.knowledge import checkpoints
 
@@ -208,8 +210,15 @@ class Places:
                 self.of(one.again) if one.again is not None else None,
                 self.first(one.moved),
             )
-            if point is one.loader.point or place.path == how.loader.path:  # others may give it other batches
-                yield Case(place, one.code, frozenset(), calls=tuple(calls), feeding=how)
+            copied = self._copied(*one.copied) if one.copied is not None else None
+            if copied is not None and copied.entry.path == copied.cls.path:
+                yield Case(copied.entry, one.code, frozenset(), feeding=how, copied=copied)
+            elif point is one.loader.point or place.path == how.loader.path:  # others may give it other batches
+                yield Case(place, one.code, frozenset(), calls=tuple(calls), feeding=how, copied=copied)
+
+    def _copied(self, cls: Class, kept: Kept) -> Copied:
+        places = map(self.of, (kept.entry, kept.source, kept.read))
+        return Copied(self.of_span(cls.unit, cls.span), cls.name, kept.attribute, kept.what, *places)
 
     def zeroed(self, found: Iterable[Zeroing]) -> Iterator[Case]:
         """Yield gradients that are zeroed where they lie."""

@@ -86,7 +86,7 @@ def _is_single(loader: Loader) -> bool:
 
 def _making(engine: Engine, cls: Class) -> list[Function]:
     """Return the methods by which a data set makes its items."""
-    if not is_iterable(engine, cls):
+    if not is_iterable(engine.index, cls):
         return sampling(engine, cls)
     stream = engine.index.method(cls, "__iter__")
     return [] if stream is None else [stream]

@@ -37,6 +37,7 @@ from torchmemlint.flow.ir.ops import (
     Temp,
     Unit,
 )
+from torchmemlint.flow.names.index import Index
 
 SAMPLING = ("__getitem__", "__getitems__")
 _ITERABLE = frozenset({"IterableDataset", "IterDataPipe"})
@@ -66,7 +67,7 @@ def memoised(engine: Engine, units: Iterable[Unit], done: list[tuple[Run, Eviden
             lost = loader if loader.has_workers and loader.ends_workers and loader.asks_once else None
             for made in loader.datasets():
                 cls: Class = made.about.cls
-                if not is_iterable(engine, cls) and any(map(may_memoise, sampling(engine, cls))):
+                if not is_iterable(engine.index, cls) and any(map(may_memoise, sampling(engine, cls))):
                     seen.add(cls)
                     yield from _kept(engine, made, run.state, lost)
     for cls in (cls for unit in units for cls in unit.classes if cls not in seen):
@@ -94,16 +95,16 @@ def sampling(engine: Engine, cls: Class) -> list[Function]:
     return [method for method in found if method is not None]
 
 
-def is_iterable(engine: Engine, cls: Class) -> bool:
+def is_iterable(index: Index, cls: Class) -> bool:
     """Does a class derive from torch's iterable data set?"""
-    return any(base.rpartition(".")[2] in _ITERABLE for base in engine.index.libraries(cls))
+    return any(base.rpartition(".")[2] in _ITERABLE for base in index.libraries(cls))
 
 
 def is_map_style(engine: Engine, cls: Class) -> bool:
     """Does a class derive from a map-style data set of a library?"""
     bases = [base for base in engine.index.libraries(cls) if base.startswith(_SOME_MAP_STYLE)]
     named = any(base.rpartition(".")[2] in _MAP_STYLE or base.startswith(_ALL_MAP_STYLE) for base in bases)
-    return named and not is_iterable(engine, cls)
+    return named and not is_iterable(engine.index, cls)
 
 
 def _kept(engine: Engine, made: Object, before: State, lost: Loader | None) -> Iterator[Memoised]:

@@ -7,8 +7,7 @@ import libcst as cst
 from torchmemlint.flow.facts import FileFacts, Loader
 from torchmemlint.flow.names.suites import tests_live_here
 from torchmemlint.flow.program import Function
-from torchmemlint.flow.values import Constant
-from torchmemlint.rules.arguments import known, node_of, shown
+from torchmemlint.rules.arguments import known
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
 
@@ -22,16 +21,6 @@ def workers(loader: Loader) -> int | None:
         return 0
     number = known(value)
     return number if isinstance(number, int) else None
-
-
-def in_order(loader: Loader) -> bool:
-    """Does it give the samples in the order of the data set, as without `shuffle` and a sampler?"""
-    if loader.unknown_keywords or loader.get("batch_sampler") is not None:
-        return False
-    drawn = loader.get("shuffle")
-    shuffles = drawn is not None and not (isinstance(drawn, Constant) and drawn.known and not drawn.value)
-    sampler = shown(node_of(loader.site, "sampler", 3))
-    return not shuffles and (loader.get("sampler") is None or "SequentialSampler(" in sampler)
 
 
 def in_tests(facts: FileFacts, loader: Loader) -> bool:

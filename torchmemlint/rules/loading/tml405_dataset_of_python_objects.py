@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.datasets import given_to
-from torchmemlint.flow.facts import FileFacts
-from torchmemlint.flow.program import ClassInfo
-from torchmemlint.rules.arguments import is_default
-from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import is_test, report
-from torchmemlint.rules.loading import python_objects
-from torchmemlint.rules.loading.loaders import in_order, in_tests, name_of, workers
+from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.told import Told
 
 
-class DatasetOfPythonObjects(Rule):
+class DatasetOfPythonObjects(TellingRule):
     """Every worker comes to own a copy of the data set's Python objects.
 
     ## What it does
     Reports a map-style data set whose `__getitem__` reads from a list with a dict, tuple, list or other structure of
     Python objects for each sample, filled from the lines of a file, the files of a folder, the rows of a table or a
-    JSON document, where a loader with two or more workers loads from it. The class may stand in another file.
+    JSON document, where a loader with two or more workers loads from it. The loader may stand in another file.
 
     ## Why it costs memory
     A forked worker shares the parent's memory until one of them writes to it. Reading a Python object is writing: its
@@ -61,10 +53,12 @@ class DatasetOfPythonObjects(Rule):
     with offsets, nested structures pickled one by one into such a buffer) is for the author to say.
 
     ## When it stays silent
-    The number of workers is not known, or is 0 or 1; where the entries come from is not known (a parameter, a pickle);
-    a loader reads the samples in order, so that its workers copy no more than one list between them; the entries are
-    single strings or numbers, or hold arrays, tensors or anything else that is not understood; the
-    list is turned into an array afterwards; it is not filled once for each record of something; tests.
+    - The number of workers is not known, or is 0 or 1.
+    - Where the entries come from is not known (a parameter, a pickle), or they are not put in once for each record.
+    - The entries are single strings or numbers, or hold arrays, tensors or anything else that is not understood.
+    - The list is turned into an array afterwards.
+    - A loader reads the samples in order, so that its workers copy no more than one list between them.
+    - Tests.
 
     ## References
     - [pytorch#13246](https://github.com/pytorch/pytorch/issues/13246)
@@ -77,36 +71,22 @@ class DatasetOfPythonObjects(Rule):
     fix = Applicability.HINT
     why = "reading a Python object writes its reference count, and with it the worker's own copy of the page around it"
 
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Yield lists of Python objects, each once, at what fills it or (in another file) at its first loader."""
-        if is_test(facts):
-            return
-        asked: set[ClassInfo] = set()
-        for loader in facts.built:
-            count, instance = workers(loader), given_to(loader)
-            if count is None or count < 2 or instance is None or instance.cls in asked or in_tests(facts, loader):
-                continue
-            if in_order(loader):
-                continue  # each worker reads, and copies, its own share of the pages
-            asked.add(instance.cls)
-            if loader.iterable:
-                continue
-            kept = python_objects.find(instance.cls)
-            if kept is None:
-                continue
-            here = kept.entry.piece.path == facts.path
-            number = f"each of the {count} workers" if not is_default(loader.get("num_workers")) else "each worker"
-            yield report(
-                self,
-                facts,
-                kept.entry if here else loader.site,
-                f"`{instance.cls.name}` keeps {kept.what} in `self.{kept.attribute}`,"
-                f" of which {number} comes to own a copy",
-                evidence=[
-                    (kept.entry, f"`self.{kept.attribute}` is filled with Python objects here: {kept.what}"),
-                    (kept.source, "there are as many as this holds"),
-                    (kept.read, "reading one changes its reference count"),
-                    (loader.site, f"the workers of this {name_of(loader.site)} do so, each in its own process"),
-                ],
-                fix=Fix("Keep the samples in arrays", Applicability.HINT, ()),
-            )
+    def tell(self, told: Told) -> Finding:
+        """Say what the data set keeps, and who copies it."""
+        copied, feeding = told.case.copied, told.case.feeding
+        assert copied is not None
+        assert feeding is not None
+        is_known = isinstance(feeding.workers, int) and not feeding.chosen
+        number = f"each of the {feeding.workers} workers" if is_known else "each worker"
+        name = told.callee_of(feeding.loader)
+        return told.finding(
+            self,
+            f"`{copied.name}` keeps {copied.what} in `self.{copied.attribute}`: {number} ends up with its own copy",
+            [
+                told.link(copied.entry, f"`self.{copied.attribute}` is filled with Python objects here: {copied.what}"),
+                told.link(copied.source, "there are as many as this holds"),
+                told.link(copied.read, "reading one changes its reference count"),
+                told.link(feeding.loader, f"the workers of this `{name}` do so, each in its own process"),
+            ],
+            fix=Fix("Keep the samples in arrays", Applicability.HINT),
+        )

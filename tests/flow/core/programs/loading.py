@@ -47,4 +47,50 @@ LOADING = {
         workers = int(2 * os.cpu_count())  # instead: workers = int(os.cpu_count() / 2)
         loader = torch.utils.data.DataLoader(data, num_workers=workers)  # expect: TML407
         """,
+    "records that a generator of a base class gives, with what is put in later": """
+        class Rows(torch.utils.data.Dataset):
+            def __init__(self, path):
+                self.rows = list(self.read(path))
+
+            def read(self, path):
+                for line in open(path):
+                    row = {"path": line}
+                    row["length"] = len(line)  # instead: row["length"] = torch.zeros(len(line))
+                    yield row  # expect: TML405
+
+        class Clips(Rows):
+            def __getitem__(self, index):
+                return self.rows[index]["path"]
+
+        loader = torch.utils.data.DataLoader(Clips("rows"), shuffle=True, num_workers=4)
+        """,
+    "names with numbers, in two lists": """
+        import os
+
+        class Clips(torch.utils.data.Dataset):
+            def __init__(self, root):
+                names = []
+                for name in os.listdir(root):
+                    names.append(os.path.join(root, name))
+                self.clips = list(zip(names, range(9)))  # expect: TML405
+
+            def __getitem__(self, index):
+                return self.clips[index]
+
+        loader = torch.utils.data.DataLoader(Clips("."), shuffle=True, num_workers=4)  # instead: loader = Clips(".")
+        """,
+    "rows under their names": """
+        import csv
+
+        class Clips(torch.utils.data.Dataset):
+            def __init__(self, path):
+                self.clips = {}
+                for name, *rest in csv.reader(open(path)):
+                    self.clips[name] = (name, rest)  # expect: TML405
+
+            def __getitem__(self, name):
+                return self.clips[name]  # instead: return self.clips["first"]
+
+        loader = torch.utils.data.DataLoader(Clips("rows"), shuffle=True, num_workers=4)
+        """,
 }

@@ -1,0 +1,294 @@
+"""Records: lists of Python objects that a data set keeps, one entry for each of its samples.
+
+What is not understood is nothing: a list counts only where all that is put into it is known, where each entry is made
+of plain objects (and not of arrays or tensors, whose memory lies elsewhere), and where there are as many as a file has
+lines, a folder files, or a table rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from torchmemlint.flow.fact.contents import Contents, Put, Spot
+from torchmemlint.flow.fact.reading import Reading
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.ops import (
+    Bind,
+    Call,
+    CallMethod,
+    Compare,
+    ComputedKey,
+    Constant,
+    For,
+    Format,
+    GetAttribute,
+    GetItem,
+    Load,
+    Make,
+    Op,
+    Operate,
+    Scope,
+    SliceKey,
+    Spread,
+    Unpack,
+)
+from torchmemlint.knowledge import records as known
+
+_OF_DOCUMENT = "the objects of a JSON document"  # which may be strings
+_ARRAYS = ("numpy.", "torch.")
+_DEPTH = 12
+
+
+_Filling = tuple[Op, str, Op]  # what is put in, what that is, what there are as many of
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A list with Python objects for each sample, which a data set has as an attribute."""
+
+    attribute: str  # "samples"
+    what: str  # "a dict for each sample"
+    entry: Op  # what is put in for each
+    source: Op  # what there are as many of
+    read: Op  # where `__getitem__` reads an entry
+
+
+def kept(contents: Contents, sampling: Iterable[str]) -> Kept | None:
+    """Return the list of Python objects that a data set reads its samples from; None where that is not certain.
+
+    Of several, one whose entries are structures for certain: those of a document may be plain strings.
+    """
+    first: Kept | None = None
+    for attribute, reading, read in _read(contents, sampling):
+        fillings = list(_Entries(contents).of(*contents.attribute(attribute)))
+        if fillings and (filling := fillings[0]) is not None and None not in fillings:
+            entry, what, source = filling
+            found = Kept(attribute, what, entry, source, read)
+            if what != _OF_DOCUMENT or _is_taken_apart(reading, read):
+                return found
+            first = first or found
+    return first
+
+
+def _read(contents: Contents, sampling: Iterable[str]) -> Iterator[tuple[str, Reading, GetItem]]:
+    """Yield the attributes that an item is taken of by what makes samples, or by methods that this calls."""
+    todo = [method for name in sampling if (method := contents.method(name)) is not None]
+    for reading in todo:
+        for op in operations(reading.function.body):
+            if isinstance(op, GetItem) and isinstance(op.key, ComputedKey):
+                key = reading.made.get(op.key.temp)
+                if isinstance(key, Operate) and len(key.operands) == 1:
+                    continue  # `x[-count]`
+                for origin in contents.origins(Spot(reading, op.base)):
+                    if isinstance(origin.op, GetAttribute) and origin.reading.is_self(origin.op.base):
+                        yield origin.op.name, reading, op
+            elif isinstance(op, CallMethod) and reading.is_self(op.base):
+                method = contents.method(op.name)
+                todo += [method] if method is not None and method not in todo else []
+
+
+def _is_taken_apart(reading: Reading, entry: GetItem) -> bool:
+    """Is an entry indexed, asked for its items, or unpacked, as no string would be?"""
+    todo = [entry.dst]
+    for temp in todo:
+        for op in reading.taken.get(temp, ()):
+            match op:
+                case Bind(name=name):
+                    todo += [load.dst for load in reading.loads.get(name.text, ()) if load.dst not in todo]
+                case GetItem(base=base) if base == temp:
+                    return True
+                case CallMethod(name="items" | "keys" | "values" | "get") | Unpack():
+                    return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class _What:
+    """What a value is: nothing is known of it, unless something is said."""
+
+    plain: bool = False  # strings, numbers, paths, structures of such, and no array or tensor?
+    many: bool = False  # are there as many in it as a file has lines, a folder files, a table rows?
+    shape: str = ""  # "a dict": where it is made of several plain objects
+    items: tuple[_What, ...] = ()  # what is in it: all of it, or what each of its items is unpacked to
+
+    @property
+    def item(self) -> _What:
+        """What each of its items is."""
+        return self.items[0] if len(self.items) == 1 else _What(self.plain, self.many)
+
+
+_PLAIN = _What(plain=True)
+_RECORDS = _What(plain=True, many=True)
+_PART = replace(_RECORDS, items=(replace(_RECORDS, shape=_OF_DOCUMENT),))
+_DOCUMENT = replace(_PART, shape="a parsed JSON document")
+_FILE = _What(many=True, items=(_RECORDS,))
+_GIVEN = _What(items=(_PLAIN,))
+
+
+def _together(found: Iterable[_What]) -> _What | None:
+    """Return what a value is that may be one of some; None if there are none."""
+    every = list(found)
+    if not every:
+        return None
+    shape = every[0].shape if all(one.shape for one in every) else ""
+    items = _together(one.item for one in every if one.items) if any(one.items for one in every) else None
+    return _What(
+        all(one.plain for one in every),
+        all(one.many for one in every),
+        shape,
+        every[0].items if len(every) == 1 else (items,) if items is not None else (),
+    )
+
+
+class _Values:
+    """Says what values are."""
+
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+        self._open: set[Spot] = set()
+
+    def of(self, spot: Spot) -> _What | None:
+        """Return what a temporary holds; None where it is nothing, or what is being looked at."""
+        if spot in self._open:
+            return None
+        if len(self._open) > _DEPTH:
+            return _What()
+        self._open.add(spot)
+        found = [self._of(origin) for origin in self._contents.origins(spot)]
+        self._open.discard(spot)
+        return _together(one for one in found if one is not None)
+
+    def _of(self, spot: Spot) -> _What | None:
+        op = spot.op
+        match op:
+            case Constant(value=value):
+                return _PLAIN if value is not None else None
+            case Format() | Compare():
+                return _PLAIN
+            case Load():
+                return _PLAIN if op.name.scope is Scope.GLOBAL else _GIVEN
+            case Operate(operands=operands):
+                found = [one for operand in operands if (one := self.of(spot.at(operand))) is not None]
+                plain, many = (any(getattr(one, name) for one in found) for name in ("plain", "many"))
+                return replace(_together(found) or _PLAIN, plain=plain, many=many)
+            case GetAttribute(base=base) if spot.reading.is_self(base):
+                held = [one for stored in self._contents.attribute(op.name) if (one := self.of(stored)) is not None]
+                return replace(_together(held) or _PLAIN, plain=True)  # it is there once, and not for each sample
+            case GetAttribute(base=base):
+                whole = self.of(spot.at(base))
+                return _What(whole is None or whole.plain)
+            case For(source=source):
+                whole = self.of(spot.at(source))
+                return whole.item if whole is not None else None
+            case Unpack(src=src, targets=targets):
+                whole = self.of(spot.at(src))
+                if whole is not None and len(whole.items) == len(targets) > 1:
+                    return whole.items[targets.index(spot.temp)]
+                return replace(whole, shape="", items=()) if whole is not None else None
+            case GetItem(base=base, key=key):
+                whole = self.of(spot.at(base))
+                if whole is None or isinstance(key, SliceKey):
+                    return whole
+                return _PART if whole.items == _PART.items else whole.item
+            case Make(kind=kind, entries=entries):
+                return self._made(spot, kind, [spot.at(one.temp) for one in entries])
+            case Call() | CallMethod():
+                return self._called(spot, op)
+        return _What()
+
+    def _made(self, spot: Spot, kind: str, entries: list[Spot]) -> _What | None:
+        """Return what a container is, with what is put into it."""
+        put = self._contents.put(spot)
+        found = [self.of(one) for one in entries]
+        for one in put:
+            held = self.of(one.value)
+            found.append(held.item if one.spread and held is not None else held)
+        item = _together(one for one in found if one is not None)
+        if item is None:
+            return None
+        shape = f"a {kind}" if item.plain and (put or len(entries) > (kind != "dict")) else ""
+        return _What(item.plain, any(self.source(one) is not None for one in put), shape, (item,))
+
+    def _called(self, spot: Spot, op: Call | CallMethod) -> _What | None:
+        name, method = spot.reading.callee(op), op.name if isinstance(op, CallMethod) else ""
+        base = self.of(spot.at(op.base)) if isinstance(op, CallMethod) else None
+        given = [self.of(spot.at(one.temp)) or _PLAIN for one in op.arguments]
+        if name in known.DOCUMENTS:
+            return _DOCUMENT
+        if row := known.ROWS.get(name) or known.ROW_METHODS.get(method):
+            return replace(_RECORDS, items=(replace(_RECORDS, shape=row),))
+        if name in known.FILES or method == "open":
+            return _FILE
+        if name in known.MANY or method in known.MANY_METHODS:
+            return _RECORDS
+        if name in ("enumerate", "zip"):
+            parts = [one.item for one in given]
+            parts = [_PLAIN, *parts[:1]] if name == "enumerate" else parts
+            plain, many = all(one.plain for one in parts), any(one.many for one in given)
+            return _What(plain, many, items=(_What(plain, many, "a tuple" if plain else "", tuple(parts)),))
+        if name in known.COPYING and given:
+            return given[-1] if name == "filter" else given[0]
+        if name == "dict" and given and all(one.spread is Spread.NAMED for one in op.arguments):
+            plain = all(one.plain for one in given)
+            return _What(plain, shape="a dict" if plain else "")
+        if (name in known.EMPTY and not given) or self._contents.put(spot):
+            return self._made(spot, name.rpartition(".")[2] if name in known.EMPTY else "list", [])
+        if method == "values" and base is not None and base.plain:
+            return replace(base, shape="")
+        many = method in known.SAME_METHODS and base is not None and base.many
+        if method in known.PLAIN_METHODS and not name.startswith(_ARRAYS):
+            return _What(plain=True, many=many, shape="a list" if method in known.LISTS else "")
+        return _What(many or name in known.PLAIN or name.startswith("os.path."), many)
+
+    def source(self, put: Put) -> Op | None:
+        """Return what is gone through, record by record, when something is put into a container."""
+        return next((loop.op for loop in put.loops if (what := self.of(loop)) is not None and what.many), None)
+
+
+class _Entries:
+    """Says how lists are filled."""
+
+    def __init__(self, contents: Contents) -> None:
+        self._contents, self._values = contents, _Values(contents)
+        self._seen: set[Spot] = set()
+
+    def of(self, *containers: Spot) -> Iterator[_Filling | None]:
+        """Yield how what some temporaries hold is filled; None for what is not understood."""
+        for spot in (origin for container in containers for origin in self._contents.origins(container)):
+            if spot not in self._seen:
+                self._seen.add(spot)
+                yield from self._of(spot)
+
+    def _of(self, spot: Spot) -> Iterator[_Filling | None]:
+        match spot.op:
+            case Constant(value=None):
+                return
+            case GetAttribute(base=base, name=name) if spot.reading.is_self(base):
+                yield from self.of(*self._contents.attribute(name))
+            case GetItem(base=base, key=SliceKey()):
+                yield from self.of(spot.at(base))
+            case Operate(operator="+", operands=operands):
+                yield from self.of(*map(spot.at, operands))
+            case Call(arguments=[given, *_]) as op if spot.reading.callee(op) in known.COPYING:
+                yield from self.of(spot.at(given.temp))
+            case _:
+                yield from self._filled(spot)
+
+    def _filled(self, spot: Spot) -> Iterator[_Filling | None]:
+        what, put, op = self._values.of(spot), self._contents.put(spot), spot.op
+        if op is None or (isinstance(op, Make) and op.entries):
+            yield None  # as many as are written out
+        elif what is not None and not put:
+            yield self._filling(op, what.item, op if what.many else None)
+        for one in put:
+            if one.spread:
+                yield from self.of(one.value)
+            else:
+                yield self._filling(one.value.op, self._values.of(one.value), self._values.source(one))
+
+    @staticmethod
+    def _filling(entry: Op | None, what: _What | None, source: Op | None) -> _Filling | None:
+        if entry is None or what is None or not what.shape or source is None:
+            return None
+        return entry, what.shape if what.shape == _OF_DOCUMENT else f"{what.shape} for each sample", source
