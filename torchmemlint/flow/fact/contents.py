@@ -74,7 +74,7 @@ class Contents:
     def __init__(self, builders: Builders, cls: Class) -> None:
         self._builders, self._cls = builders, cls
         self._methods = [builders.reading(method) for method in _methods(builders, cls)]
-        self._puts: dict[Reading, dict[Spot, list[Put]]] = {}
+        self._puts: dict[Reading, dict[Spot | None, list[Put]]] = {}
         self._first: dict[Function, Spot] = {}  # what generator expressions run over
         self._unpacking: set[Spot] = set()
 
@@ -162,25 +162,20 @@ class Contents:
 
     def put(self, container: Spot) -> list[Put]:
         """Return what is put into what a temporary makes: a list that is written out, or a generator."""
-        readings = dict.fromkeys([container.reading, *self._methods])
-        found = [one for reading in readings for one in self._of(reading).get(container, ())]
         op = container.op
         function = self.callee(container.reading, op) if isinstance(op, Call | CallMethod) else None
-        return [*found, *self._yielded(function)] if function is not None and function.generator else found
+        readings = dict.fromkeys([container.reading, *self._methods])
+        found = [one for reading in readings for one in self._of(reading).get(container, ())]
+        return found + (self._of(self._builders.reading(function)).get(None, []) if function is not None else [])
 
-    def _of(self, reading: Reading) -> dict[Spot, list[Put]]:
+    def _of(self, reading: Reading) -> dict[Spot | None, list[Put]]:
+        """Return what a function puts into containers; None: what it yields."""
         if reading not in self._puts:
             table = self._puts[reading] = {}
             for temp, put in _puts(reading):
-                for container in self.origins(Spot(reading, temp), own=True):
+                for container in self.origins(Spot(reading, temp), own=True) if temp is not None else (None,):
                     table.setdefault(container, []).append(put)
         return self._puts[reading]
-
-    def _yielded(self, function: Function) -> Iterator[Put]:
-        reading, layout = self._builders.reading(function), Layout(function)
-        for op in operations(function.body):
-            if isinstance(op, Yield):
-                yield Put(Spot(reading, op.src), _loops(reading, layout, op), op.many)
 
 
 def _methods(builders: Builders, cls: Class) -> Iterable[Function]:
@@ -201,13 +196,16 @@ def _stored(reading: Reading, name: str) -> Iterator[Temp]:
                 yield op.dst
 
 
-def _puts(reading: Reading) -> Iterator[tuple[Temp, Put]]:
-    """Yield what a function puts into containers, with these."""
+def _puts(reading: Reading) -> Iterator[tuple[Temp | None, Put]]:
+    """Yield what a function puts into containers, with these, and what it yields."""
     layout = Layout(reading.function)
+    container: Temp | None
     for op in operations(reading.function.body):
         match op:
             case Collect(box=container, src=src):
                 spread = False
+            case Yield(src=src, many=spread):
+                container = None
             case SetItem(base=container, key=key, src=src):
                 spread = isinstance(key, SliceKey)
             case CallMethod(base=container, name=name, arguments=given) if len(given) > _ONE.get(name, len(given)):
@@ -216,8 +214,5 @@ def _puts(reading: Reading) -> Iterator[tuple[Temp, Put]]:
                 src, spread = argument.temp, True
             case _:
                 continue
-        yield container, Put(Spot(reading, src), _loops(reading, layout, op), spread)
-
-
-def _loops(reading: Reading, layout: Layout, op: Op) -> tuple[Spot, ...]:
-    return tuple(Spot(reading, loop.source) for loop, _ in layout.above(op) if isinstance(loop, For))
+        loops = (Spot(reading, loop.source) for loop, _ in layout.above(op) if isinstance(loop, For))
+        yield container, Put(Spot(reading, src), tuple(loops), spread)

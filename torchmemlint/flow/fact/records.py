@@ -38,6 +38,7 @@ from torchmemlint.knowledge import records as known
 _OF_DOCUMENT = "the objects of a JSON document"  # which may be strings
 _ARRAYS = ("numpy.", "torch.")
 _DEPTH = 12
+_WORK = 2_000  # values that are looked at for one attribute
 
 
 _Filling = tuple[Op, str, Op]  # what is put in, what that is, what there are as many of
@@ -147,12 +148,14 @@ class _Values:
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
         self._open: set[Spot] = set()
+        self._looked_at = 0
 
     def of(self, spot: Spot) -> _What | None:
         """Return what a temporary holds; None where it is nothing, or what is being looked at."""
         if spot in self._open:
             return None
-        if len(self._open) > _DEPTH:
+        self._looked_at += 1
+        if len(self._open) > _DEPTH or self._looked_at > _WORK:
             return _What()
         self._open.add(spot)
         found = [self._of(origin) for origin in self._contents.origins(spot)]
@@ -169,9 +172,10 @@ class _Values:
             case Load():
                 return _PLAIN if op.name.scope is Scope.GLOBAL else _GIVEN
             case Operate(operands=operands):
-                found = [one for operand in operands if (one := self.of(spot.at(operand))) is not None]
+                others = [temp for temp in operands if not _is_number(spot.at(temp))]
+                found = [one for temp in others if (one := self.of(spot.at(temp))) is not None]
                 plain, many = (any(getattr(one, name) for one in found) for name in ("plain", "many"))
-                return replace(_together(found) or _PLAIN, plain=plain, many=many)
+                return replace(_together(found) or _PLAIN, plain=plain or not found, many=many)
             case GetAttribute(base=base) if spot.reading.is_self(base):
                 held = [one for stored in self._contents.attribute(op.name) if (one := self.of(stored)) is not None]
                 return replace(_together(held) or _PLAIN, plain=True)  # it is there once, and not for each sample
@@ -244,6 +248,10 @@ class _Values:
     def source(self, put: Put) -> Op | None:
         """Return what is gone through, record by record, when something is put into a container."""
         return next((loop.op for loop in put.loops if (what := self.of(loop)) is not None and what.many), None)
+
+
+def _is_number(spot: Spot) -> bool:
+    return isinstance(spot.op, Constant) and isinstance(spot.op.value, int | float)
 
 
 class _Entries:

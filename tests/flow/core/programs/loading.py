@@ -93,4 +93,46 @@ LOADING = {
 
         loader = torch.utils.data.DataLoader(Clips("rows"), shuffle=True, num_workers=4)
         """,
+    "a data set of another file, filled by its subclass": """
+        from clips import Clips
+
+        loader = torch.utils.data.DataLoader(Clips("rows"), shuffle=True, num_workers=4)
+
+        # file: clips.py
+        import torch
+        import numpy
+
+        class Rows(torch.utils.data.Dataset):
+            def __init__(self, path):
+                self.load(path)
+
+            def __getitem__(self, index):
+                return self.rows[index]["path"]
+
+        class Clips(Rows):
+            def load(self, path):
+                for line in open(path):
+                    size = len(line) / 2  # instead: size = numpy.load(line) / 2
+                    self.rows += [{"path": line, "size": size} for line in open(path)]  # expect: TML405
+        """,
+    "a list that a function of a file without torch fills": """
+        from tables import read
+
+        class Clips(torch.utils.data.Dataset):
+            def __init__(self, path):
+                self.clips = read(path)
+
+            def __getitem__(self, index):
+                name, *rest = self.clips[index]
+                return name
+
+        loader = torch.utils.data.DataLoader(Clips("rows"), shuffle=True, num_workers=4)  # expect: TML405
+
+        # file: tables.py
+        import csv
+
+        def read(path):
+            with open(path) as file:
+                return list(csv.reader(file))  # instead: return file.readlines()
+        """,
 }
