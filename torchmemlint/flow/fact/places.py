@@ -13,6 +13,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import outcomes, roles
 from torchmemlint.flow.fact.activating import OutOfPlace
 from torchmemlint.flow.fact.closing import Closed, Guard
+from torchmemlint.flow.fact.codes import code_of_kept, code_of_pass
 from torchmemlint.flow.fact.collecting import collected
 from torchmemlint.flow.fact.creating import creations
 from torchmemlint.flow.fact.data import bypasses
@@ -77,7 +78,7 @@ class Places:
     def kept(self, engine: Engine, held: Iterable[tuple[Run, Evidence, Retention]]) -> Iterator[Case]:
         """Yield the graphs that are kept."""
         for run, evidence, kept in held:
-            code = _code_of(kept)
+            code = code_of_kept(kept)
             if code == "TML102" and run.life is not None and roles.is_in_step_of_lightning(engine, kept.point.chain()):
                 code = "TML701"
             if code is not None and kept.point.chain():
@@ -183,12 +184,8 @@ class Places:
             for one in doubles(function, self._sources.text(self._sources.path(function.unit))):
                 if one.moved is not None and one.taken is not None:
                     place, taken = self.of(one.moved), self.of(one.taken)
-                    found = Precision(
-                        self.of(one.array),
-                        one.maker,
-                        taken if place.contains(taken) and not one.mixed else None,
-                        one.cast,
-                    )
+                    within = taken if place.contains(taken) and not one.mixed else None
+                    found = Precision(self.of(one.array), one.maker, within, one.cast)
                     yield Case(place, "TML510", frozenset(), precision=found)
 
     def fed(self, found: Iterable[Fed]) -> Iterator[Case]:
@@ -307,7 +304,7 @@ class Places:
             functions = tuple(self.of_span(f.unit, f.span) if f.parent is not None else None for f in owners)
             case = Case(
                 calls[0],
-                _code(one),
+                code_of_pass(one),
                 one.doubts,
                 reason=one.reason,
                 runs=tuple(self._forwards(engine, one)),
@@ -403,28 +400,3 @@ def _meeting(stored: list[Op], begun: list[Op]) -> Op:
     while common < min(len(stored) - 1, len(begun)) and stored[-1 - common] is begun[-1 - common]:
         common += 1
     return stored[-1 - common]
-
-
-def _code(one: Pass) -> str:
-    return "TML203" if one.reason in (Reason.DETACHED, Reason.UNTRAINED) else "TML201"
-
-
-_GROWING = {
-    How.SUM: "TML101",
-    How.COLLECTION: "TML102",
-    How.HOOK: "TML106",
-    How.CACHE: "TML103",
-    How.OUTPUT: "TML701",
-}
-
-
-def _code_of(kept: Retention) -> str | None:
-    if kept.grows:
-        if kept.how is How.SUM and kept.fate is Fate.EACH:
-            return "TML104"
-        if kept.fate in (Fate.EACH, Fate.LATER):
-            return None
-        return _GROWING[kept.how]
-    if kept.fate is Fate.NEVER and kept.useless:
-        return "TML106" if kept.how is How.HOOK else "TML103"
-    return None
