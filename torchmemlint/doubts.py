@@ -46,6 +46,7 @@ class Doubt(enum.Enum):
     ITEM = "an item of something that was not seen holds it, and the next time there may be other items"
     RESET = "it is emptied or replaced under a condition"
     CUT = "it is a part of a run that was too long to be followed to its end"
+    ORDER = "a value decides whether samples are read in order, where the workers share one copy between them"
     UNSEEN_INPUT = "whether the argument has a graph is decided by a caller that was not seen"
 
     @property

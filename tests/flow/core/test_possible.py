@@ -63,3 +63,21 @@ def test_a_slot_of_what_a_pass_gives() -> None:
             learner.show()
         """
     assert [(line, code) for line, code, _ in _told(text)] == [(8, "TML103")]
+
+
+def test_samples_that_a_value_has_read_in_order() -> None:
+    """Workers that read in order share one copy of a list."""
+    text = """
+        class Clips(torch.utils.data.Dataset):
+            def __init__(self, path):
+                self.rows = [line.split() for line in open(path)]
+
+            def __getitem__(self, index):
+                return self.rows[index]
+
+        def load(training):
+            return torch.utils.data.DataLoader(Clips("rows"), shuffle=training, num_workers=4)
+        """
+    assert _told(text) == [(3, "TML405", "possible")]
+    assert _told(text.replace("shuffle=training", "shuffle=True")) == [(3, "TML405", "certain")]
+    assert _told(text.replace("shuffle=training", "shuffle=False")) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.heap import visible
@@ -45,6 +46,7 @@ class Fed:
     moved: Point | None = None  # where its batches are brought to an accelerator
     otherwise: bool = False  # there are workers, or may be
     copied: tuple[Class, Kept] | None = None  # the data set, and what each worker comes to own a copy of
+    doubts: frozenset[Doubt] = frozenset()
 
 
 def feeding(engine: Engine, builders: Builders, runs: Iterable[Run]) -> Iterator[Fed]:
@@ -59,7 +61,7 @@ def feeding(engine: Engine, builders: Builders, runs: Iterable[Run]) -> Iterator
         yield from _waiting(site, some)
     for loader, otherwise in idle(engine, seen, _each(engine, seen)):
         yield Fed("TML401", loader, loader.workers, otherwise=otherwise)
-    copied: set[Class] = set()
+    copied: set[tuple[Class, bool]] = set()
     for loader in known.values():
         yield from _pageable(loader, moved)
         workers = loader.workers
@@ -125,16 +127,18 @@ def _restarted(engine: Engine, loader: Loader, runs: list[Run], workers: Number)
         yield Fed("TML404", loader, workers, iterated=found.at, again=found.again)
 
 
-def _copying(builders: Builders, loader: Loader, workers: Number, seen: set[Class]) -> Iterator[Fed]:
+def _copying(builders: Builders, loader: Loader, workers: Number, seen: set[tuple[Class, bool]]) -> Iterator[Fed]:
     """Does each worker come to own a copy of Python objects? In order, each reads its own share of the pages."""
     if loader.in_order or (isinstance(workers.value, int) and workers.value < _SEVERAL):
         return
+    is_doubtful = loader.in_order is None
     for cls in (made.about.cls for made in loader.datasets()):
-        if cls not in seen and not is_iterable(builders.index, cls):
-            seen.add(cls)
+        if seen.isdisjoint({(cls, False), (cls, is_doubtful)}) and not is_iterable(builders.index, cls):
+            seen.add((cls, is_doubtful))
             found = kept(Contents(builders, cls), SAMPLING)
             if found is not None:
-                yield Fed("TML405", loader, workers, copied=(cls, found))
+                doubts = frozenset({Doubt.ORDER} if is_doubtful else ())
+                yield Fed("TML405", loader, workers, copied=(cls, found), doubts=doubts)
 
 
 def _is_of_torch(loader: Loader) -> bool:

@@ -84,11 +84,12 @@ class Loader:
         return self.flag("persistent_workers", False) is False
 
     @property
-    def in_order(self) -> bool:
-        """Does it ask for the samples in the order of the data set, as without `shuffle` and a sampler?"""
-        if self.argument("batch_sampler") is not None or self.flag("shuffle", False) is not False:
+    def in_order(self) -> bool | None:
+        """Does it ask for the samples in the order of the data set? None where that is not known."""
+        if self.argument("batch_sampler") is not None:
             return False
-        return self._has_sampler(_IN_ORDER)
+        shuffles = self.flag("shuffle", False)
+        return self._has_sampler(_IN_ORDER) if shuffles is False else None if shuffles is None else False
 
     @property
     def asks_once(self) -> bool:

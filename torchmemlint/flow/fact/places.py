@@ -209,9 +209,9 @@ class Places:
             )
             copied = self._copied(*one.copied) if one.copied is not None else None
             if copied is not None and copied.entry.path == copied.cls.path:
-                yield Case(copied.entry, one.code, frozenset(), feeding=how, copied=copied)
+                yield Case(copied.entry, one.code, one.doubts, feeding=how, copied=copied)
             elif point is one.loader.point or place.path == how.loader.path:  # others may give it other batches
-                yield Case(place, one.code, frozenset(), calls=tuple(calls), feeding=how, copied=copied)
+                yield Case(place, one.code, one.doubts, calls=tuple(calls), feeding=how, copied=copied)
 
     def _copied(self, cls: Class, kept: Kept) -> Copied:
         places = map(self.of, (kept.entry, kept.source, kept.read))

@@ -57,7 +57,8 @@ class DatasetOfPythonObjects(TellingRule):
     - Where the entries come from is not known (a parameter, a pickle), or they are not put in once for each record.
     - The entries are single strings or numbers, or hold arrays, tensors or anything else that is not understood.
     - The list is turned into an array afterwards.
-    - A loader reads the samples in order, so that its workers copy no more than one list between them.
+    - A loader reads the samples in order, so that its workers copy no more than one list between them. Where a value
+      decides that, the finding is only possible.
     - Tests.
 
     ## References
