@@ -3,9 +3,7 @@
 A script of 1,000 lines is open, and lines are typed into it character by character, as in an editor: each keystroke is
 sent as a change, followed by the question for the diagnostics, and the time until the answer is taken down (so it
 includes both pipes and the writing and reading of messages, and no waiting for quiet). Keystrokes after which Python
-cannot read the text are cheap, so those after which it can are also reported alone. After an edit within a function the
-server answers from a look at that function, and checks the whole file then; should that come to something else, it
-tells the client to ask again, which is counted.
+cannot read the text are cheap, so those after which it can are also reported alone.
 
     python benchmarks/keystrokes.py
     python benchmarks/keystrokes.py --workspace 1000
@@ -50,7 +48,6 @@ class Keystroke:
     seconds: float
     cpu: float  # seconds of the server's own work, whatever else the machine is doing
     readable: bool
-    corrected: bool = False  # the whole check, which came after, said something else
 
 
 async def type_into(text: str, path: Path, root: Path, workspace: str, pause: float) -> tuple[list[Keystroke], float]:
@@ -60,13 +57,6 @@ async def type_into(text: str, path: Path, root: Path, workspace: str, pause: fl
     time in seconds between an answer and the next keystroke.
     """
     client = LanguageClient("keystrokes", "1")
-    corrections = 0
-
-    @client.feature(lsp.WORKSPACE_DIAGNOSTIC_REFRESH)
-    def refresh(params: None) -> None:
-        nonlocal corrections
-        corrections += 1
-
     await client.start_io(sys.executable, "-m", "torchmemlint", "server")
     diagnostic = lsp.DiagnosticClientCapabilities()
     refreshing = lsp.DiagnosticWorkspaceClientCapabilities(refresh_support=True)
@@ -95,9 +85,9 @@ async def type_into(text: str, path: Path, root: Path, workspace: str, pause: fl
         work, start = _work(client), time.perf_counter()
         client.text_document_did_change(lsp.DidChangeTextDocumentParams(identifier, [event]))
         await client.text_document_diagnostic_async(question)
-        seconds, work, before = time.perf_counter() - start, _work(client) - work, corrections
+        seconds, work = time.perf_counter() - start, _work(client) - work
         await asyncio.sleep(pause)
-        strokes.append(Keystroke(seconds, work, _reads(after), corrections > before))
+        strokes.append(Keystroke(seconds, work, _reads(after)))
     await client.shutdown_async(None)
     client.exit(None)
     await client.stop()
@@ -208,8 +198,6 @@ def main() -> None:
         print(f"{name} keystrokes: {found['keystrokes']}")
         for words, key in (("until the answer", "seconds"), ("the server's work", "cpu")):
             print(f"  {words}: median {found[f'{key} median']:.0f} ms, 95 % within {found[f'{key} p95']:.0f} ms")
-    corrected = sum(stroke.corrected for stroke in strokes)
-    print(f"answers that the whole check corrected: {corrected} of {len(strokes)}")
     print(f"asked for: median {MEDIAN * 1000:.0f} ms, 95 % within {TAIL * 1000:.0f} ms")
 
 

@@ -163,16 +163,14 @@ class Finding:
 class Lead(enum.Enum):
     """What leads from one file of a project to another."""
 
-    IMPORT = "import"  # a name that is used
-    BASE = "base class"
-    CALLER = "caller"  # of a function about which something would be reported
+    IMPORTED = "imported"  # the other imports it
+    IMPORTS = "imports"  # it imports the other
 
 
 @immutable(frozen=True)
 class ContextFile:
-    """A file that was parsed for what it says about another one."""
+    """A file that was run for what it says about another one."""
 
     path: Path
     lead: Lead
-    name: str  # what led to it: the dotted name as imported, or the name of the called function
-    by: Path  # the file in which that stands
+    by: Path  # the other one, of those that were checked the first to need it

@@ -1,9 +1,9 @@
 """Dataclasses that nobody changes once they are made, cheap to define and cheap to make.
 
-`dataclass(frozen=True)` sets every field by way of `object.__setattr__`, which takes more than twice as long; of the
-values of the interpreter a run makes hundreds of thousands. So it is the type checker that sees to it that nobody
-changes them. What users and plugins are handed, findings (`torchmemlint.findings`) and facts
-(`torchmemlint.flow.facts`), is frozen at run time, too: one rule cannot change what the next one sees.
+`dataclass(frozen=True)` sets every field by way of `object.__setattr__`, which takes more than twice as long; of what
+the analysis works with a run makes hundreds of thousands. So it is the type checker that sees to it that nobody changes
+them. What users and plugins are handed, findings (`torchmemlint.findings`), is frozen at run time, too: one rule cannot
+change what the next one sees.
 
 `dataclass` compiles every method of every class from text, a tenth of a millisecond for each, before a run begins.
 Here that is done for the one that must be fast, `__init__`; what compares, hashes and shows is shared.

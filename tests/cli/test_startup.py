@@ -45,7 +45,7 @@ def test_a_tree_without_torch_is_not_parsed(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def broken(:\n")
     done = fresh(
         ["--isolated", "--jobs=1", "a.py"],
-        ["torch", "torchmemlint.engine.checking", "torchmemlint.flow.analysis"],
+        ["torch", "torchmemlint.engine.checking", "torchmemlint.flow.facts"],
         tmp_path,
     )
     assert (done.returncode, done.stderr) == (0, "")
@@ -69,7 +69,7 @@ def test_results_of_an_earlier_run_need_no_analysis(tmp_path: Path, monkeypatch:
     time.sleep(2.1)  # a younger file might change again without a new time stamp
     arguments = ["--isolated", "--cache-dir=kept", "a.py"]
     first = fresh(arguments, ["torch"], tmp_path)
-    second = fresh(arguments, ["torch", "libcst", "rich", "torchmemlint.flow.analysis"], tmp_path)
+    second = fresh(arguments, ["torch", "libcst", "rich", "torchmemlint.flow.facts"], tmp_path)
     assert (second.returncode, second.stdout, second.stderr) == (1, first.stdout, "")
     assert "TML202" in second.stdout
 

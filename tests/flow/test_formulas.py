@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from torchmemlint.flow.analysis import analyse
+from torchmemlint.engine.checking import Check
 from torchmemlint.flow.fact.formulas import Formula, Formulas, Operation
 from torchmemlint.flow.fact.origins import is_discrete, is_trained, usual
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.lower import lower
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.knowledge.contracts import contracts
-from torchmemlint.syntax.source_module import SourceModule
 
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n"
 
@@ -197,7 +196,7 @@ def test_the_last_definition_counts(again: str, made: str | None) -> None:
 
 def test_files_without_the_words_are_not_read() -> None:
     text = f"{HEAD}def f(x):\n    return torch.exp(torch.softmax(x, 0))\n"
-    facts = analyse(SourceModule(text, Path("layers.py")))
+    facts = Check(text, Path("layers.py")).facts
     assert not list(facts.formulas(frozenset({"log"})))
     assert [one.function.name for one in facts.formulas(frozenset({"exp"}))] == ["<module>", "f"]
     assert facts._formulas is not None

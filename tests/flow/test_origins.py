@@ -1,13 +1,12 @@
-"""Values that hang on more forward passes than are kept track of."""
+"""Values that hang on many forward passes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tests.flow.shown import check_text
-from torchmemlint.flow.values import MAX_ORIGINS
 
-COUNT = MAX_ORIGINS + 10
+COUNT = 40
 
 
 def model(result: str) -> str:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from torchmemlint.flow.analysis import analyse
+from torchmemlint.engine.checking import Check
 from torchmemlint.flow.project import Project
-from torchmemlint.syntax.source_module import SourceModule
 
 TENSOR = """import numpy as np
 
@@ -55,8 +54,7 @@ def is_passed_over(root: Path, imports: str, *, bases: str = "", method: str = "
     (root / "mytorch" / "tensor.py").write_text(TENSOR.format(bases=bases, method=method), encoding="utf-8")
     path = root / "train.py"
     path.write_text(TRAIN.format(imports=imports), encoding="utf-8")
-    facts = analyse(SourceModule(path.read_text(encoding="utf-8"), path), Project(root))
-    return facts.program.is_of_another_framework
+    return Check(path.read_text(encoding="utf-8"), path, Project(root)).facts.program.is_of_another_framework
 
 
 @pytest.mark.parametrize("imports", [OWN, "import mytorch", "from mytorch.optim import SGD"])

@@ -11,12 +11,9 @@ from torchmemlint.doubts import Confidence
 from torchmemlint.engine.checking import Check, check_text
 from torchmemlint.findings import Applicability, Finding
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.flow.interpreter import Interpreter
-from torchmemlint.flow.program import ClassInfo, Function, Program
 from torchmemlint.flow.project import Project
 from torchmemlint.rules.registry import by_code
-from torchmemlint.syntax import source_module, trees
-from torchmemlint.syntax.source_module import SourceModule
+from torchmemlint.syntax.source_module import Piece
 
 CODES = frozenset(code for code in by_code() if not code.startswith("TML0"))
 
@@ -142,22 +139,21 @@ def test_bases_in_other_files(tmp_path: Path) -> None:
             "net.py": "import middle\n\nclass Net(middle.Middle):\n    def forward(self, x):\n        return x\n",
         },
     )
-    net = Project(tmp_path).definition("net.Net", tmp_path / "train.py")
-    assert isinstance(net, ClassInfo)
-    assert net.is_module
+    net = Project(tmp_path).find_class("net.Net", tmp_path / "train.py")
+    assert net is not None
+    assert [cls.name for cls in net.ancestors()] == ["Net", "Middle", "Base"]
 
 
 def test_imports_in_a_circle_end(tmp_path: Path) -> None:
-    write(tmp_path, {"a.py": "from b import x\n", "b.py": "from a import x\n"})
-    assert Project(tmp_path).definition("a.x", tmp_path / "c.py") is None
+    write(tmp_path, {"a.py": "from b import X\n", "b.py": "from a import X\n"})
+    assert Project(tmp_path).find_class("a.X", tmp_path / "c.py") is None
 
 
 def test_a_file_that_cannot_be_read_is_unknown(tmp_path: Path) -> None:
-    write(tmp_path, {"broken.py": "def f(:\n", "fine.py": "def f():\n    pass\n"})
+    write(tmp_path, {"broken.py": "def f(:\n", "fine.py": "class C:\n    pass\n"})
     project = Project(tmp_path)
-    assert project.definition("broken.f", tmp_path / "c.py") is None
-    assert isinstance(project.definition("fine.f", tmp_path / "c.py"), Function)
-    assert project.definition("fine.g", tmp_path / "c.py") is None
+    assert project.find_class("broken.C", tmp_path / "c.py") is None
+    assert project.find_class("fine.C", tmp_path / "c.py") is not None
 
 
 def test_only_what_is_asked_for_is_read(tmp_path: Path) -> None:
@@ -166,117 +162,7 @@ def test_only_what_is_asked_for_is_read(tmp_path: Path) -> None:
     project = Project(tmp_path)
     path = tmp_path / "train.py"
     check_text(path.read_text(), path, CODES, project)
-    assert set(project.read) == {tmp_path / "pkg/meters.py"}
-
-
-def test_what_was_read_for_context_is_not_parsed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, {"meters.py": METERS, "train.py": train("meters", name="Meter"), "a.py": train("meters")})
-    project = Project(tmp_path)
-    parsed: list[str] = []
-    parse = trees.parse
-    monkeypatch.setattr(trees, "parse", lambda text: parsed.append(text) or parse(text))
-
-    def found(name: str, text: str | None = None) -> list[Finding]:
-        path = tmp_path / name
-        return check_text(path.read_text(encoding="utf-8") if text is None else text, path, CODES, project)
-
-    alone = check(tmp_path, "meters.py")
-    parsed.clear()
-    first = found("train.py")
-    assert first
-    assert len(parsed) == 2
-    assert found("meters.py") == alone
-    assert len(parsed) == 2  # as it was read for the trainer
-    assert found("train.py") == first  # which still has its context when that is over
-    assert len(parsed) == 3
-    found("meters.py", METERS + "\n")  # not what was read
-    assert len(parsed) == 4
-
-
-def test_memory_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, {"meters.py": METERS, "train.py": train("meters")})
-    monkeypatch.setattr("torchmemlint.flow.project.MAX_BYTES", 10)
-    project = Project(tmp_path)
-    path = tmp_path / "train.py"
-    for _ in range(3):
-        found = check_text(path.read_text(), path, CODES, project)
-        assert [finding.code for finding in found] == ["TML102"]
-    assert project._programs == {}
-
-
-def test_of_what_was_let_go_the_pieces_that_are_asked_for_are_parsed_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    meters = "import math\n" + METERS + "\n\ndef other():\n    return math.pi\n"
-    write(tmp_path, {"meters.py": meters, "train.py": train("meters")})
-    monkeypatch.setattr("torchmemlint.flow.project.MAX_BYTES", 10)
-    monkeypatch.setattr("torchmemlint.rules.cases.CODES", frozenset())  # a run reads each file once
-    whole: list[str] = []
-    pieces: list[str] = []
-    parse = trees.parse
-    monkeypatch.setattr(trees, "parse", lambda text: whole.append(text) or parse(text))
-    monkeypatch.setattr(source_module, "parse", lambda text: pieces.append(text) or parse(text))
-    project = Project(tmp_path)
-    path = tmp_path / "train.py"
-
-    def found() -> list[Finding]:
-        whole.clear()
-        pieces.clear()
-        return check_text(path.read_text(), path, CODES, project)
-
-    first = found()
-    assert len(whole) == 2
-    assert found() == first
-    assert whole == [path.read_text()]
-    assert [text.strip().splitlines()[0] for text in pieces] == ["class Meter:"]
-    write(tmp_path, {"meters.py": meters.replace("self.values.append(value)", "self.values.append(value.item())")})
-    assert found() == []  # it is read as it stands there now
-    assert len(whole) == 2
-
-
-def test_of_a_class_that_only_its_bases_are_asked_of_nothing_is_looked_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    base = "import torch\n\n\nclass Base(torch.nn.Module):\n    def helper(self, x):\n        return x\n"
-    net = "import torch\nfrom base import Base\n\n\nclass Net(Base):\n    def forward(self, x):\n        return x + 1\n"
-    write(tmp_path, {"base.py": base, "net.py": net})
-    monkeypatch.setattr("torchmemlint.flow.project.MAX_BYTES", 10)
-    pieces: list[str] = []
-    parse = trees.parse
-    monkeypatch.setattr(source_module, "parse", lambda text: pieces.append(text) or parse(text))
-    project = Project(tmp_path)
-    for _ in range(2):
-        program = Program(SourceModule(net, tmp_path / "net.py"), project)
-        cls = program.find_class("Net")
-        assert cls is not None
-        assert cls.is_module
-        (_, parent) = cls.ancestors()
-        assert parent.bases == ("torch.nn.Module",)
-        assert parent._methods is None
-        project.trim()
-        assert project._programs == {}
-    assert pieces == []  # the second time, what was kept of the file told
-    again = Program(SourceModule(net, tmp_path / "net.py"), project).find_class("Net")
-    assert again is not None
-    assert again.method("helper") is not None
-    assert [text.strip().splitlines()[0] for text in pieces] == ["class Base(torch.nn.Module):"]
-
-
-def test_what_was_not_asked_for_longest_is_let_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And what stays does not lead to what is gone: `again.py` forwards a name of a file that is read anew."""
-    write(tmp_path, {"meters.py": METERS, "others.py": METERS, "again.py": "from meters import Meter\n"})
-    write(tmp_path, {"a.py": train("again"), "b.py": train("others"), "c.py": train("again")})
-    monkeypatch.setattr("torchmemlint.flow.project.MAX_BYTES", 1.7 * len(METERS))  # of the two no more than one
-    project = Project(tmp_path)
-    kept = []
-    for name in ("a.py", "b.py", "c.py", "c.py"):
-        found = check_text((tmp_path / name).read_text(), tmp_path / name, CODES, project)
-        assert [finding.code for finding in found] == ["TML102"], name
-        kept.append({path.name for path in project._programs})
-    assert kept[0] == {"meters.py", "again.py"}
-    assert "others.py" in kept[1]
-    assert "meters.py" not in kept[1]
-    assert kept[2] == kept[3] == {"meters.py", "again.py"}
+    assert [one.path for one in project.context(path)] == [tmp_path / "pkg/meters.py"]
 
 
 NET = """
@@ -293,7 +179,7 @@ def test_nothing_waits_for_the_garbage_collector(tmp_path: Path) -> None:
     text = (tmp_path / "train.py").read_text() + NET
 
     def alive() -> list[str]:
-        kinds = Interpreter | Check | FileFacts | ClassInfo
+        kinds = Check | FileFacts | Piece
         return [type(one).__name__ for one in gc.get_objects() if isinstance(one, kinds)]
 
     gc.collect()
@@ -302,31 +188,9 @@ def test_nothing_waits_for_the_garbage_collector(tmp_path: Path) -> None:
     try:
         project = Project(tmp_path)
         check_text(text, tmp_path / "train.py", CODES, project, pulse=lambda: None)
-        project.release()
         assert alive() == before
     finally:
         gc.enable()
-
-
-def test_a_name_that_nothing_has_is_not_looked_for_in_starred_modules(tmp_path: Path) -> None:
-    """`models` is a module here, and no class that one of the packages could give."""
-    packages = {f"pkg/part{number}/__init__.py": "from .net import *\n" for number in range(3)}
-    nets = {f"pkg/part{number}/net.py": f"class Net{number}:  # one of the models\n    pass\n" for number in range(3)}
-    stars = "".join(f"from .part{number} import *\n" for number in range(3))
-    write(tmp_path, {"pkg/__init__.py": stars, "pkg/models.py": METERS, **packages, **nets})
-    write(tmp_path, {"train.py": train("pkg", name="models", call="models.Meter")})
-    project = Project(tmp_path)
-    path = tmp_path / "train.py"
-    assert [finding.code for finding in check_text(path.read_text(), path, CODES, project)] == ["TML102"]
-    assert not [one for one in project.read if one.name == "net.py"]
-
-
-@pytest.mark.parametrize("text", ["from meters import Meter as Counter\n", "class Counter:\n    pass\n"])
-def test_a_name_that_something_has_is(tmp_path: Path, text: str) -> None:
-    write(tmp_path, {"meters.py": METERS, "pkg/__init__.py": "from .names import *\n", "pkg/names.py": text})
-    found = Project(tmp_path).definition("pkg.Counter", tmp_path / "train.py")
-    assert isinstance(found, ClassInfo)
-    assert found.name in text
 
 
 def test_a_method_that_a_base_elsewhere_runs_is_guarded_there(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from torchmemlint.doubts import Confidence
 from torchmemlint.engine import pool
 from torchmemlint.engine.checking import check_text
 from torchmemlint.engine.runner import Request, run
-from torchmemlint.flow.analysis import analyse
+from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.program import Program
 from torchmemlint.knowledge.contracts import Contracts, Names, contracts, shipped_frameworks
 from torchmemlint.rules import cases
 from torchmemlint.rules.registry import by_code
@@ -154,7 +155,8 @@ def test_every_term_is_used_or_explained() -> None:
 
 
 def found(path: Path, promised: Contracts) -> list[tuple[int, str]]:
-    facts = analyse(SourceModule(path.read_text(encoding="utf-8"), path), None, promised)
+    source = SourceModule(path.read_text(encoding="utf-8"), path)
+    facts = FileFacts(path, source, Program(source, None, promised))
     told = [one for code in CODES for one in by_code()[code].check(facts)]
     told += [one for one in cases.findings(facts, CODES, told) if one.confidence is not Confidence.POSSIBLE]
     return sorted((one.span.start.row, one.code) for one in told)

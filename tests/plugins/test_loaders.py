@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from torchmemlint import check_paths
-from torchmemlint.flow.analysis import analyse
+from torchmemlint.engine.checking import Check
 from torchmemlint.flow.project import Project
-from torchmemlint.syntax.source_module import SourceModule
 
 from .conftest import rule
 
@@ -39,8 +38,7 @@ def count(tmp_path: Path, text: str, **others: str) -> object:
     path.write_text(text, encoding="utf-8")
     for name, other in others.items():
         (tmp_path / f"{name}.py").write_text(other, encoding="utf-8")
-    facts = analyse(SourceModule(text, path), Project(tmp_path))
-    (loader,) = facts.loaders()
+    (loader,) = Check(text, path, Project(tmp_path)).facts.loaders()
     return loader.get("num_workers")
 
 
@@ -117,8 +115,8 @@ class Data:
 def test_arguments(tmp_path: Path) -> None:
     path = tmp_path / "loading.py"
     text = "from torch.utils.data import DataLoader\ndef make(data, size):\n    return DataLoader(data, size, True)\n"
-    (loader,) = analyse(SourceModule(text, path)).loaders()
-    assert (loader.qualified, loader.site.start.row) == ("torch.utils.data.DataLoader", 3)
+    (loader,) = Check(text, path).facts.loaders()
+    assert (loader.qualified, loader.span.start.row) == ("torch.utils.data.DataLoader", 3)
     assert [loader.get(name) for name in ("shuffle", "batch_size", "pin_memory")] == [True, ..., None]
 
 

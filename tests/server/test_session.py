@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("pygls")
 
 from tests.server.samples import LEAK, LEAK_ROW
-from torchmemlint.engine.live import LiveFile
+from torchmemlint.engine.checking import Check
 from torchmemlint.findings import Finding, Position, Severity, Span
 from torchmemlint.fixes.edits import apply_edits
 from torchmemlint.server.comments import code_at, ignore_file, ignore_line, unfinished
@@ -44,7 +44,7 @@ def test_a_fault_of_the_linter_keeps_what_was_found(session, tmp_path, monkeypat
         def fail(*_, **__):
             raise RuntimeError("a bug")
 
-        monkeypatch.setattr(LiveFile, "check", fail)
+        monkeypatch.setattr(Check, "findings", fail)
         put(session, tmp_path / "a.py", "\n" + LEAK)
         checked = await session.check(uri)
         assert checked.failed
@@ -58,8 +58,8 @@ def test_a_fault_of_the_linter_keeps_what_was_found(session, tmp_path, monkeypat
 
 def test_questions_about_the_same_text_share_one_check(session, tmp_path, monkeypatch) -> None:
     checks = []
-    real = LiveFile.check
-    monkeypatch.setattr(LiveFile, "check", lambda *words, **more: checks.append(1) or real(*words, **more))
+    real = Check.findings
+    monkeypatch.setattr(Check, "findings", lambda *words, **more: checks.append(1) or real(*words, **more))
 
     async def scenario() -> None:
         uri = put(session, tmp_path / "a.py", LEAK)
@@ -67,87 +67,6 @@ def test_questions_about_the_same_text_share_one_check(session, tmp_path, monkey
         assert len({answer.number for answer in answers}) == 1
         await session.check(uri)
         assert len(checks) == 1
-
-    run(scenario())
-
-
-def test_an_edit_is_answered_at_a_glance(session, tmp_path, monkeypatch) -> None:
-    async def scenario() -> None:
-        path = tmp_path / "a.py"
-        uri = put(session, path, LEAK)
-        assert await session.glance(uri) is None  # nothing is known yet
-        await session.check(uri)
-        assert await session.glance(uri) is None  # nothing has changed
-        put(session, path, LEAK.replace("+= loss", "+= loss.item()"))
-        glanced = await session.glance(uri)
-        assert glanced is not None
-        assert glanced.passing
-        assert glanced.all == ()
-        put(session, path, LEAK.replace("+= loss", "+= loss.item("))
-        glanced = await session.glance(uri)
-        assert glanced is not None
-        assert glanced.all == (await session.check(uri)).all  # what is wrong with the text, and nothing else
-        assert [one.code for one in glanced.findings] == ["TML000"]
-        put(session, path, LEAK.replace("+= loss", "+= loss  # so far"))
-        glanced = await session.glance(uri)
-        checked = await session.check(uri)
-        assert glanced is not None
-        assert [one.code for one in glanced.all] == ["TML101"]
-        assert glanced.all == checked.all
-        assert not checked.passing
-        put(session, path, LEAK + "\n\nprint(3)\n")
-        assert await session.glance(uri) is None  # too much
-        assert [one.code for one in (await session.check(uri)).all] == ["TML101"]
-
-    run(scenario())
-
-
-def test_a_glance_does_not_outlive_what_it_rests_on(session, tmp_path) -> None:
-    async def scenario() -> None:
-        path = tmp_path / "a.py"
-        uri = put(session, path, LEAK)
-        await session.check(uri)
-        session.touched(None)  # the settings changed
-        put(session, path, LEAK + "\n# more\n")
-        assert await session.glance(uri) is None
-        session.documents.drop(uri)
-        session.closed(uri)
-        assert await session.glance(uri) is None
-
-    run(scenario())
-
-
-def test_a_fault_in_a_glance_leaves_the_whole_check(session, tmp_path, monkeypatch) -> None:
-    async def scenario() -> None:
-        uri = put(session, tmp_path / "a.py", LEAK)
-        await session.check(uri)
-
-        def fail(*_, **__):
-            raise RuntimeError("a bug")
-
-        monkeypatch.setattr(LiveFile, "revise", fail)
-        put(session, tmp_path / "a.py", LEAK + "\n# more\n")
-        assert await session.glance(uri) is None
-        checked = await session.check(uri)
-        assert not checked.failed
-        assert [one.code for one in checked.all] == ["TML101"]
-
-    run(scenario())
-
-
-def test_a_glance_stops_the_check_of_an_older_text(session, tmp_path, monkeypatch) -> None:
-    async def scenario() -> None:
-        path = tmp_path / "a.py"
-        uri = put(session, path, LEAK)
-        await session.check(uri)
-        put(session, path, LEAK.replace("+= loss", "+= loss  # 1"))
-        older = asyncio.ensure_future(session.check(uri))
-        await asyncio.sleep(0)
-        put(session, path, LEAK.replace("+= loss", "+= loss  # 2"))
-        glanced = await session.glance(uri)
-        assert glanced is not None
-        assert glanced.unit.text.count("# 2") == 1
-        assert (await older).unit.text.count("# 2") == 1
 
     run(scenario())
 

@@ -10,7 +10,7 @@ import pytest
 from tests.torch_files import torch_files
 from torchmemlint.config.limits import MAX_NESTING
 from torchmemlint.engine.checking import check_text
-from torchmemlint.source.decoding import UnreadableFile, decode
+from torchmemlint.source.decoding import UnreadableFile
 from torchmemlint.syntax import source_module
 from torchmemlint.syntax.source_module import SourceModule
 
@@ -97,35 +97,3 @@ def test_syntax_newer_than_the_running_python_is_read_by_libcst() -> None:
 
 
 _FILES = [*Path(ast.__file__).parent.glob("*.py"), *torch_files("*.py", "nn/**/*.py")]
-
-
-@pytest.mark.parametrize("path", _FILES, ids=lambda path: path.stem)
-def test_pieces_parsed_alone_are_those_of_the_whole(path: Path) -> None:
-    whole = SourceModule(decode(path.read_bytes()).text, path)
-    layout = whole.layout
-    assert layout is not None
-    assert layout.fits(whole.text)
-    late = SourceModule(whole.text, path, layout=layout)
-    assert late.is_parsed is (not late.pieces)
-    assert len(late.pieces) == len(whole.pieces)
-    for one, other in zip(late.pieces, whole.pieces, strict=True):
-        assert one.text == other.text
-        for mine, given in zip([one.outline, *one.beside], [other.outline, *other.beside], strict=True):
-            assert ast.dump(mine, include_attributes=True) == ast.dump(given, include_attributes=True)
-
-
-def test_statements_that_share_a_row_are_one_piece_also_when_it_is_parsed_alone() -> None:
-    text = "import torch\n\nx = 1; y = 2; z = (\n3)\n"
-    layout = SourceModule(text, Path("a.py")).layout
-    last = SourceModule(text, Path("a.py"), layout=layout).pieces[-1]
-    assert [ast.unparse(one) for one in (last.outline, *last.beside)] == ["x = 1", "y = 2", "z = 3"]
-    last.release()
-    assert last.outline is None
-
-
-def test_what_libcst_alone_can_read_has_no_layout() -> None:
-    text = "def f(a):\n    except_star = 1\n\n\nmatch = 1\n"
-    module = SourceModule(text, Path("a.py"))
-    module.pieces[0].outline = None
-    assert module.layout is None
-    assert not module.is_parsed

@@ -1,4 +1,4 @@
-"""What `--verbose` says about a run: how many files were checked, which others were parsed for it, and why."""
+"""What `--verbose` says about a run: how many files were checked, which others were read for it, and why."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from torchmemlint.engine.run import RunReport
 from torchmemlint.findings import ContextFile, Lead
 from torchmemlint.report.places import shown_path
 
-SHOWN = 10  # files parsed for context that are named, unless `-vv` asks for all
+SHOWN = 10  # files read for context that are named, unless `-vv` asks for all
 
-_COUNTED = {Lead.IMPORT: "imported", Lead.BASE: "with base classes", Lead.CALLER: "with callers"}
+_COUNTED = {Lead.IMPORTED: "imported by these", Lead.IMPORTS: "that import them"}
 
 
 def lines(report: RunReport, seconds: float, root: Path, level: int) -> Iterator[str]:
@@ -23,11 +23,11 @@ def lines(report: RunReport, seconds: float, root: Path, level: int) -> Iterator
         yield f"of {_files(report.from_cache)} the result of an earlier run still holds"
     context = report.context
     if not context:
-        yield "parsed no other files for context"
+        yield "read no other files for context"
         return
     counts = Counter(one.lead for one in context)
     kinds = ", ".join(f"{counts[lead]} {words}" for lead, words in _COUNTED.items() if counts[lead])
-    yield f"parsed {_files(len(context), 'other ')} for context: {kinds}"
+    yield f"read {_files(len(context), 'other ')} for context: {kinds}"
     shown = context if level > 1 else context[:SHOWN]
     for one in shown:
         yield f"  {shown_path(one.path, root)}: {_reason(one, root)}"
@@ -37,13 +37,7 @@ def lines(report: RunReport, seconds: float, root: Path, level: int) -> Iterator
 
 def _reason(one: ContextFile, root: Path) -> str:
     by = shown_path(one.by, root)
-    match one.lead:
-        case Lead.BASE:
-            return f"base class `{one.name}` in {by}"
-        case Lead.CALLER:
-            return f"may call `{one.name}` of {by}"
-        case Lead.IMPORT:
-            return f"`{one.name}` imported by {by}"
+    return f"imported by {by}" if one.lead is Lead.IMPORTED else f"imports {by}"
 
 
 def _files(count: int, other: str = "") -> str:

@@ -11,11 +11,9 @@ from torchmemlint.config.limits import MAX_NESTING
 from torchmemlint.engine.guarding import RuleFailure, guarded
 from torchmemlint.engine.stack import deep
 from torchmemlint.findings import Finding
-from torchmemlint.flow import revising
-from torchmemlint.flow.analysis import Analysis, analysis
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.program import Program
 from torchmemlint.flow.project import Project
-from torchmemlint.flow.revising import TooMuch
 from torchmemlint.knowledge.contracts import contracts
 from torchmemlint.rules import cases
 from torchmemlint.rules.registry import known
@@ -27,7 +25,7 @@ T = TypeVar("T")
 
 
 class Check:
-    """A text that was analysed, as long as it may be asked about or changed; `release` ends that.
+    """A text that was read, as long as it may be asked about; `release` ends that.
 
     `around` gives the context; `additions` are contracts of frameworks besides the linter's own, which count where
     the file stands alone: a project has its own.
@@ -63,41 +61,28 @@ class Check:
         self._around = around
         self._promised = None if around is not None else contracts(additions)
         self._target = target
-        self._analysis = self._analysed(text, path, pulse)
+        self.facts = self._facts(text, path, pulse)
 
-    def _analysed(self, text: str, path: Path, pulse: Callable[[], None] | None) -> Analysis:
-        def analysed() -> Analysis:
-            known = self._around.parsed(path, text) if self._around is not None else None
-            source = SourceModule(text, path, trees=self._trees, like=known)
-            return analysis(source, self._around, self._promised, pulse)
+    def _facts(self, text: str, path: Path, pulse: Callable[[], None] | None) -> FileFacts:
+        def known() -> FileFacts:
+            program = Program(SourceModule(text, path, trees=self._trees), self._around, self._promised)
+            for piece in program.source.pieces:
+                piece.refuse_if_deeper(program.outline_of(piece).depth)
+            return FileFacts(path, program.source, program, self._target, pulse)
 
-        try:
-            found = _deep(analysed)
-        except UnlikeTree as unlike:
-            self._distrust(unlike)
-            return self._analysed(text, path, pulse)
-        found.facts.target_torch = self._target
-        found.facts.pulse = pulse
-        return found
-
-    def _distrust(self, unlike: UnlikeTree) -> None:
-        """Have libcst parse a piece, in the file itself or in one of its context."""
-        self._trees.distrust(unlike)
-        if self._around is not None:
-            self._around.let_go(unlike.path)
+        return _deep(known)
 
     def findings(self, codes: frozenset[str]) -> list[Finding]:
         """Findings of the rules in `codes`, before suppressions, in order of position."""
         try:
             return _deep(lambda: self._findings(codes))
         except UnlikeTree as unlike:
-            self._distrust(unlike)
-            known = self._analysis
-            self._analysis = self._analysed(known.facts.source.text, known.facts.path, known.interpreter.pulse)
+            self._trees.distrust(unlike)
+            self.facts = self._facts(self.facts.source.text, self.facts.path, self.facts.pulse)
             return self.findings(codes)
 
     def _findings(self, codes: frozenset[str]) -> list[Finding]:
-        facts = self._analysis.facts
+        facts = self.facts
         found = [finding for code in sorted(codes) for finding in self._of_rule(code, facts)]
         found = [finding for finding in found if finding.filename == facts.path]  # the others are their own file's
         found += cases.findings(facts, codes, found)
@@ -115,21 +100,10 @@ class Check:
                     raise stop from None
             raise
 
-    def revise(self, text: str, pulse: Callable[[], None]) -> None:
-        """Look at what an edit has changed. Raises what `flow.revising.revise` raises."""
-        try:
-            deep(lambda: revising.revise(self._analysis, text, _watched(pulse, self._stops)))
-            self._analysis.facts.forget_cases()
-        except (RecursionError, UnlikeTree):
-            raise TooMuch from None
-
     def release(self) -> None:
-        """Let go of the text, and of its context where that has become large."""
-        program = self._analysis.facts.program
-        if self._around is not None:
-            self._around.keep_sketch(program)
-            self._around.trim()
-        program.release()
+        """Let go of the text's trees, without waiting for the garbage collector."""
+        for piece in self.facts.source.pieces:
+            piece.release()
 
 
 def check_text(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from torchmemlint.findings import Finding, Position, Span
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.flow.revising import TooMuch
 from torchmemlint.rules.base import Rule
 from torchmemlint.source.decoding import UnreadableFile
-from torchmemlint.syntax.source_module import UprootedNode
 from torchmemlint.syntax.trees import UnlikeTree
 
-_EXPECTED = (UnreadableFile, TooMuch, UprootedNode, UnlikeTree)  # facts raise them, whoever asks
+_EXPECTED = (UnreadableFile, UnlikeTree)  # facts raise them, whoever asks
 
 
 class RuleFailure(Exception):  # noqa: N818 (it is one)

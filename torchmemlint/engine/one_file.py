@@ -177,7 +177,7 @@ def _checked(source: SourceText | NotebookText, path: Path, profile: Profile, re
         result = FileResult(path, placed, skipped=not relevant, unsure=found.unsure)
     else:
         result = _fix(source, path, profile, found, relevant)
-    return replace(result, context=_context(profile)) if relevant else result
+    return replace(result, context=_context(path, profile)) if relevant else result
 
 
 def is_to_change(finding: Finding, profile: Profile) -> bool:
@@ -288,10 +288,10 @@ def _unspared(findings: list[Finding], text: str, path: Path, profile: Profile) 
     return Spared(path, profile.spared).without(findings, text)
 
 
-def _context(profile: Profile) -> tuple[ContextFile, ...]:
+def _context(path: Path, profile: Profile) -> tuple[ContextFile, ...]:
     from torchmemlint.engine import context
 
-    return context.project(profile.root, profile.contracts).news() if profile.root is not None else ()
+    return tuple(context.project(profile.root, profile.contracts).context(path)) if profile.root is not None else ()
 
 
 def _needs(path: Path, profile: Profile) -> Needs | None:

@@ -1,1 +1,1 @@
-"""The analysis: abstract values, the interpreter, calls followed into the file, facts."""
+"""The analysis: files as operations, what running them does to a heap, and the facts that rules see."""

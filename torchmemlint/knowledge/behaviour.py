@@ -34,10 +34,3 @@ def role(methods: Set[str], of_pipelines: Set[str]) -> str | None:
     if "__call__" in methods and ("load_state_dict" in methods or "state_dict" in methods):
         return "module"  # optimizers and schedulers have a state as well, but are not called
     return None
-
-
-def telling(methods: Set[str]) -> str:
-    """The method that shows best that the object is a module."""
-    return next(
-        (name for name in (*_MODULE, "train", "load_state_dict", "state_dict") if name in methods), "parameters"
-    )

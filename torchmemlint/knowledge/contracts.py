@@ -115,7 +115,6 @@ class Contracts:
 
     frameworks: tuple[Framework, ...]
     _terms: dict[str, Names] = field(default_factory=dict, repr=False)
-    _spoken_of: dict[str, bool] = field(default_factory=dict, repr=False)
 
     def names(self, term: str) -> Names:
         """The names of a term, over all frameworks."""
@@ -123,15 +122,6 @@ class Contracts:
         if found is None:
             assert term in TERMS, term
             found = self._terms[term] = Names([name for one in self.frameworks for name in one.of(term)])
-        return found
-
-    def speaks_of(self, qualified: str) -> bool:
-        """Is anything known of this function or class: what it makes, or does to what it is given?"""
-        found = self._spoken_of.get(qualified)
-        if found is None:
-            named = self.is_module_class(qualified) or any(qualified in self.names(term) for term in TERMS)
-            found = named or qualified in self.owners or self.operation(qualified) is not None
-            self._spoken_of[qualified] = found
         return found
 
     @cached_property
@@ -189,18 +179,6 @@ class Contracts:
         return self.names("pipeline-methods").plain
 
     # -- calls -----------------------------------------------------------------------------------------------------
-
-    def known_callable(self, qualified: str) -> bool:
-        """Is it known what this does, so that the library is never looked into, also where it itself is analysed?"""
-        return any(qualified in self.names(term) for term in ("loaders", "inference-objects", "passes"))
-
-    @cached_property
-    def base_classes(self) -> tuple[str, ...]:
-        """How the names of base classes end whose methods a framework calls."""
-        terms = ("called-without-gradients", "called-with-gradients", "inference", "called-per-batch")
-        found = frozenset().union(*(self.names(term).owners for term in terms))
-        found |= {name.rpartition(".")[2].lstrip("*") for one in self.frameworks for name in one.of("pipelines")}
-        return tuple(sorted(name for name in found if name and not _is_loose(name)))
 
     @cached_property
     def methods(self) -> frozenset[str]:

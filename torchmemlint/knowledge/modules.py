@@ -11,7 +11,6 @@ from functools import lru_cache
 
 from torchmemlint.knowledge import operations
 
-LOSSES = frozenset(name for name, layer in operations.layers().items() if layer.kind == "loss" and not layer.parameters)
 NOT_MODULES = frozenset(
     {
         "Parameter",

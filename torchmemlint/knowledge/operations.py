@@ -120,12 +120,6 @@ def several() -> frozenset[str]:
 
 
 @lru_cache(maxsize=1)
-def pairs() -> frozenset[str]:
-    """Tensor methods that may give a pair of which only the first carries a graph: values and indices."""
-    return frozenset(name for name, line in _data()["methods"].items() if line.get("graph") == [True, False])
-
-
-@lru_cache(maxsize=1)
 def factories() -> frozenset[str]:
     """Functions of `torch` that make a tensor of no other."""
     functions = _data()["functions"].items()

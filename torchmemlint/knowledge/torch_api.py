@@ -17,8 +17,6 @@ DISCRETE = operations.discrete() | frozenset(
     "allclose bincount equal is_nonzero one_hot randint randperm tril_indices triu_indices unique "
     "unique_consecutive".split()
 )
-# (values, indices)
-VALUES_AND_INDICES = operations.pairs()
 # The graph ends here: a number or array comes out.
 READERS = frozenset("item tolist numpy __float__ __int__ __array__ is_nonzero asnumpy asscalar".split())
 # Python values or metadata: no tensor comes out, nothing is kept. `retain_grad` gives None, but has an effect.
@@ -33,9 +31,6 @@ DISCRETE_TYPES = frozenset(
 )
 CUTS = frozenset({"detach", "detach_"})
 BACKWARD_OPTIONS = frozenset({"gradient", "retain_graph", "create_graph", "inputs"})  # keywords of `Tensor.backward`
-TURNING_GRADIENTS_OFF = frozenset({"no_grad", "inference_mode"})  # contexts and decorators
-# How a program says which tensors get gradients: as an attribute or keyword, and as a method.
-ASKING_FOR_GRADIENTS = frozenset({"requires_grad", "requires_grad_"})
 # Same elements in another place, dtype, or view: the graph goes through.
 COPIES = frozenset(
     "clone cpu cuda to float double half bfloat16 type type_as contiguous view view_as reshape reshape_as flatten "
@@ -64,8 +59,6 @@ FACTORIES = operations.factories() | frozenset(
     "normal ones_like poisson rand_like randint_like randn_like tensor zeros_like new_empty new_full new_ones "
     "new_tensor new_zeros FloatTensor LongTensor Tensor IntTensor BoolTensor DoubleTensor HalfTensor ByteTensor".split()
 )
-# Their first output is a packed sequence where they are given one: its `data` is its one tensor, with the graph.
-RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
 DISCRETE_FACTORIES = frozenset(
     "arange randint randint_like randperm tril_indices triu_indices LongTensor IntTensor BoolTensor ByteTensor".split()
 )
@@ -144,10 +137,6 @@ DESCRIBING = frozenset(
     "Size finfo iinfo get_default_dtype get_num_threads is_tensor is_storage is_grad_enabled is_inference_mode_enabled "
     "is_autocast_enabled numel is_floating_point is_complex result_type can_cast promote_types initial_seed".split()
 )
-
-# Builtins that only ask what kind of an object it is, or how long; and all that only look at their arguments.
-INSPECTING_BUILTINS = frozenset("len isinstance type id hasattr callable hash".split())
-READING_BUILTINS = INSPECTING_BUILTINS | frozenset("print repr str format float int bool round complex input".split())
 
 # Names of one operation. Source: "Alias for ..." in the documentation of torch.
 ALIASES = {

@@ -9,16 +9,8 @@ import libcst as cst
 
 from torchmemlint.findings import Edit, Position, Span
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.flow.values import Constant, Known, Value
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
-
-
-def known(value: Value | None) -> object | None:
-    """The value's Python value; None where it is not known (or is None)."""
-    if isinstance(value, Known) and value.role == "default":
-        value = value.element
-    return value.value if isinstance(value, Constant) and value.known else None
 
 
 def node_of(site: Site, name: str, position: int | None = None) -> cst.BaseExpression | None:

@@ -19,7 +19,7 @@ from torchmemlint.knowledge import versions
 from torchmemlint.rules import registry
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.detaching import detach_argument, detach_given, detach_stored, detach_written
-from torchmemlint.rules.gradient_mode.guarding import without_gradients
+from torchmemlint.rules.guarding import without_gradients
 from torchmemlint.rules.listed import whole
 from torchmemlint.rules.told import Told
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from torchmemlint.doubts import Doubt, ordered
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.ir.ops import Op
-from torchmemlint.flow.values import Step
 from torchmemlint.rules.base import Rule
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
@@ -93,11 +92,6 @@ def chain(links: Iterable[Link], path: Path) -> tuple[Evidence, ...]:
     return tuple(found)
 
 
-def history(steps: Sequence[Step]) -> list[Link]:
-    """A value's history as evidence."""
-    return [(step.site, step.text) for step in steps]
-
-
 _ATOMS = (
     cst.Name,
     cst.Attribute,
@@ -121,10 +115,8 @@ def call_method(site: Site, method: str) -> tuple[Edit, ...]:
     )
 
 
-def detach_fix(site: Site, *, safe: bool = True) -> Fix | None:
-    """Detach the expression at `site`, where that is in the analysed file."""
-    if site.piece.context:
-        return None
+def detach_fix(site: Site, *, safe: bool = True) -> Fix:
+    """Detach the expression at `site`."""
     return Fix(
         f"Detach `{text_of(site.node)}` from its graph",
         Applicability.SAFE if safe else Applicability.UNSAFE,

@@ -279,31 +279,9 @@ class Server(LanguageServer):
 
     async def _check_and_publish(self, uri: str, delay: float, priority: int) -> None:
         await asyncio.sleep(delay)
-        glanced = await self.session.glance(uri)
-        if glanced is not None:
-            self.publish(glanced)
-            await asyncio.sleep(DELAY)  # so that it leaves before there is work again
         checked = await self.session.check(uri, priority)
-        if checked is not None and not _same(checked, glanced):
+        if checked is not None:
             self.publish(checked)
-
-    async def answer(self, uri: str) -> Checked | None:
-        """What a client that asks is told of a document.
-
-        Where there is something to say at once, that is the answer; should the whole check come to something else, the
-        client is told to ask again.
-        """
-        glanced = await self.session.glance(uri) if self._refreshes else None
-        if glanced is None:
-            return await self.session.check(uri)
-        self._instead(glanced.unit.uri, self._confirm(glanced))
-        return glanced
-
-    async def _confirm(self, glanced: Checked) -> None:
-        await asyncio.sleep(DELAY)  # so that the answer leaves before there is work again
-        checked = await self.session.check(glanced.unit.uri)
-        if checked is not None and not _same(checked, glanced):
-            self.workspace_diagnostic_refresh(None)
 
     def tell(self, checked: Checked) -> None:
         """Say once of a document that the linter itself failed on it."""
@@ -390,11 +368,6 @@ class Server(LanguageServer):
             what = f"{len(checked.all)} findings in {checked.seconds * 1000:.0f} ms" if checked else "not checked"
             lines.append(f"open: {uri}: {what}")
         return "\n".join(lines)
-
-
-def _same(checked: Checked, glanced: Checked | None) -> bool:
-    """Is what was said at a glance what the whole check says?"""
-    return glanced is not None and checked.unit.key == glanced.unit.key and checked.all == glanced.all
 
 
 def serve() -> None:

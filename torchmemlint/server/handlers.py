@@ -140,7 +140,7 @@ def register(server: Server) -> None:
         waits = folder.settings.run == "onSave" and uri in server.unsaved
         checked = server.answered.get(uri) if waits else None
         if checked is None:
-            checked = await server.answer(uri)
+            checked = await server.session.check(uri)
         if checked is None:
             return lsp.RelatedFullDocumentDiagnosticReport(items=[])
         server.answered[uri] = checked

@@ -12,8 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from torchmemlint.engine.live import LiveFile
-from torchmemlint.engine.one_file import UNREADABLE, Profile, is_passed_over, is_relevant, of_unreadable_cells
+from torchmemlint.engine.one_file import (
+    UNREADABLE,
+    Profile,
+    is_passed_over,
+    is_relevant,
+    of_unreadable_cells,
+    report_of,
+)
 from torchmemlint.engine.runner import profile_for
 from torchmemlint.findings import Finding, Position, Span
 from torchmemlint.fixes.apply import FixResult, fix_text
@@ -30,7 +36,6 @@ log = logging.getLogger("torchmemlint.server")
 T = TypeVar("T")
 
 FIRST, SECOND = 0, 1  # priorities: what is being edited, what depends on it
-_LIVE = 4  # documents that are ready for an edit, at most
 _COLLECT_EVERY = 20  # checks, where they follow each other without a pause
 
 
@@ -62,7 +67,6 @@ class Checked:
     searched: bool = False  # every file of the project had
     seconds: float = 0.0
     number: int = 0  # of the check; differs where the answer may differ
-    passing: bool = False  # only what an edit touched was looked at; a whole check is to follow
     failed: bool = False  # the linter itself did
 
     @property
@@ -80,7 +84,6 @@ class _Known:
     stale: bool = True
     pending: asyncio.Future[Checked] | None = None
     pending_key: tuple[str, ...] = ()
-    live: LiveFile | None = None  # the last text that could be read, to be edited
 
 
 class Session:
@@ -93,7 +96,6 @@ class Session:
         self._known: dict[str, _Known] = {}
         self._numbers = itertools.count(1)
         self._checks = 0
-        self._edited: list[_Known] = []  # documents that are ready for an edit, the last one checked last
 
     # -- questions -----------------------------------------------------------------------------------------------
 
@@ -151,20 +153,6 @@ class Session:
                 return known.checked
         return None
 
-    async def glance(self, uri: str) -> Checked | None:
-        """What there is to say at once about a document that was edited since the last whole check.
-
-        None where a whole check is needed, or none is: `check` is to be asked in any case.
-        """
-        owner = self.documents.owner(uri)
-        known, unit = self._known.get(owner), self.unit(owner)
-        if known is None or unit is None or known.live is None or known.stale or not self.is_stale(owner):
-            return None
-        self.worker.forget(owner)
-        future = self.worker.submit(f"{owner} at a glance", FIRST, self._glance_job(unit, known))
-        await asyncio.wait([future])
-        return None if future.cancelled() else future.result()
-
     async def fix(self, uri: str, wanted: Callable[[Finding], bool], *, unsafe: bool) -> tuple[Unit, FixResult] | None:
         """The text of a document after the fixes of the wanted findings, each proven as `--fix` does."""
         checked = await self.check(uri)
@@ -201,9 +189,7 @@ class Session:
 
     def closed(self, uri: str) -> None:
         """A document is no longer open."""
-        known = self._known.pop(uri, None)
-        if known is not None:
-            known.live = None
+        self._known.pop(uri, None)
         self.worker.forget(uri)
 
     # -- on the worker's thread ----------------------------------------------------------------------------------
@@ -213,7 +199,7 @@ class Session:
 
         def job(pulse: Pulse) -> Checked:
             try:
-                return self._check(unit, known, pulse)
+                return self._check(unit, good, pulse)
             except Stopped:
                 raise
             except Exception:
@@ -223,44 +209,16 @@ class Session:
 
         return job
 
-    def _glance_job(self, unit: Unit, known: _Known) -> Callable[[Pulse], Checked | None]:
-        def job(pulse: Pulse) -> Checked | None:
-            live, last = known.live, known.good
-            if live is None or last is None:
-                return None
-            start = time.perf_counter()
-            try:
-                found = live.revise(unit.text, pulse)
-            except Exception as problem:
-                self._let_go(known, live)
-                if isinstance(problem, Stopped):
-                    raise
-                log.exception("internal error after an edit of %s; please report it", unit.path)
-                return None
-            if not live.follows:
-                self._let_go(known, live)
-            if found is None:
-                return None
-            findings, kept = _shown(unit, found, last, self.folders.of(unit.path))
-            seconds = time.perf_counter() - start
-            log.debug("glanced at %s: %d findings in %.0f ms", unit.path, len(findings), seconds * 1000)
-            number = next(self._numbers)
-            return replace(last, unit=unit, findings=findings, kept=kept, seconds=seconds, number=number, passing=True)
-
-        return job
-
-    def _check(self, unit: Unit, known: _Known, pulse: Pulse) -> Checked:
-        folder, good = self.folders.of(unit.path), known.good
+    def _check(self, unit: Unit, good: Checked | None, pulse: Pulse) -> Checked:
+        folder = self.folders.of(unit.path)
         number = next(self._numbers)
         if not folder.settings.enable or folder.leaves_out(unit.path):
             return Checked(unit, (), number=number)
         start = time.perf_counter()
         profile = profile_for(folder.settings_for(unit.path.parent), unit.path)
         files = folder.files(profile.root or unit.path.parent)
-        live, findings = self._findings(unit, unit.text, profile, files, pulse)
-        findings, kept = _shown(unit, findings, good, folder)
-        if live is not None:
-            self._keep(known, live)
+        found = self._findings(unit, unit.text, profile, files, pulse)
+        findings, kept = _shown(unit, found, good, folder)
         seconds = time.perf_counter() - start
         self._tidy()
         log.debug("checked %s: %d findings in %.0f ms", unit.path, len(findings), seconds * 1000)
@@ -269,38 +227,20 @@ class Session:
 
     def _findings(
         self, unit: Unit, text: str, profile: Profile, files: EditedFiles, pulse: Pulse
-    ) -> tuple[LiveFile | None, tuple[Finding, ...]]:
+    ) -> tuple[Finding, ...]:
         pulse()
         data = text.encode("utf-8", "surrogatepass")
         relevant = is_relevant(data, profile.contracts)
         if is_passed_over(data, relevant):
-            return None, ()  # passed over, as in a run
+            return ()  # passed over, as in a run
         files.begin(dict(self.documents.files()))
         project = Project(profile.root or unit.path.parent, contracts(profile.contracts), files)
-        live = LiveFile(unit.path, profile, project)
+        found: tuple[Finding, ...] | None = None
         try:
-            found = live.check(text, pulse, relevant=relevant)
+            found = tuple(report_of(text, unit.path, profile, relevant=relevant, around=project, pulse=pulse).findings)
         finally:
-            files.end(whole=live.follows)
-            if not live.follows:
-                live.release()
-        return live, tuple(found)
-
-    def _keep(self, known: _Known, live: LiveFile) -> None:
-        """Have a file ready for the next edit, instead of as it was before, and of those edited long ago."""
-        if not live.follows:
-            return  # it cannot be read just now: the last text that could stays
-        if known.live is not None:
-            self._let_go(known, known.live)
-        known.live = live
-        self._edited = [one for one in self._edited if one is not known and one.live is not None] + [known]
-        for old in self._edited[:-_LIVE]:
-            if old.live is not None:
-                self._let_go(old, old.live)
-
-    def _let_go(self, known: _Known, live: LiveFile) -> None:
-        known.live = None
-        live.release()
+            files.end(whole=found is not None and not _is_unreadable(found))
+        return found
 
     def _fix(
         self,
@@ -316,9 +256,7 @@ class Session:
         files = folder.files(profile.root or unit.path.parent)
 
         def recheck(text: str) -> tuple[Finding, ...]:
-            live, found = self._findings(unit, text, profile, files, pulse)
-            if live is not None:
-                live.release()
+            found = self._findings(unit, text, profile, files, pulse)
             return folder.new_among(found, unit.path, lambda: text)
 
         return fix_text(unit.text, findings, recheck, unsafe=unsafe, wanted=wanted)

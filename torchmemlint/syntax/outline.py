@@ -1,4 +1,4 @@
-"""What the standard parser's tree tells cheaply about a piece: imports, who is called, what is done to a name."""
+"""What the standard parser's tree tells cheaply about a piece: its names, nodes and imports."""
 
 from __future__ import annotations
 
@@ -14,27 +14,13 @@ import libcst as cst
 class Outline:
     """A summary of a stretch of code.
 
-    `methods` maps a dotted path ("model", "self.net") to the names of the methods called on it;
-    `called` holds the dotted paths that are called; `calls` the last names of all that is called, whatever it is called
-    on; `names` all identifiers (of names, attributes and keywords); `nodes` all nodes but names and constants, outer
+    `names` are all identifiers (of names, attributes and keywords); `nodes` all nodes but names and constants, outer
     ones first; `depth` is how deep statements and expressions are nested.
     """
 
-    methods: dict[str, set[str]] = field(default_factory=dict)
-    called: set[str] = field(default_factory=set)
-    calls: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
     nodes: list[ast.AST] = field(default_factory=list)
     depth: int = 0
-
-    def merge(self, other: Outline) -> None:
-        """Add what `other` knows, but for its nodes."""
-        for path, names in other.methods.items():
-            self.methods.setdefault(path, set()).update(names)
-        self.called |= other.called
-        self.calls |= other.calls
-        self.names |= other.names
-        self.depth = max(self.depth, other.depth)
 
 
 # What stands in fields of nodes and holds no call.
@@ -95,8 +81,6 @@ def outline(statement: ast.AST) -> Outline:
                 elif value.__class__ not in _LEAVES:
                     below.append(value)
                 continue
-            if kind is ast.Call:
-                _take_call(found, node)
             values = node.__dict__
             for name in _FIELDS[kind]:
                 value = values.get(name)
@@ -118,25 +102,6 @@ def outline(statement: ast.AST) -> Outline:
                     below.append(value)
         level = below
     return found
-
-
-def _take_call(found: Outline, node: ast.Call) -> None:
-    function = node.func
-    if isinstance(function, ast.Name):
-        found.calls.add(function.id)
-        found.called.add(function.id)
-    elif isinstance(function, ast.Attribute):
-        found.calls.add(function.attr)
-        owner = dotted(function.value)
-        if owner:
-            found.called.add(f"{owner}.{function.attr}")
-            if not _takes_text(node, function.attr):
-                found.methods.setdefault(owner, set()).add(function.attr)
-
-
-def _takes_text(call: ast.Call, method: str) -> bool:
-    """`frame.eval("a + b")` is pandas or a shell, not a module."""
-    return method == "eval" and bool(call.args or call.keywords)
 
 
 def dotted(node: ast.expr) -> str:

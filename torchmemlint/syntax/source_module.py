@@ -10,11 +10,10 @@ from __future__ import annotations
 import ast
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import libcst as cst
 
@@ -23,7 +22,6 @@ from torchmemlint.immutable import immutable
 from torchmemlint.source.decoding import LimitReached, UnreadableFile
 from torchmemlint.syntax import patterns
 from torchmemlint.syntax.conversion import convert, convert_method
-from torchmemlint.syntax.standard import parse
 from torchmemlint.syntax.text import characters, parse_with_libcst
 from torchmemlint.syntax.trees import PARSING, Tree, Trees
 from torchmemlint.syntax.walking import inside
@@ -31,10 +29,6 @@ from torchmemlint.syntax.walking import inside
 _MAX_BRACKETS = 200  # as many as Python itself takes
 _BYTES_OF_TREE = 500  # of memory for each of a text, more than the standard parser takes
 _DEFINITION = re.compile(r"(?:async\s+def|def|class)\s")
-
-
-class UprootedNode(LookupError):  # noqa: N818 (nothing is wrong)
-    """A node stands nowhere: an edit took it out of its tree."""
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -47,7 +41,6 @@ class Piece:
     name: str  # of a function or class, else ""
     outline: ast.stmt | None  # the standard parser's node, where it could read the file
     path: Path
-    context: bool = False  # of a file that is read for context and not itself analysed
     around: Piece | None = None  # of a method: its class's piece
     trees: Trees = PARSING
     beside: list[ast.stmt] = field(default_factory=list)  # statements that share its last row: `a = 1; b = 2`
@@ -57,23 +50,11 @@ class Piece:
     def __repr__(self) -> str:
         return f"Piece({self.kind} {self.name!r} at {self.first_row})"
 
-    @property
-    def top(self) -> Piece:
-        """The top-level statement that this is, or is a part of."""
-        return self if self.around is None else self.around
-
     def method(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Piece:
         """A method of this class as a piece of its own, so that libcst reads it without the others."""
         lines = [f"class {self.name}:\n", *self._lines_of(function)]
         row = self.row_of(function) - 1  # of the line that names the class
-        return Piece(lines, row, "def", function.name, function, self.path, self.context, self, self.trees)
-
-    def twin(self, context: bool) -> Piece:
-        """The same piece with trees of its own, but for the standard parser's."""
-        first, beside = self.first_row, list(self.beside)
-        return Piece(
-            self.lines, first, self.kind, self.name, self.outline, self.path, context, trees=self.trees, beside=beside
-        )
+        return Piece(lines, row, "def", function.name, function, self.path, self, self.trees)
 
     @property
     def text(self) -> str:
@@ -81,10 +62,6 @@ class Piece:
         if self._text is None:
             self._text = "".join(self.lines)
         return self._text
-
-    def part(self, statement: ast.stmt) -> str:
-        """The text of a statement of the outline, with its decorators."""
-        return "".join(self._lines_of(statement))
 
     def _lines_of(self, statement: ast.stmt) -> list[str]:
         last = statement.end_lineno or statement.lineno
@@ -96,33 +73,8 @@ class Piece:
         decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
         return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
-    def become(self, other: Piece, tree: Tree | None = None) -> None:
-        """Have what another piece has from now on; and this tree, where the text differs."""
-        if self.text != other.text:
-            self._tree = tree
-        self.lines, self._text, self.beside = other.lines, other._text, other.beside
-        self.outline, self.first_row = other.outline, other.first_row
-
-    def move(self, rows: int) -> None:
-        """Stand further down from now on, or further up."""
-        if rows:
-            self.first_row += rows
-            if self.outline is not None and self.around is None:
-                self.trees.disown_file(self.path)
-                ast.increment_lineno(self.outline, rows)
-
-    def definition(self) -> cst.FunctionDef | cst.ClassDef | None:
-        """The function or class that the piece defines; None where libcst does not read it."""
-        body: Sequence[cst.CSTNode] = self.module.body
-        if self.around is not None:
-            body = body[0].body.body if body and isinstance(body[0], cst.ClassDef) else ()
-        for statement in body:
-            if isinstance(statement, cst.FunctionDef | cst.ClassDef):
-                return statement
-        return None
-
     def refuse_if_deeper(self, depth: int) -> None:
-        """Raise UnreadableFile where libcst and the interpreter, which are recursive, would go too deep."""
+        """Raise UnreadableFile where libcst and the analysis, which are recursive, would go too deep."""
         if depth > self.trees.nesting:
             more = f"it is nested {depth} levels deep, which is more than {self.trees.nesting}"
             raise LimitReached("nesting", more, Position(self.first_row, 1))
@@ -136,7 +88,7 @@ class Piece:
     def tree(self) -> Tree:
         """The same, with where its nodes stand."""
         if self._tree is None:
-            if not self.context and patterns.too_deep(self.text):
+            if patterns.too_deep(self.text):
                 more = f"it has patterns nested more than {patterns.MAX_PATTERNS} levels deep"
                 raise LimitReached("nesting", more, Position(self.first_row, 1))
             self._tree = self.trees.concrete(self.text, self.path, self._converted)
@@ -196,10 +148,7 @@ class Piece:
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where `node` stands in the file; computed for the whole piece on first use."""
-        try:
-            (row, column), (last_row, last_column), _ = self.tree.ranges[id(node)]
-        except KeyError:
-            raise UprootedNode(node) from None
+        (row, column), (last_row, last_column), _ = self.tree.ranges[id(node)]
         shift = self.first_row - 1
         return Span(Position(row + shift, column + 1), Position(last_row + shift, last_column + 1))
 
@@ -224,12 +173,6 @@ class Site:
 
     piece: Piece
     node: cst.CSTNode
-    serial: int = 0  # order in which the analysis came to it: a stable order between sites
-
-    @property
-    def stands(self) -> bool:
-        """Is the node still in its tree, or did an edit take it out?"""
-        return self.piece.tree.holds(self.node)
 
     def __repr__(self) -> str:
         return f"Site({type(self.node).__name__} at {self.span.start.row}:{self.span.start.column})"
@@ -240,87 +183,16 @@ class Site:
         return self.piece.span(self.node)
 
 
-class LatePiece(Piece):
-    """A piece that is parsed when it is asked for, by itself, to nodes with the rows that they have in the file."""
-
-    __slots__ = ()
-
-    @property
-    def outline(self) -> ast.stmt | None:
-        """The standard parser's node."""
-        found: ast.stmt | None = _OUTLINE.__get__(self)
-        if found is None and self.lines:
-            found, *self.beside = parse("\n" * (self.first_row - 1) + "".join(self.lines)).body
-            _OUTLINE.__set__(self, found)
-        return found
-
-    @outline.setter
-    def outline(self, value: ast.stmt | None) -> None:
-        _OUTLINE.__set__(self, value)
-
-
-_OUTLINE: Any = Piece.__dict__["outline"]  # where all pieces keep it
-
-
-@immutable()
-class Layout:
-    """Where the pieces of a text begin and end, so that another reading of it need not parse them all."""
-
-    text: tuple[int, int]  # its length and hash
-    pieces: tuple[tuple[str, str, int, int], ...]  # kind, name, first row and number of rows
-
-    def fits(self, text: str) -> bool:
-        """Is it this text's?"""
-        return self.text == _key(text)
-
-
-def _key(text: str) -> tuple[int, int]:
-    return len(text), hash(text)
-
-
 class SourceModule:
     """The text of one file with its pieces and imports.
 
-    Raises UnreadableFile when neither the standard parser nor libcst can read it. `like` was read of the same text,
-    and `layout` made of it.
+    Raises UnreadableFile when neither the standard parser nor libcst can read it.
     """
 
-    def __init__(
-        self,
-        text: str,
-        path: Path,
-        *,
-        context: bool = False,
-        trees: Trees = PARSING,
-        like: SourceModule | None = None,
-        layout: Layout | None = None,
-    ) -> None:
+    def __init__(self, text: str, path: Path, *, trees: Trees = PARSING) -> None:
         self.text = text
         self.path = path
-        self.pieces: list[Piece]
-        if layout is not None:
-            self.pieces = list(_laid_out(text, path, context, trees, layout))
-        elif like is not None:
-            self.pieces = [piece.twin(context) for piece in like.pieces]
-        else:
-            self.pieces = _split(text, path, context, trees)
-
-    @property
-    def layout(self) -> Layout | None:
-        """Where its pieces begin and end; None where the standard parser could not read it."""
-        if any(type(piece) is Piece and piece.outline is None for piece in self.pieces):
-            return None
-        return Layout(_key(self.text), tuple((p.kind, p.name, p.first_row, len(p.lines)) for p in self.pieces))
-
-    @property
-    def is_parsed(self) -> bool:
-        """Did the standard parser read all of it?"""
-        return all(type(piece) is Piece and piece.outline is not None for piece in self.pieces)
-
-    def become(self, text: str, pieces: list[Piece]) -> None:
-        """Have another text, of these pieces, from now on."""
-        self.text, self.pieces = text, pieces
-        self.__dict__.pop("rows", None)
+        self.pieces = _split(text, path, trees)
 
     def statement_span(self, span: Span) -> Span:
         """The innermost statement around a stretch, as of `Piece.statement_span`."""
@@ -353,7 +225,7 @@ def span_in(rows: Sequence[str], place: tuple[int, int, int, int]) -> Span:
     return Span(begin, Position(last, characters(rows[last - 1], end) + 1))
 
 
-def _split(text: str, path: Path, context: bool, trees: Trees) -> list[Piece]:
+def _split(text: str, path: Path, trees: Trees) -> list[Piece]:
     try:
         tree = trees.standard(text, path)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -374,14 +246,8 @@ def _split(text: str, path: Path, context: bool, trees: Trees) -> list[Piece]:
                 kind, name = "class", statement.name
             case _:
                 kind, name = "code", ""
-        pieces.append(Piece(lines[first - 1 : last], first, kind, name, statement, path, context, trees=trees))
+        pieces.append(Piece(lines[first - 1 : last], first, kind, name, statement, path, trees=trees))
     return pieces
-
-
-def _laid_out(text: str, path: Path, context: bool, trees: Trees, layout: Layout) -> Iterator[Piece]:
-    lines = _lines(text)
-    for kind, name, first, count in layout.pieces:
-        yield LatePiece(lines[first - 1 : first - 1 + count], first, kind, name, None, path, context, trees=trees)
 
 
 def _lines(text: str) -> list[str]:

@@ -19,7 +19,7 @@ from torchmemlint.syntax.patterns import too_deep
 from torchmemlint.syntax.positions import CodeRanges, code_ranges
 from torchmemlint.syntax.standard import parse
 from torchmemlint.syntax.text import code_of, form_feeds, parse_with_libcst
-from torchmemlint.syntax.walking import inside, side_by_side
+from torchmemlint.syntax.walking import side_by_side
 
 
 class UnlikeTree(LookupError):  # noqa: N818 (nothing is wrong with what is checked)
@@ -45,7 +45,6 @@ class Tree:
     _ranges: CodeRanges | None = field(default=None, repr=False)
     _counterparts: dict[int, cst.CSTNode] = field(default_factory=dict, repr=False)  # as parsed, by the node's identity
     _statements: list[cst.CSTNode] | None = field(default=None, repr=False)
-    _held: frozenset[int] | None = field(default=None, repr=False)
 
     @property
     def ranges(self) -> CodeRanges:
@@ -80,12 +79,6 @@ class Tree:
         assert id(node) in self.ranges
         return code_of(self._counterparts.get(id(node), node))
 
-    def holds(self, node: cst.CSTNode) -> bool:
-        """Is this a node of the tree?"""
-        if self._held is None:
-            self._held = frozenset(map(id, inside(self.module)))
-        return id(node) in self._held
-
 
 def _moved(places: CodeRanges, further: dict[int, int]) -> CodeRanges:
     """The places with those of some rows so many characters further right."""
@@ -109,15 +102,16 @@ class Trees:
     `nesting` is how deep statements and expressions may be in each other for libcst and the analysis to look at them.
     """
 
-    may_share = True  # nobody changes the standard parser's tree of a file, which may serve two readings of it
-
     def __init__(self) -> None:
         self.nesting = MAX_NESTING
         self._unlike: set[tuple[Path, str]] = set()
+        self._last: tuple[tuple[Path, str], ast.Module] | None = None  # a file is read for its pieces, and to be run
 
     def standard(self, text: str, path: Path) -> ast.Module:
-        """The standard parser's tree of a whole file; raises what that parser raises."""
-        return parse(text)
+        """The standard parser's tree of a whole file, which nobody may change; raises what that parser raises."""
+        if self._last is None or self._last[0] != (path, text):
+            self._last = (path, text), parse(text)
+        return self._last[1]
 
     def concrete(self, text: str, path: Path, convert: Callable[[], cst.Module | None] = lambda: None) -> Tree:
         """The libcst tree of a piece of the file `path`; empty where libcst cannot read what Python can.
@@ -142,89 +136,54 @@ class Trees:
         """Let libcst parse this piece from now on."""
         self._unlike.add((unlike.path, unlike.text))
 
-    def disown(self, tree: Tree) -> None:
-        """A libcst tree that was handed out is about to be changed."""
-
-    def disown_file(self, path: Path) -> None:
-        """So is the standard parser's tree of a file."""
-
 
 PARSING = Trees()
 
 
 class KeptTrees(Trees):
-    """Keeps trees for the next round of questions.
-
-    The analysis tells places by their nodes. So a tree is handed out once in a round: where the same text stands
-    twice in a file, or a file is read twice, each gets a tree of its own.
-    """
-
-    may_share = False  # rows are counted anew in those of what an edit has moved
+    """Keeps trees for the next round of questions."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._standard: dict[tuple[Path, str], list[ast.Module]] = {}
-        self._concrete: dict[tuple[Path, str], list[Tree]] = {}
-        self._taken: dict[tuple[Path, str, bool], int] = {}
-        self._asked: set[Path] = set()
+        self._standard: dict[Path, tuple[str, ast.Module]] = {}
+        self._concrete: dict[tuple[Path, str], Tree] = {}
+        self._asked: set[tuple[Path, str]] = set()  # for these, in this round
+        self._read: set[Path] = set()  # files, likewise
 
     def begin(self) -> None:
-        """A new round: all that is kept may be handed out again."""
-        self._taken.clear()
+        """A new round."""
         self._asked.clear()
+        self._read.clear()
 
     def end(self) -> None:
         """The round is over: of the files that were asked about, trees of texts that are no longer there may go."""
-        for kept, concrete in ((self._standard, False), (self._concrete, True)):
-            gone = [key for key in kept if key[0] in self._asked and (*key, concrete) not in self._taken]
-            for key in gone:
-                del kept[key]
+        for key in [key for key in self._concrete if key[0] in self._read and key not in self._asked]:
+            del self._concrete[key]
 
     def keep_only(self, paths: set[Path]) -> None:
         """Let go of the trees of all other files."""
-        self._standard = {key: trees for key, trees in self._standard.items() if key[0] in paths}
-        self._concrete = {key: trees for key, trees in self._concrete.items() if key[0] in paths}
+        self._standard = {path: known for path, known in self._standard.items() if path in paths}
+        self._concrete = {key: tree for key, tree in self._concrete.items() if key[0] in paths}
 
     def standard(self, text: str, path: Path) -> ast.Module:
         """As `Trees.standard`."""
-        self._asked.add(path)
-        kept = self._standard.setdefault((path, text), [])
-        number = self._next((path, text, False))
-        if number < len(kept):
-            return kept[number]
-        kept.append(super().standard(text, path))
-        return kept[-1]
+        self._read.add(path)
+        known = self._standard.get(path)
+        if known is None or known[0] != text:
+            known = self._standard[path] = text, super().standard(text, path)
+        return known[1]
 
     def concrete(self, text: str, path: Path, convert: Callable[[], cst.Module | None] = lambda: None) -> Tree:
         """As `Trees.concrete`."""
-        kept = self._concrete.setdefault((path, text), [])
-        number = self._next((path, text, True))
-        if number < len(kept):
-            return kept[number]
-        kept.append(super().concrete(text, path, convert))
-        return kept[-1]
+        self._asked.add((path, text))
+        if (path, text) not in self._concrete:
+            self._concrete[path, text] = super().concrete(text, path, convert)
+        return self._concrete[path, text]
 
     def distrust(self, unlike: UnlikeTree) -> None:
         """As `Trees.distrust`."""
         super().distrust(unlike)
         self._concrete.pop((unlike.path, unlike.text), None)
-
-    def disown(self, tree: Tree) -> None:
-        """As `Trees.disown`."""
-        for kept in self._concrete.values():
-            if any(one is tree for one in kept):
-                kept[:] = [one for one in kept if one is not tree]
-
-    def disown_file(self, path: Path) -> None:
-        """As `Trees.disown_file`."""
-        for key in [key for key in self._standard if key[0] == path]:
-            del self._standard[key]
-
-    def _next(self, key: tuple[Path, str, bool]) -> int:
-        """How often the tree of a text was asked for before: as many as were kept or more, where parsing had failed."""
-        number = self._taken.get(key, 0)
-        self._taken[key] = number + 1
-        return number
 
 
 _EMPTY = cst.Module([])

@@ -28,6 +28,7 @@ from torchmemlint.knowledge.contracts import Contracts, contracts
 _SAME = {"TML102": "TML106", "TML103": "TML101"}  # at one place the other says it better
 
 _MOST_REFERENCES = 600_000  # that an engine makes: some 200 bytes each
+_MOST_USERS = 40  # files that import one, of which each is run to judge it
 _MOST_TEXT = 3_000_000  # characters of lowered files: some 100 bytes each, with what their functions do
 
 Group = tuple[Path, ...]  # files that import each other
@@ -183,14 +184,18 @@ class Cases:
         return [self._outcome(group, pulse) for group in self._groups(path)]
 
     def _groups(self, path: Path) -> list[Group]:
-        """The files that are run with a file, and those that import it, but for a library's: there are too many."""
-        users = set() if self._imports.is_library(path) else self._imports.users(path) - set(self._unseen_users(path))
-        return sorted({self._imports.group(user) for user in (path, *users)})
+        """The files that are run with a file, and of those that import it the nearest."""
+        return sorted({self._imports.group(user) for user in (path, *self._seen_users(path))})
+
+    def _seen_users(self, path: Path) -> list[Path]:
+        """The files that are run to judge what is in one that they import. Of a library's there are too many."""
+        if self._imports.is_library(path):
+            return []
+        return [user for user in self._imports.users(path) if not self._imports.is_library(user)][:_MOST_USERS]
 
     def _unseen_users(self, path: Path) -> list[Path]:
         """The files that import a file and are not run to judge what is in it."""
-        all_of_them = self._imports.is_library(path)
-        return [user for user in self.users(path) if all_of_them or self._imports.is_library(user)]
+        return sorted(self.users(path).difference(self._seen_users(path), self._imports.group(path)))
 
     def _outcome(self, group: Group, pulse: Callable[[], None] | None) -> Outcome:
         found = self._outcomes.get(group)

@@ -13,8 +13,8 @@ from torchmemlint.flow.domain.refs import Counted, Kind, Object, Ref
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.contents import Contents
 from torchmemlint.flow.fact.idling import idle
-from torchmemlint.flow.fact.loaders import Loader, Number, built, data, loaders, repeated
 from torchmemlint.flow.fact.layers import Builders
+from torchmemlint.flow.fact.loaders import Loader, Number, built, data, loaders, repeated
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.moving import Moved, batches_of_its_own, makes_on_device, may_be_encoded, moving
 from torchmemlint.flow.fact.records import Kept, kept
@@ -123,7 +123,7 @@ def _restarted(engine: Engine, loader: Loader, runs: list[Run], workers: Number)
     if not workers.value or loader.more or "persistent_workers" in loader.given or not _is_of_torch(loader):
         return
     found = next(filter(None, (repeated(loader, run) for run in runs)), None)
-    if found is not None and not any(_changes(engine, loader, run, r) for r in data(loader) for run in runs):
+    if found is not None and not any(_is_changed(engine, loader, runs, one) for one in data(loader)):
         yield Fed("TML404", loader, workers, iterated=found.at, again=found.again)
 
 
@@ -146,23 +146,28 @@ def _is_of_torch(loader: Loader) -> bool:
     return not loader.name.startswith("torch_geometric.")
 
 
-def _changes(engine: Engine, loader: Loader, run: Run, data: Ref) -> bool:
+def _is_changed(engine: Engine, loader: Loader, runs: list[Run], data: Ref) -> bool:
     """Is a data set told anything, or given an attribute, by others than itself?"""
-    if any(data in one.receiver.refs and one.name.startswith(_TELLING) for one in run.effects(fx.InvokeMethod)):
+    if any(data in one.receiver.refs and _tells(one.name) for run in runs for one in run.effects(fx.InvokeMethod)):
         return True
-    if any(one.holder is data for one in run.effects(fx.Write)):
+    if any(one.holder is data for run in runs for one in run.effects(fx.Write)):
         return True
     if type(data) is not Object or data.kind is not Kind.INSTANCE:
-        return type(data) is Object and any(True for _ in visible(run.state.heap.edges(data)))
+        return type(data) is Object and any(True for run in runs for _ in visible(run.state.heap.edges(data)))
     own = engine.index.order(data.about.cls)
     methods = {method for cls in own for method in cls.methods.values()}
     read = set().union(*(method.mentions for method in methods))
-    told = {method.name for method in methods if method.name.startswith(_TELLING)}
-    functions = [f for f in (*loader.point.chain()[0].owner.unit.functions, run.entry) if f not in methods]
-    return any(not f.mentions.isdisjoint(told) or not _assigned(f).isdisjoint(read) for f in functions)
+    told = set(filter(_tells, (method.name for method in methods)))
+    functions = {*loader.point.chain()[0].owner.unit.functions, *(run.entry for run in runs)} - methods
+    return any(not f.mentions.isdisjoint(told) or _assigns(f, read) for f in functions)
 
 
-def _assigned(function: Function) -> set[str]:
-    """Return the attributes that a function assigns to other objects than its own."""
-    own = function.parameters[0].name if function.cls is not None and function.parameters else ""
-    return set() if own else {op.name for op in operations(function.body) if type(op) is SetAttribute}
+def _tells(method: str) -> bool:
+    return method.startswith(_TELLING)
+
+
+def _assigns(function: Function, attributes: set[str]) -> bool:
+    """Does a function that is no method assign one of some attributes?"""
+    if function.mentions.isdisjoint(attributes) or (function.cls is not None and function.parameters):
+        return False
+    return any(type(op) is SetAttribute and op.name in attributes for op in operations(function.body))

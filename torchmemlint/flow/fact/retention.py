@@ -13,9 +13,7 @@ from torchmemlint.flow.domain.refs import (
     Behind,
     Graph,
     Key,
-    Kind,
     Loop,
-    Object,
     Part,
     Phi,
     Ref,
@@ -219,8 +217,3 @@ def _training_loops(run: Run) -> set[Loop]:
     """Return the loops in which an optimizer steps."""
     steps = (e for e in (*run.of(fx.Step), *run.of(fx.InvokeMethod)) if getattr(e.effect, "name", "") == "step")
     return set[Loop]().union(*(e.loops for e in steps))
-
-
-def lasts(holder: Ref | None) -> bool:
-    """Does a holder live longer than the call?"""
-    return not (holder is None or (type(holder) is Object and holder.kind is Kind.FRAME))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from .ops import (
     AttributePlace,
@@ -30,24 +31,28 @@ def operations(body: Iterable[Op]) -> Iterator[Op]:
     while left:
         op = left.pop()
         yield op
-        for block in reversed(blocks(op)):
-            left.extend(reversed(block))
+        if type(op) in _BLOCKS:
+            for block in reversed(blocks(op)):
+                left.extend(reversed(block))
 
 
 def blocks(op: Op) -> tuple[list[Op], ...]:
     """Return the blocks of an operation, as they stand in the text."""
-    match op:
-        case If():
-            return op.then, op.orelse
-        case For():
-            return op.body, op.orelse
-        case While():
-            return op.head, op.body, op.orelse
-        case Try():
-            return op.body, *(handler.body for handler in op.handlers), op.orelse, op.final
-        case With():
-            return (op.body,)
-    return ()
+    found = _BLOCKS.get(type(op))
+    return found(op) if found is not None else ()
+
+
+def _of_try(op: Try) -> tuple[list[Op], ...]:
+    return op.body, *(handler.body for handler in op.handlers), op.orelse, op.final
+
+
+_BLOCKS: dict[type[Op], Callable[[Any], tuple[list[Op], ...]]] = {
+    If: lambda op: (op.then, op.orelse),
+    For: lambda op: (op.body, op.orelse),
+    While: lambda op: (op.head, op.body, op.orelse),
+    Try: _of_try,
+    With: lambda op: (op.body,),
+}
 
 
 def missed(op: object) -> frozenset[str]:

@@ -45,7 +45,7 @@ class Imports:
         self._sizes: dict[Path, int] = {}
         self._mattering: set[Path] = set()
         self._circles: dict[Path, tuple[Path, ...]] = {}
-        self._users: dict[Path, frozenset[Path]] = {}
+        self._users: dict[Path, tuple[Path, ...]] = {}
         self._large: dict[Path, tuple[Path, ...] | None] = {}
         self._libraries: dict[tuple[Path, ...], tuple[Path, ...]] = {}
         for path, text in files:
@@ -117,10 +117,16 @@ class Imports:
         """Does a file import none of the others but a library's, and none of them it?"""
         return not self._by.get(path) and all(map(self.is_library, self._of.get(path, ())))
 
-    def users(self, path: Path) -> frozenset[Path]:
-        """The files that import a file, directly or not, other than its circle."""
+    def users(self, path: Path) -> tuple[Path, ...]:
+        """The files that import a file, directly or not, other than its circle: the nearest first."""
         if path not in self._users:
-            self._users[path] = frozenset(self._reached(path, self._by) - set(self.circle(path)))
+            circle = self.circle(path)
+            found, seen, around = list[Path](), set(circle), set(circle)
+            while around:
+                around = {user for one in around for user in self._by.get(one, ())} - seen
+                found += sorted(around)
+                seen |= around
+            self._users.update(dict.fromkeys(circle, tuple(found)))
         return self._users[path]
 
     @staticmethod

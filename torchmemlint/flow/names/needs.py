@@ -1,21 +1,13 @@
-"""What the analysis of a file asks of the rest of its project: while the answers stay the same, so do its findings.
-
-A project's answers are kept from file to file, so an answer has to bring along what it rests on itself. That is taken
-down by question: what a dotted name stands for in a file, and all that a file asks for on its own account.
-"""
+"""What the analysis of a file asks of the rest of its project: while the answers stay the same, so do its findings."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
 
 from torchmemlint.immutable import immutable
-
-Question: TypeAlias = "tuple[str, Path]"  # a name and the file that is asked for it; "" for what a file asks itself
 
 
 @immutable()
@@ -40,87 +32,51 @@ class Needs:
 
 @dataclass(slots=True)
 class _Asked:
-    files: set[Path] = field(default_factory=set)
-    texts: set[Path] = field(default_factory=set)  # files that were read, and nothing of what these rest on
+    files: set[Path] = field(default_factory=set)  # that were run
+    read: set[Path] = field(default_factory=set)  # for a class in them, which may have led on to others
     sought: set[str] = field(default_factory=set)
     phrases: set[str] = field(default_factory=set)
-    questions: set[Question] = field(default_factory=set)
+    library: tuple[Path, ...] = ()
 
 
 class Ledger:
-    """Takes down what every question of one project led to."""
+    """Takes down what every file of one project asked for."""
 
     def __init__(self) -> None:
-        self._asked: dict[Question, _Asked] = {}
-        self._open: list[_Asked] = []
+        self._asked: dict[Path, _Asked] = {}
 
-    @contextmanager
-    def asking(self, question: Question) -> Iterator[None]:
-        """What is taken down meanwhile belongs to this question, and this question to the one around it."""
-        if self._open:
-            self._open[-1].questions.add(question)
-        self._open.append(self._asked.setdefault(question, _Asked()))
-        try:
-            yield
-        finally:
-            self._open.pop()
+    def run(self, path: Path, files: Iterable[Path], sought: Iterable[str]) -> None:
+        """For what is asked of `path`, other files are run, and some are looked for."""
+        asked = self._of(path)
+        asked.files.update(files)
+        asked.sought.update(sought)
 
-    @contextmanager
-    def of_file(self, path: Path) -> Iterator[None]:
-        """What is taken down meanwhile is asked on a file's own account, whatever else is being asked."""
-        outer, self._open = self._open, [self._asked.setdefault(("", path), _Asked())]
-        try:
-            yield
-        finally:
-            self._open = outer
+    def followed(self, path: Path, file: Path | None, sought: Iterable[str]) -> None:
+        """A name in a file has led to another one, after some were looked for."""
+        asked = self._of(path)
+        asked.sought.update(sought)
+        if file is not None:
+            asked.read.add(file)
 
-    def by(self, path: Path) -> AbstractContextManager[None]:
-        """What is taken down meanwhile belongs to the question that is being asked, else to the file."""
-        return nullcontext() if self._open else self.of_file(path)
-
-    def read(self, path: Path) -> None:
-        """A file's text is asked for."""
-        for asked in self._open[-1:]:
-            asked.files.add(path)
-
-    def run(self, paths: Iterable[Path], sought: Iterable[str]) -> None:
-        """Files are run that look for others."""
-        for asked in self._open[-1:]:
-            asked.texts.update(paths)
-            asked.sought.update(sought)
-
-    def sought(self, paths: frozenset[str]) -> None:
-        """It is asked whether these are there."""
-        for asked in self._open[-1:]:
-            asked.sought |= paths
-
-    def searched(self, phrase: str) -> None:
+    def searched(self, path: Path, phrase: str) -> None:
         """The project is searched for a phrase."""
-        for asked in self._open[-1:]:
-            asked.phrases.add(phrase)
+        self._of(path).phrases.add(phrase)
 
-    def asked(self, question: Question) -> None:
-        """A question is asked that was answered before."""
-        for asked in self._open[-1:]:
-            asked.questions.add(question)
+    def belongs(self, path: Path, library: tuple[Path, ...]) -> None:
+        """A file belongs to a library, whose files may be looked up when it is run."""
+        self._of(path).library = library
 
     def needs(self, path: Path) -> Needs:
-        """All that a file's analysis rests on, by way of all that it led to."""
-        files: set[Path] = set()
-        texts: set[Path] = set()
-        sought: set[str] = set()
-        phrases: set[str] = set()
-        pending: list[Question] = [("", path)]
-        seen = set(pending)
-        while pending:
-            asked = self._asked.get(pending.pop())
-            if asked is None:
-                continue
-            texts |= asked.texts
+        """All that the findings of a file rest on."""
+        files, sought, phrases = set[Path](), set[str](), set[str]()
+        followed = [path]
+        for one in followed:  # which grows on the way
+            asked = self._of(one)
+            files |= {*asked.files, *asked.library} if one is path else set()
             sought |= asked.sought
-            phrases |= asked.phrases
-            others = {("", file) for file in asked.files - files} | asked.questions
-            files |= asked.files
-            pending += others - seen
-            seen |= others
-        return Needs.of(map(str, (files | texts) - {path}), sought, phrases)
+            phrases |= asked.phrases if one is path else set()
+            followed += asked.read.difference(followed)
+        return Needs.of(map(str, {*files, *followed} - {path}), sought, phrases)
+
+    def _of(self, path: Path) -> _Asked:
+        return self._asked.setdefault(path, _Asked())

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchmemlint.flow.ir.lower import lower
 from torchmemlint.flow.ir.ops import Unit
+
+if TYPE_CHECKING:
+    import ast
 
 Found = tuple["tuple[Path, str] | None", frozenset[str]]  # a file with what is left of the name; what was looked for
 Locate = Callable[[str, Path], Found]  # where a dotted name leads that a file imports
@@ -21,12 +25,17 @@ class Sources:
         locate: Locate,
         read: Callable[[Path], str | None],
         is_library: Callable[[Path], bool] = lambda path: False,
+        parse: Callable[[str, Path], ast.Module] | None = None,
     ) -> None:
-        """`is_library` says of a file whether it is one of a library's, of which each is run by itself."""
+        """`is_library` says of a file whether it is one of a library's, of which each is run by itself.
+
+        `parse` gives the standard parser's tree of a text, where somebody else needs it, too.
+        """
         self._root = root
         self._is_library = is_library
         self._locate = locate
         self._read = read
+        self._parse = parse
         self._units: dict[Path, tuple[str, Unit | None]] = {}
         self._paths: dict[str, Path] = {}
         self.size = 0  # characters of what is kept
@@ -62,7 +71,7 @@ class Sources:
 
     def _lowered(self, path: Path, text: str) -> Unit | None:
         try:
-            unit = lower(text, self.name(path))
+            unit = lower(self._parse(text, path) if self._parse is not None else text, self.name(path))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
         self._paths[unit.name] = path

@@ -35,8 +35,8 @@ def undecided(program: Program) -> Iterator[Recomputation]:
     ends = {qualified.rpartition(".")[2] for qualified in _POSITIONS}
     ends.update(name for name, qualified in program.imported.items() if qualified in _POSITIONS)
     for piece in program.source.pieces:
-        summary = program.summary(piece)
-        if summary.calls.isdisjoint(ends):
+        summary = program.outline_of(piece)
+        if summary.names.isdisjoint(ends):
             continue
         calls = [node for node in summary.nodes if isinstance(node, ast.Call)]
         for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):

@@ -5,15 +5,12 @@ from __future__ import annotations
 import libcst as cst
 
 from torchmemlint.doubts import Confidence
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
+from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.fact.outcomes import Overwriting
 from torchmemlint.flow.fact.overwriting import Need
-from torchmemlint.rules.activations.places import inplace_argument
-from torchmemlint.rules.arguments import replacing
+from torchmemlint.rules.activations.out_of_place import not_in_place, out_of_place
 from torchmemlint.rules.base import TellingRule
-from torchmemlint.rules.detaching import at
 from torchmemlint.rules.told import Told
-from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
 
 
@@ -119,48 +116,5 @@ def _fix(told: Told, how: Overwriting) -> Fix | None:
     if how.need in (Need.LEAF, Need.EXPANDED):
         return None
     safe = how.need is not Need.READ and told.confidence is Confidence.CERTAIN
-    edits = _not_in_place(told.call_at(how.built)) if how.built is not None else _out_of_place(told)
+    edits = not_in_place(told.call_at(how.built)) if how.built is not None else out_of_place(told)
     return Fix("Do not work in place", Applicability.SAFE if safe else Applicability.UNSAFE, edits) if edits else None
-
-
-def _not_in_place(call: Site | None) -> tuple[Edit, ...]:
-    """`inplace=True` becomes `inplace=False` in the call that builds or applies an activation."""
-    found = inplace_argument(call) if call is not None else None
-    if call is not None and isinstance(found, cst.Name) and found.value == "True":
-        return replacing(call, found, "False")
-    return ()
-
-
-def _out_of_place(told: Told) -> tuple[Edit, ...]:
-    piece = told.piece
-    if piece is None:
-        return ()
-    for node in at(piece, told.span, cst.AugAssign):
-        if isinstance(node.target, cst.Name):
-            sign = text_of(node.operator).strip().removesuffix("=")
-            right = piece.written(node.value)
-            if not isinstance(node.value, _ATOMS):
-                right = f"({right})"
-            return (Edit(told.span, f"{node.target.value} = {node.target.value} {sign} {right}"),)
-    call = told.call_at(told.case.place)
-    match call.node if call is not None else None:
-        case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=attribute)) if _has_twin(attribute.value):
-            if told.statement != told.span:
-                return ()
-            start = told.span.start
-            span = piece.span(attribute)
-            return (Edit(Span(start, start), f"{name} = "), Edit(span, attribute.value.rstrip("_")))
-    return _not_in_place(call)
-
-
-_ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)
-
-# In-place methods that have no twin which returns a new tensor.
-_WITHOUT_TWIN = frozenset(
-    "apply_ cauchy_ copy_ exponential_ fill_ fill_diagonal_ geometric_ log_normal_ map_ map2_ normal_ random_ "
-    "set_ share_memory_ uniform_ zero_".split()
-)
-
-
-def _has_twin(method: str) -> bool:
-    return method.endswith("_") and method not in _WITHOUT_TWIN

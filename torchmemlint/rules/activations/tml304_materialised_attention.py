@@ -88,7 +88,7 @@ class MaterialisedAttention(Rule):
             if any(found.product is other for other in seen):  # its weights meet the values on each of several ways
                 continue
             seen.append(found.product)
-            piece = _piece(facts, found)
+            piece = facts.program.piece_of(found.function)
             site = piece.site_of(found.product.node, facts.source.rows) if piece is not None else None
             if piece is None or site is None:
                 continue
@@ -119,15 +119,3 @@ def _evidence(found: Attention, piece: Piece, facts: FileFacts) -> list[Link]:
     said.append((found.node, "nothing but this sum of values uses them"))
     places = [(piece.site_of(node, facts.source.rows), text) for node, text in said]
     return [(site, text) for site, text in places if site is not None]
-
-
-def _piece(facts: FileFacts, found: Attention) -> Piece | None:
-    """The method or top-level statement that the attention stands in."""
-    method = found.cls.methods.get(found.function.name) if found.cls is not None else None
-    if method is not None and method.syntax is found.function:
-        return method.piece
-    row = found.function.lineno
-    for piece in facts.source.pieces:
-        if piece.outline is not None and piece.outline.lineno <= row <= (piece.outline.end_lineno or 0):
-            return piece
-    return None

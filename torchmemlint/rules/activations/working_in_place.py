@@ -29,7 +29,7 @@ def calls(program: Program, kinds: frozenset[str]) -> Iterator[InPlaceCall]:
     for piece in program.source.pieces:
         if piece.outline is None or "inplace" not in piece.text:
             continue
-        nodes = [node for node in program.summary(piece).nodes if isinstance(node, ast.Call)]
+        nodes = [node for node in program.outline_of(piece).nodes if isinstance(node, ast.Call)]
         for node in sorted(nodes, key=lambda node: (node.lineno, node.col_offset)):
             callee = dotted(node.func)
             kind = _kind(program.qualify(callee)) if callee else None

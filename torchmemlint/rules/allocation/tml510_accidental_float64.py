@@ -101,5 +101,5 @@ def _casting(site: Site) -> tuple[Edit, ...]:
     """`x.to(device)` becomes `x.float().to(device)`."""
     match site.node:
         case cst.Call(func=cst.Attribute(value=receiver)):
-            return call_method(Site(site.piece, receiver, site.serial), "float")
+            return call_method(Site(site.piece, receiver), "float")
     return ()

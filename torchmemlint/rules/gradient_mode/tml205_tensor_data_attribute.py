@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
 from torchmemlint.flow.fact.data import Access
 from torchmemlint.rules.base import TellingRule
-from torchmemlint.rules.gradient_mode.guarding import wrap
+from torchmemlint.rules.guarding import wrap
 from torchmemlint.rules.told import Told
 from torchmemlint.syntax.text import shortened
 

@@ -10,7 +10,7 @@ from torchmemlint.flow.domain.effects import Stored
 from torchmemlint.rules import arguments
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import detach_fix
-from torchmemlint.rules.gradient_mode.guarding import without_gradients
+from torchmemlint.rules.guarding import without_gradients
 from torchmemlint.rules.told import Told
 from torchmemlint.syntax.source_module import Site
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.fact.formulas import Formula, Operation, Taking
-from torchmemlint.flow.fact.origins import is_weight, usual
+from torchmemlint.flow.fact.formulas import Formula, Operation
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import report_operation, written
-from torchmemlint.rules.materialisation.one_hot import LAST, MAKING, WORDS, Encoded, encoded, takings
-
-_PRODUCTS = frozenset({"matmul", "mm", "bmm"})
-_LOOKUPS = _PRODUCTS | {"linear", "einsum"}
-_MANY_CLASSES = 256  # a row of so many 64-bit integers is 2 KiB
+from torchmemlint.rules.materialisation.lookups import instead_of, matters
+from torchmemlint.rules.materialisation.one_hot import MAKING, WORDS, Encoded, encoded, takings
 
 
 class DenseOneHot(Rule):
@@ -81,7 +77,7 @@ class DenseOneHot(Rule):
         for formula in facts.formulas(WORDS):
             for operation in formula.operations(MAKING):
                 made = encoded(formula, operation)
-                found = [_told(formula, taking, axis) for taking, axis in takings(formula, made)] if made else []
+                found = [instead_of(formula, taking, axis) for taking, axis in takings(formula, made)] if made else []
                 if made is not None and found and all(found):
                     yield self._report(facts, formula, made, [one for one in found if one])
 
@@ -96,76 +92,7 @@ class DenseOneHot(Rule):
             facts,
             made.made.op,
             f"`{written(facts, made.made.op, 50)}` writes out every class of each label: {instead}",
-            severity=None if _matters(formula, made, [one[0] for one in found]) else Severity.ADVICE,
+            severity=None if matters(formula, made, [one[0] for one in found]) else Severity.ADVICE,
             evidence=links,
             fix=Fix(f"Use `{labels}` itself", Applicability.HINT),
         )
-
-
-def _matters(formula: Formula, made: Encoded, takers: list[Operation]) -> bool:
-    """Are the rows large beside what is made of them?
-
-    A product with scores of each class is as large as they are. A lookup gives a row of the table for each label;
-    beside it the one-hot row is small, unless there are many classes: those of a layer's table, or a number says so.
-    """
-    if made.every_class or any(operation.name not in _LOOKUPS for operation in takers):
-        return True
-    classes = usual(formula, made.made.argument("num_classes", 1)) if made.made.name == "one_hot" else None
-    if isinstance(classes, int):
-        return classes >= _MANY_CLASSES
-    return any(is_weight(formula, temp) for operation in takers for temp in operation.operands)
-
-
-def _told(formula: Formula, taking: Taking, axis: frozenset[int]) -> tuple[Operation, str, str] | None:
-    """The operation that does as well with indices, what it does with the rows, and what to use; None for others."""
-    operation = taking.operation
-    if operation is None:
-        return None
-    if operation.name == "cross_entropy" and operation.argument("target", 1) == taking.temp:
-        if _is_weighted(operation):
-            return None
-        return operation, "the target of a cross entropy, which may be class labels", "cross entropy takes the labels"
-    if operation.name in _PRODUCTS | {"linear"} and taking.index == 0 and LAST in axis and operation.layer is None:
-        return operation, "a product with one-hot rows looks up rows of the other factor", "index the table instead"
-    if operation.name == "einsum" and taking.index > 0 and LAST in axis:
-        if _sums_over_last(formula, operation, taking.index):
-            what = "a sum over one-hot classes looks up entries of the other factor"
-            return operation, what, "index the table instead"
-        return None
-    return _picked(formula, operation, axis) if operation.name == "mul" else None
-
-
-def _is_weighted(loss: Operation) -> bool:
-    """Has a cross entropy weights of classes?"""
-    made, position = (loss, 2) if loss.layer is None else (loss.layer, 0)
-    return made.argument("weight", position) is not None
-
-
-def _sums_over_last(formula: Formula, einsum: Operation, index: int) -> bool:
-    """Is the last dimension of an operand of `einsum` summed away together with one of another operand?"""
-    equation = formula.constant(einsum.operands[0])
-    if not isinstance(equation, str):
-        return False
-    terms, arrow, result = equation.replace(" ", "").partition("->")
-    letters = terms.split(",")
-    if not arrow or len(letters) != len(einsum.operands) - 1 or not letters[index - 1].isalpha():
-        return False
-    last = letters[index - 1][-1]
-    return last not in result and sum(last in term for term in letters) == 2
-
-
-def _picked(formula: Formula, product: Operation, axis: frozenset[int]) -> tuple[Operation, str, str] | None:
-    """A product that is summed over the dimension of the classes, and taken by nothing else."""
-    taken = formula.takings(product)
-    while len(taken) == 1 and (operation := taken[0].operation) is not None:
-        if operation.name == "sum" and taken[0].index == 0:
-            dimension = operation.argument("dim", 1)
-            over = formula.integer(dimension)
-            if dimension is not None and (over is None or over not in axis):
-                return None
-            what = "summed over the classes, a product with one-hot rows picks a number for each label"
-            return operation, what, "`gather` picks the numbers"
-        if operation.name != "neg":
-            return None
-        taken = formula.takings(operation)
-    return None

@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.fact.formulas import Formula, Operation
-from torchmemlint.flow.fact.origins import is_parameter, mode, usual
+from torchmemlint.flow.fact.origins import mode
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.flow.ir.ops import GetAttribute, Op, Temp
-from torchmemlint.knowledge import torch_api
+from torchmemlint.flow.ir.ops import Op
 from torchmemlint.rules.arguments import replacing
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import node_at, report_operation, written
+from torchmemlint.rules.materialisation.unfused import Unfused, unfused
 
 _LOG = frozenset({"log"})
 _WORDS = _LOG | {"log_"}
-_SMALL = 0.01  # against a logarithm of zero
 # What keeps the logarithm for its own backward; a product keeps the other factor, `kl_div` the target, an index itself.
 # Counted with `torch.autograd.graph.saved_tensors_hooks` on torch 2.13.
 _KEEPING = frozenset({"nll_loss", "gather"})
-_BOUNDING = frozenset({"clamp", "clamp_min"})
-
-
-@dataclass(frozen=True, slots=True)
-class Unfused:
-    """The logarithm of a softmax or sigmoid that nothing else takes."""
-
-    log: Operation
-    inner: Operation
-    steps: tuple[Operation, ...]  # between the two, outermost first: `+ 1e-8`, `1 - p`, a clamp
-
-    @property
-    def fused(self) -> str:
-        """The name of the operation that computes both at once."""
-        return "log_softmax" if self.inner.name == "softmax" else "logsigmoid"
 
 
 class UnfusedLogSoftmax(Rule):
@@ -93,7 +76,7 @@ class UnfusedLogSoftmax(Rule):
         """Yield logarithms of probabilities that nobody else asks for."""
         for formula in facts.formulas(_WORDS):
             for log in formula.operations(_LOG):
-                found = _unfused(formula, log)
+                found = unfused(formula, log)
                 if found is not None:
                     taken = {taking.operation.name for taking in formula.takings(log) if taking.operation is not None}
                     kept = 1 + bool(found.steps) + (not taken.isdisjoint(_KEEPING))
@@ -119,57 +102,6 @@ def _is_off(facts: FileFacts, formula: Formula, log: Operation) -> bool:
     """Is it computed with gradients off, here or in all callers?"""
     here = mode(formula, log.op, facts.program.contracts)
     return here is Mode.OFF or (here is None and facts.runs_without_gradients(formula.function.span))
-
-
-def _unfused(formula: Formula, log: Operation) -> Unfused | None:
-    """The chain from a logarithm down to a softmax or sigmoid, each link taken by the next alone."""
-    steps: list[Operation] = []
-    taken = log
-    while taken.operands:
-        operand = _operand(formula, taken) if taken is not log else taken.operands[0]
-        below = formula.of(operand)
-        if below is None or [t.operation for t in formula.takings(below)] != [taken]:
-            return None
-        if below.name in ("softmax", "sigmoid"):
-            alone = below.name == "sigmoid" and not steps
-            # The complement of a sigmoid is that of `-x`; the complement of a softmax is no softmax.
-            turned = below.name == "softmax" and any(step.name == "sub" for step in steps)
-            if alone or turned or not below.operands or _is_own(formula, below.operands[0]):
-                return None
-            return Unfused(log, below, tuple(steps))
-        if _operand(formula, below) is None or len(steps) > 2:
-            return None
-        steps.append(below)
-        taken = below
-    return None
-
-
-def _is_own(formula: Formula, temp: Temp) -> bool:
-    """A weight of a module's own: as small as it was made, whatever the batch; or a constant, without a graph."""
-    made = formula.of(temp)
-    return is_parameter(formula, temp) or (made is not None and made.name in torch_api.FACTORIES)
-
-
-def _operand(formula: Formula, step: Operation) -> Temp | None:
-    """What a step between the two takes, where it only bounds the probabilities or turns them over."""
-    match step:
-        case Operation(name="add", operands=(left, right)):
-            return left if _is_small(formula, right) else right if _is_small(formula, left) else None
-        case Operation(name="sub", operands=(left, right)):
-            return right if formula.constant(left) == 1 else None
-        case Operation(name=name, operands=(first, *_)) if name in _BOUNDING:
-            return first
-    return None
-
-
-def _is_small(formula: Formula, temp: Temp) -> bool:
-    """Is it a number against a logarithm of zero, as far as it is seen, or the smallest that a type has?"""
-    value = usual(formula, temp)
-    if isinstance(value, int | float):
-        return abs(value) < _SMALL
-    made = formula.made(temp)
-    limits = formula.of(made.base) if isinstance(made, GetAttribute) else None
-    return limits is not None and limits.name == "finfo"
 
 
 def _fix(facts: FileFacts, found: Unfused) -> Fix:

@@ -15,7 +15,7 @@ _IN_PROJECT = "autocast GradScaler bfloat16 mixed_precision fp16".split()
 
 def spoken_of(facts: FileFacts) -> bool:
     """Does a file, or its project, speak of a precision?"""
-    words = frozenset().union(*(outline.names | outline.calls for outline in facts.program.outlines()))
+    words = frozenset().union(*(outline.names for outline in facts.program.outlines()))
     text = facts.source.text
     if "torch.accelerator" in text:
         words -= {"accelerator"}  # the device, and no object of a framework

@@ -43,10 +43,8 @@ class Owner:
 
     def _all(self) -> Iterator[tuple[str, Assigned | None]]:
         for cls in self.cls.ancestors() if self.cls is not None else ():
-            for method in cls.methods.values():
-                if method.syntax is None:
-                    continue
-                for node in walk(method.syntax):
+            for method in cls.methods:
+                for node in walk(method):
                     match node:
                         case ast.Assign(targets=targets, value=value):
                             for target in targets:
@@ -54,9 +52,9 @@ class Owner:
                                     name = _own(item)
                                     if name:
                                         whole = item is target
-                                        yield name, Assigned(value, cls.program, method.syntax) if whole else None
+                                        yield name, Assigned(value, cls.program, method) if whole else None
                         case ast.AnnAssign(target=target, value=ast.expr() as value) if name := _own(target):
-                            yield name, Assigned(value, cls.program, method.syntax)
+                            yield name, Assigned(value, cls.program, method)
                         case ast.AugAssign(target=target) if name := _own(target):
                             yield name, None
                         case ast.Call(func=ast.Attribute(attr="register_buffer" | "register_parameter"), args=args):

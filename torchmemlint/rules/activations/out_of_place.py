@@ -1,0 +1,58 @@
+"""Edits that have an operation make a new tensor where it overwrites one."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchmemlint.findings import Edit, Span
+from torchmemlint.rules.activations.places import inplace_argument
+from torchmemlint.rules.arguments import replacing
+from torchmemlint.rules.detaching import at
+from torchmemlint.rules.told import Told
+from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.text import text_of
+
+
+def not_in_place(call: Site | None) -> tuple[Edit, ...]:
+    """`inplace=True` becomes `inplace=False` in the call that builds or applies an activation."""
+    found = inplace_argument(call) if call is not None else None
+    if call is not None and isinstance(found, cst.Name) and found.value == "True":
+        return replacing(call, found, "False")
+    return ()
+
+
+def out_of_place(told: Told) -> tuple[Edit, ...]:
+    """`x += y` becomes `x = x + y`, `x.relu_()` becomes `x = x.relu()`, and a call loses its `inplace=True`."""
+    piece = told.piece
+    if piece is None:
+        return ()
+    for node in at(piece, told.span, cst.AugAssign):
+        if isinstance(node.target, cst.Name):
+            sign = text_of(node.operator).strip().removesuffix("=")
+            right = piece.written(node.value)
+            if not isinstance(node.value, _ATOMS):
+                right = f"({right})"
+            return (Edit(told.span, f"{node.target.value} = {node.target.value} {sign} {right}"),)
+    call = told.call_at(told.case.place)
+    match call.node if call is not None else None:
+        case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=attribute)) if _has_twin(attribute.value):
+            if told.statement != told.span:
+                return ()
+            start = told.span.start
+            span = piece.span(attribute)
+            return (Edit(Span(start, start), f"{name} = "), Edit(span, attribute.value.rstrip("_")))
+    return not_in_place(call)
+
+
+_ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)
+
+
+# In-place methods that have no twin which returns a new tensor.
+_WITHOUT_TWIN = frozenset(
+    "apply_ cauchy_ copy_ exponential_ fill_ fill_diagonal_ geometric_ log_normal_ map_ map2_ normal_ random_ "
+    "set_ share_memory_ uniform_ zero_".split()
+)
+
+
+def _has_twin(method: str) -> bool:
+    return method.endswith("_") and method not in _WITHOUT_TWIN
