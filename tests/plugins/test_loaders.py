@@ -123,7 +123,7 @@ def test_arguments(tmp_path: Path) -> None:
 def test_a_rule_asks_for_loaders(tmp_path: Path) -> None:
     text = rule()
     body = "        for one in facts.loaders():\n"
-    body += "            yield report(self, facts, one.site, f\"{one.get('num_workers')} workers\")\n"
+    body += "            yield report(self, facts, one.span, f\"{one.get('num_workers')} workers\")\n"
     (tmp_path / "acme.py").write_text(text[: text.index("        for call in")] + body)
     path = tmp_path / "loading.py"
     path.write_text(HELPER + "\nloader = make([1])\n")

@@ -128,7 +128,7 @@ class FileFacts:
     def loaders(self) -> list[Loader]:
         """The loaders that the file builds, as those runs show them."""
         runs = self._runs()
-        found = runs.loaders(self.path, self.pulse) if runs is not None else []
+        found = runs.loaders(self.path, self.pulse) if runs is not None else ()
         return [Loader(self.source.span_of(one.place.span), one.qualified, one.get) for one in found]
 
     def overwriting(self) -> list[Case]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from torchmemlint.doubts import Confidence, ordered
 from torchmemlint.findings import Evidence, Finding, Fix, Severity, Span
-from torchmemlint.flow.domain.effects import How, Stored
+from torchmemlint.flow.domain.manners import How, Stored
 from torchmemlint.flow.fact.outcomes import Case, Place
 from torchmemlint.flow.fact.passes import Reason
 from torchmemlint.flow.facts import FileFacts

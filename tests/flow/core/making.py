@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from torchmemlint.flow.domain.heap import ELEMENT, Heap, Mode, State
-from torchmemlint.flow.domain.refs import Behind, External, Globals, Graph, Key, Kind, Leaf, Object, Ref, Source
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.refs import Behind, External, Globals, Graph, Key, Leaf, Object, Ref, Source
 from torchmemlint.flow.domain.values import NO_CONSTANT, SOME, Value
 from torchmemlint.flow.ir.lower import lower
 from torchmemlint.flow.ir.ops import Op

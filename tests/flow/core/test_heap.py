@@ -24,7 +24,8 @@ from torchmemlint.flow.domain.heap import (
     renew,
     unwritten,
 )
-from torchmemlint.flow.domain.refs import PATH_LIMIT, Behind, Key, Kind, Object, Ref, Special
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.refs import PATH_LIMIT, Behind, Key, Object, Ref
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, Value, constant, join, of, symbol, tensor
 
 from .making import KEYS, OUTSIDE, box, content, graph, heaps, objects, site, sources, states

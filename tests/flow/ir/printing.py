@@ -6,7 +6,36 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir.control import (
+    Await,
+    Break,
+    Check,
+    Continue,
+    Enter,
+    For,
+    If,
+    Narrowing,
+    Raise,
+    Return,
+    Try,
+    While,
+    With,
+    Yield,
+)
 from torchmemlint.flow.ir.lower import lower
+from torchmemlint.flow.ir.places import (
+    NO_TEMP,
+    Argument,
+    AttributePlace,
+    ComputedKey,
+    ConstantKey,
+    Entry,
+    Key,
+    Name,
+    Place,
+    SliceKey,
+    Spread,
+)
 
 
 def lowered(text: str, function: str = "<module>") -> str:
@@ -28,17 +57,17 @@ def names(function: ops.Function) -> dict[str, str]:
     return found
 
 
-def names_of(op: ops.Op) -> list[ops.Name]:
-    found = [getattr(op, slot) for slot in ("name", "place") if isinstance(getattr(op, slot, None), ops.Name)]
+def names_of(op: ops.Op) -> list[Name]:
+    found = [getattr(op, slot) for slot in ("name", "place") if isinstance(getattr(op, slot, None), Name)]
     found += [narrowing.name for narrowing in getattr(op, "narrowings", ())]
-    if isinstance(op, ops.Try):
+    if isinstance(op, Try):
         found += [handler.name for handler in op.handlers if handler.name is not None]
     return found
 
 
 def blocks(op: ops.Op) -> list[list[ops.Op]]:
     found = [getattr(op, slot) for slot in ("head", "then", "body", "orelse", "final") if hasattr(op, slot)]
-    if isinstance(op, ops.Try):
+    if isinstance(op, Try):
         found += [handler.body for handler in op.handlers]
     return found
 
@@ -60,56 +89,56 @@ def _block(block: list[ops.Op], indent: str) -> Iterator[str]:
 
 
 def _parts(op: ops.Op, head: str) -> list[tuple[str, list[ops.Op]]]:
-    if isinstance(op, ops.If):
+    if isinstance(op, If):
         return [(head, op.then), ("else:", op.orelse)]
-    if isinstance(op, ops.While):
+    if isinstance(op, While):
         return [("while:", op.head), (head, op.body), ("else:", op.orelse)]
-    if isinstance(op, ops.For):
+    if isinstance(op, For):
         return [(head, op.body), ("else:", op.orelse)]
-    if isinstance(op, ops.With):
+    if isinstance(op, With):
         return [(head, op.body)]
-    if isinstance(op, ops.Try):
+    if isinstance(op, Try):
         handlers = [(f"except {' '.join(h.types)} t{h.caught}:", h.body) for h in op.handlers]
         return [(head, op.body), *handlers, ("else:", op.orelse), ("finally:", op.final)]
     return [(head, [])]
 
 
-def _key(key: ops.Key | None) -> str:
-    if isinstance(key, ops.ConstantKey):
+def _key(key: Key | None) -> str:
+    if isinstance(key, ConstantKey):
         return repr(key.value)
-    if isinstance(key, ops.ComputedKey):
+    if isinstance(key, ComputedKey):
         return f"t{key.temp}"
-    assert isinstance(key, ops.SliceKey)
+    assert isinstance(key, SliceKey)
     return "slice " + _temps(key.parts) if key.parts else "slice"
 
 
 def _temps(temps: tuple[int, ...]) -> str:
-    return ", ".join("-" if temp == ops.NO_TEMP else f"t{temp}" for temp in temps)
+    return ", ".join("-" if temp == NO_TEMP else f"t{temp}" for temp in temps)
 
 
-def _place(place: ops.Place | None) -> str:
+def _place(place: Place | None) -> str:
     if place is None:
         return ""
-    if isinstance(place, ops.Name):
+    if isinstance(place, Name):
         return f"  -> {place.text}"
-    if isinstance(place, ops.AttributePlace):
+    if isinstance(place, AttributePlace):
         return f"  -> t{place.base}.{place.name}"
     return f"  -> t{place.base}[{_key(place.key)}]"
 
 
-def _arguments(arguments: tuple[ops.Argument, ...]) -> str:
+def _arguments(arguments: tuple[Argument, ...]) -> str:
     texts = []
     for a in arguments:
-        head = f"{a.name}=" if a.spread is ops.Spread.NAMED else a.spread.value
+        head = f"{a.name}=" if a.spread is Spread.NAMED else a.spread.value
         texts.append(f"{head}t{a.temp}")
     return ", ".join(texts)
 
 
-def _entries(entries: tuple[ops.Entry, ...]) -> str:
+def _entries(entries: tuple[Entry, ...]) -> str:
     return ", ".join(e.spread.value + (f"{_key(e.key)}: " if e.key is not None else "") + f"t{e.temp}" for e in entries)
 
 
-def _narrowings(narrowings: tuple[ops.Narrowing, ...]) -> str:
+def _narrowings(narrowings: tuple[Narrowing, ...]) -> str:
     texts = []
     for n in narrowings:
         where = {(True, True): "", (True, False): " then", (False, True): " else"}[n.in_then, n.in_orelse]
@@ -151,17 +180,17 @@ _PRINTERS: dict[type[ops.Op], Callable[[Any], str]] = {
     ops.Unpack: _unpack,
     ops.Define: lambda o: f"t{o.dst} = def {o.function.name}({', '.join(f'{n}=t{t}' for n, t in o.defaults)})",
     ops.DefineClass: lambda o: f"t{o.dst} = class {o.cls.name}({', '.join(f'{n}=t{t}' for n, t in o.members)})",
-    ops.If: lambda o: f"if t{o.test}:{_narrowings(o.narrowings)}",
-    ops.For: lambda o: f"for t{o.item} in t{o.source}:{_writes(o.writes)}{' comprehension' if o.comprehension else ''}",
-    ops.While: lambda o: f"while t{o.test}:{_writes(o.writes)}",
-    ops.Try: lambda o: "try:",
-    ops.With: lambda o: f"with {_temps(o.contexts)}:",
-    ops.Enter: lambda o: f"t{o.dst} = enter t{o.context}",
-    ops.Return: lambda o: f"return {_temps((o.src,))}",
-    ops.Yield: lambda o: f"t{o.dst} = yield {'from ' if o.many else ''}{_temps((o.src,))}",
-    ops.Await: lambda o: f"t{o.dst} = await t{o.src}",
-    ops.Break: lambda o: "break",
-    ops.Continue: lambda o: "continue",
-    ops.Raise: lambda o: f"raise {_temps((o.src,))}",
-    ops.Check: lambda o: f"assert t{o.test}{_narrowings(o.narrowings)}",
+    If: lambda o: f"if t{o.test}:{_narrowings(o.narrowings)}",
+    For: lambda o: f"for t{o.item} in t{o.source}:{_writes(o.writes)}{' comprehension' if o.comprehension else ''}",
+    While: lambda o: f"while t{o.test}:{_writes(o.writes)}",
+    Try: lambda o: "try:",
+    With: lambda o: f"with {_temps(o.contexts)}:",
+    Enter: lambda o: f"t{o.dst} = enter t{o.context}",
+    Return: lambda o: f"return {_temps((o.src,))}",
+    Yield: lambda o: f"t{o.dst} = yield {'from ' if o.many else ''}{_temps((o.src,))}",
+    Await: lambda o: f"t{o.dst} = await t{o.src}",
+    Break: lambda o: "break",
+    Continue: lambda o: "continue",
+    Raise: lambda o: f"raise {_temps((o.src,))}",
+    Check: lambda o: f"assert t{o.test}{_narrowings(o.narrowings)}",
 }

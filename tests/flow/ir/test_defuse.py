@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.control import While
 from torchmemlint.flow.ir.defuse import DefUse, operands
 from torchmemlint.flow.ir.lower import lower
-from torchmemlint.flow.ir.ops import Call, GetAttribute, While
+from torchmemlint.flow.ir.ops import Call, GetAttribute
 
 from .verifying import read
 

@@ -9,6 +9,7 @@ from textwrap import dedent
 import pytest
 
 from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir.control import For, If
 from torchmemlint.flow.ir.lower import lower
 
 from .printing import blocks, lowered, names, names_of, printed, walk
@@ -143,7 +144,7 @@ def test_a_long_chain_of_elif_or_of_terms_takes_no_recursion() -> None:
     chain = "if x == 0: pass\n" + "".join(f"elif x == {i}: pass\n" for i in range(800))
     terms = "a = " + " + ".join(["b"] * 800)
     operations = list(walk_flat(lower(chain + terms, "example").module.body))
-    assert sum(isinstance(op, ops.If) for op in operations) == 801
+    assert sum(isinstance(op, If) for op in operations) == 801
     assert sum(isinstance(op, ops.Operate) for op in operations) == 799
 
 
@@ -209,7 +210,7 @@ def test_a_loop_binds_its_targets_first_and_knows_what_it_writes() -> None:
 
 def test_places_of_locals_are_written() -> None:
     unit = lower("def f(x, y):\n for i in y: x[0] = y.add_(i); z += 1", "m")
-    loop = next(op for op in walk(unit.functions[1].body) if isinstance(op, ops.For))
+    loop = next(op for op in walk(unit.functions[1].body) if isinstance(op, For))
     assert loop.writes == {"i", "x", "y", "z"}
 
 

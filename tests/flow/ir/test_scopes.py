@@ -15,6 +15,7 @@ import pytest
 
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.lower import lower
+from torchmemlint.flow.ir.places import Scope
 
 from .printing import names_of, walk
 
@@ -89,14 +90,14 @@ def _scopes(function: ops.Function, table: symtable.SymbolTable) -> Iterator[str
             if "@" in name.text or not plain(name.text):
                 continue
             if name.text not in table.get_identifiers():  # only used in a comprehension, which knows it is global
-                known = not inner or name.scope in (ops.Scope.GLOBAL, ops.Scope.BUILTIN)
+                known = not inner or name.scope in (Scope.GLOBAL, Scope.BUILTIN)
             else:
                 symbol = table.lookup(name.text)
                 known = {
-                    ops.Scope.LOCAL: symbol.is_local(),
-                    ops.Scope.CELL: symbol.is_free() if name.hops else symbol.is_local(),
-                    ops.Scope.GLOBAL: symbol.is_global(),
-                    ops.Scope.BUILTIN: symbol.is_global(),
+                    Scope.LOCAL: symbol.is_local(),
+                    Scope.CELL: symbol.is_free() if name.hops else symbol.is_local(),
+                    Scope.GLOBAL: symbol.is_global(),
+                    Scope.BUILTIN: symbol.is_global(),
                 }[name.scope]
             if not known:
                 yield f"{function} {name.text} {name.scope} {name.hops}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir.control import Break, Check, Continue, For, If, Raise, Return, Try, While, Yield
+from torchmemlint.flow.ir.places import NO_TEMP, AttributePlace, ComputedKey, ItemPlace, Scope, SliceKey
 
 from .printing import blocks, names_of, walk
 
@@ -35,14 +37,14 @@ def _names(function: ops.Function) -> list[str]:
             owner: ops.Function | None = function
             for _ in range(name.hops):
                 owner = owner.parent if owner is not None else None
-            if name.scope is ops.Scope.CELL:
+            if name.scope is Scope.CELL:
                 if owner is None or owner.parent is None or name.text not in owner.shared & owner.bound:
                     found.append(f"{function} {name.text}: no cell in {owner}")
             elif name.hops:
                 found.append(f"{function} {name.text}: hops")
-            elif name.scope is ops.Scope.LOCAL and name.text not in function.bound:
+            elif name.scope is Scope.LOCAL and name.text not in function.bound:
                 found.append(f"{function} {name.text}: local, not bound")
-            elif name.scope is ops.Scope.LOCAL and name.text in function.shared:
+            elif name.scope is Scope.LOCAL and name.text in function.shared:
                 found.append(f"{function} {name.text}: local, shared")
     return found
 
@@ -51,7 +53,7 @@ def read(op: ops.Op) -> list[int]:
     """The temporaries that an operation reads before its blocks run."""
     slots = ("src", "base", "callee", "source", "box", "context")
     temps: list[int] = [getattr(op, slot) for slot in slots if hasattr(op, slot)]
-    if isinstance(op, (ops.If, ops.Check)):
+    if isinstance(op, (If, Check)):
         temps.append(op.test)
     temps += getattr(op, "operands", ())
     temps += getattr(op, "contexts", ())
@@ -60,22 +62,22 @@ def read(op: ops.Op) -> list[int]:
         temps += [entry.temp, *_of_key(entry.key)]
     temps += _of_key(getattr(op, "key", None))
     place = getattr(op, "place", None)
-    if isinstance(place, (ops.AttributePlace, ops.ItemPlace)):
+    if isinstance(place, (AttributePlace, ItemPlace)):
         temps.append(place.base)
         temps += _of_key(getattr(place, "key", None))
     if isinstance(op, ops.Define):
         temps += [temp for _, temp in op.defaults]
     if isinstance(op, ops.DefineClass):
         temps += [temp for _, temp in op.members]
-    if isinstance(op, (ops.Return, ops.Yield, ops.Raise)):
-        temps = [temp for temp in temps if temp != ops.NO_TEMP]
+    if isinstance(op, (Return, Yield, Raise)):
+        temps = [temp for temp in temps if temp != NO_TEMP]
     return temps
 
 
 def _of_key(key: object) -> list[int]:
-    if isinstance(key, ops.ComputedKey):
+    if isinstance(key, ComputedKey):
         return [key.temp]
-    return list(key.parts) if isinstance(key, ops.SliceKey) else []
+    return list(key.parts) if isinstance(key, SliceKey) else []
 
 
 def written(op: ops.Op) -> list[int]:
@@ -112,27 +114,27 @@ class _Checker:
                     self.complain(op, f"writes t{temp} again")
                 self.once.add(temp)
                 known.add(temp)
-            ends = ends or isinstance(op, (ops.Return, ops.Raise, ops.Break, ops.Continue))
+            ends = ends or isinstance(op, (Return, Raise, Break, Continue))
         return None if ends else known
 
     def inner(self, op: ops.Op, known: set[int]) -> None:
         """The blocks of an operation; what both branches write is written behind it."""
-        if isinstance(op, ops.If):
+        if isinstance(op, If):
             ends = [self.block(op.then, {*known}), self.block(op.orelse, {*known})]
             reached = [end for end in ends if end is not None]
             if reached:
                 known |= set.intersection(*reached)
-        elif isinstance(op, ops.While):
+        elif isinstance(op, While):
             head = self.block(op.head, {*known})
             assert head is not None
             if op.test not in head:
                 self.complain(op, f"tests t{op.test}")
             self.block(op.body, {*head})
             self.block(op.orelse, {*head})
-        elif isinstance(op, ops.For):
+        elif isinstance(op, For):
             self.block(op.body, {*known, op.item})
             self.block(op.orelse, {*known})
-        elif isinstance(op, ops.Try):
+        elif isinstance(op, Try):
             body = self.block(op.body, {*known})
             self.block(op.orelse, {*known} if body is None else body)
             for handler in op.handlers:

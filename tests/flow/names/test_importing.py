@@ -39,26 +39,26 @@ def imports(**texts: str) -> Imports:
 
 def test_users_of_a_file() -> None:
     known = imports(a="", b="import a", c="from b import x", d="import json")
-    assert known.users(ROOT / "a.py") == {ROOT / "b.py", ROOT / "c.py"}
-    assert known.users(ROOT / "c.py") == set()
+    assert known.users(ROOT / "a.py") == (ROOT / "b.py", ROOT / "c.py")
+    assert known.users(ROOT / "c.py") == ()
     assert known.group(ROOT / "a.py") == (ROOT / "a.py",)
 
 
 def test_files_that_import_each_other() -> None:
     known = imports(a="import b", b="import c", c="import a", d="import a")
     assert known.group(ROOT / "b.py") == (ROOT / "a.py", ROOT / "b.py", ROOT / "c.py")
-    assert known.users(ROOT / "b.py") == {ROOT / "d.py"}
+    assert known.users(ROOT / "b.py") == (ROOT / "d.py",)
 
 
 def test_a_file_next_to_the_one_that_imports() -> None:
     known = imports(one__main="import utils", one__utils="", two__main="import utils", two__utils="")
-    assert known.users(ROOT / "one/utils.py") == {ROOT / "one/main.py"}
+    assert known.users(ROOT / "one/utils.py") == (ROOT / "one/main.py",)
 
 
 def test_another_text_of_a_file() -> None:
     known = imports(a="", b="import a")
     known.put(ROOT / "b.py", "import json")
-    assert known.users(ROOT / "a.py") == set()
+    assert known.users(ROOT / "a.py") == ()
 
 
 def test_files_that_matter() -> None:

@@ -10,44 +10,24 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchmemlint.flow.domain.heap import Mode, ModeOf
+from torchmemlint.flow.domain.manners import Given, How, Reading, Remark, Reset, Stored
 from torchmemlint.flow.domain.refs import (
-    Context,
     Derived,
     Graph,
     Key,
     Loop,
     Phi,
     Place,
+    Point,
     Ref,
     Result,
-    Site,
     Slot,
     Source,
-    extended,
 )
 from torchmemlint.flow.domain.values import NOTHING, TRUE, Value, join_all
-from torchmemlint.flow.ir.ops import Op
-
-
-class Point(NamedTuple):
-    """Where something happens: an operation, and the calls that led there, innermost first.
-
-    An entry is called at no operation: its function stands for that.
-    """
-
-    site: Site
-    context: Context = ()
-
-    def chain(self) -> list[Op]:
-        """Return the operations that led there, innermost first."""
-        return [site for site in (self.site, *self.context) if isinstance(site, Op)]
-
-    def below(self, calls: Context) -> Point:
-        """Return the same point, seen from a caller."""
-        return Point(self.site, extended(self.context, calls))
 
 
 @dataclass(slots=True)
@@ -91,51 +71,6 @@ class Arguments:
         return join_all(self.all())
 
 
-class How(enum.Enum):
-    """In which way a place grows or keeps."""
-
-    SUM = "sum"  # what it held is part of what it holds next
-    COLLECTION = "collection"  # elements are added
-    HOOK = "hook"  # put there by a hook
-    CACHE = "cache"  # the results that a decorator keeps
-    OUTPUT = "output"  # what a framework keeps that its steps return
-    SLOT = "slot"  # stands in an attribute or global until it is replaced
-
-
-class Reset(enum.Enum):
-    """How often something that grows is emptied or replaced."""
-
-    NEVER = "never"
-    SELDOM = "seldom"  # a variable of its own, and nothing says that it is after a few times
-    OFTEN = "often"  # or it is not known how often
-
-
-class Stored(enum.Enum):
-    """What is it that a place keeps?"""
-
-    HOLDER = "holder"  # it holds tensors that have graphs
-    GRAPH = "graph"  # it has a graph itself
-    TENSOR = "tensor"  # so it has, and it is a tensor on all paths
-
-
-class Remark(enum.Enum):
-    """What of what happens is remarkable by itself."""
-
-    DROPPED_MODE = "a gradient mode is made, and never entered"
-    UNCALLED_MODE = "a block is put under the class of a gradient mode, and not under one"
-    MODE_OF_CLASS = "a class is put under a gradient mode"
-    VOLATILE = "a tensor is asked to record no graph in a way that has no effect"
-    MODULE_ATTRIBUTE = "`requires_grad` of a module is set, as if it were a tensor"
-    DATA = "the values of what may be a tensor are taken by way of `.data`"
-
-
-class Given(NamedTuple):
-    """The one argument of a call that has a graph, by position."""
-
-    position: int
-    stored: Stored
-
-
 class Evidence(enum.Enum):
     """What the use of an unknown object shows of it."""
 
@@ -150,22 +85,6 @@ class Evidence(enum.Enum):
     MOVED = "moved"  # .to(device), .cuda(): a tensor or a module
     GRADIENT = "gradient"  # its gradient was read
     HANDED = "handed"  # given to a function of a library, which may do anything with it
-
-
-class Reading(enum.Enum):
-    """What became of a value's numbers."""
-
-    NUMBER = "number"  # item, float, printed, compared
-    DETACHED = "detached"
-    DISCRETE = "discrete"  # argmax and the like
-    ARRAY = "array"  # numpy: who reads it there is not seen
-    TEXT = "text"  # as only a text can be: it has no graph
-    JOINED = "joined"  # its elements became a part of a larger tensor
-    USED = "used"  # it was computed with
-    MET = "met"  # without a graph, it was given to what may record one
-
-
-GOING_ON = frozenset({Reading.JOINED, Reading.USED, Reading.MET})  # what is computed of its numbers is a tensor
 
 
 @dataclass(slots=True, eq=False)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from torchmemlint.flow.domain.effects import (
-    GOING_ON,
     Arguments,
     Bend,
     Effect,
@@ -15,17 +14,28 @@ from torchmemlint.flow.domain.effects import (
     Fork,
     Invoke,
     InvokeMethod,
-    Point,
     Ran,
     Read,
-    Reading,
     Repeat,
-    Stored,
     Use,
 )
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State
+from torchmemlint.flow.domain.manners import GOING_ON, Reading, Stored
 from torchmemlint.flow.domain.provenance import Provenance
-from torchmemlint.flow.domain.refs import Behind, Code, Context, External, Graph, Key, Leaf, Loop, Place, Ref, Source
+from torchmemlint.flow.domain.refs import (
+    Behind,
+    Code,
+    Context,
+    External,
+    Graph,
+    Key,
+    Leaf,
+    Loop,
+    Place,
+    Point,
+    Ref,
+    Source,
+)
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, SOLE, UNKNOWN, Value
 from torchmemlint.flow.ir.ops import Function, Op, Parameter, Unit
 from torchmemlint.flow.names.index import Index

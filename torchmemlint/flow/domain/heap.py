@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any
 
-from torchmemlint.flow.domain.refs import PATH_LIMIT, Behind, Bound, Code, Key, Kind, Object, Ref, Source, Special
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.refs import PATH_LIMIT, Behind, Bound, Code, Key, Object, Ref, Source
 from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join, symbol
 
 ELEMENT = Special.ELEMENT

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import (
-    Derive,
-    Differentiate,
-    Erase,
-    Forward,
-    How,
-    Point,
-    Put,
-    Reading,
-    Renew,
-    Slotted,
-    Stored,
-    Write,
-)
+from torchmemlint.flow.domain.effects import Derive, Differentiate, Erase, Forward, Put, Renew, Slotted, Write
 from torchmemlint.flow.domain.frame import Frame, Written
 from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, by_caller, load, reached, renew, visible
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.manners import How, Reading, Stored
 from torchmemlint.flow.domain.refs import (
     Bare,
     Behind,
@@ -26,16 +15,15 @@ from torchmemlint.flow.domain.refs import (
     Graph,
     Input,
     Key,
-    Kind,
     Leaf,
     Method,
     Object,
     Phi,
+    Point,
     Ref,
     Result,
     Slot,
     Source,
-    Special,
     is_outside,
     with_graphs,
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Load, Point, Renew
+from torchmemlint.flow.domain.effects import Arguments, Load, Renew
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, elements, load, reached
+from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.memory import differentiate, forget, renew_keys, write
 from torchmemlint.flow.domain.refs import (
     NO_PATH,
@@ -19,18 +20,17 @@ from torchmemlint.flow.domain.refs import (
     Globals,
     Graph,
     Key,
-    Kind,
     Loop,
     Method,
     Object,
     Parameters,
     Part,
     Phi,
+    Point,
     Ref,
     Result,
     Slot,
     Source,
-    Special,
     SuperRef,
     root,
 )
@@ -49,8 +49,10 @@ from torchmemlint.flow.domain.values import (
 )
 from torchmemlint.flow.engine import instances, lazy
 from torchmemlint.flow.engine.loops import run_loop
-from torchmemlint.flow.ir.ops import FIRST, SOME_PART
+from torchmemlint.flow.ir.ops import FIRST
+from torchmemlint.flow.ir.places import SOME_PART
 from torchmemlint.flow.models import containers, gradients, modules, tensors
+from torchmemlint.flow.models.parameters import parameter
 
 _CARRIERS = (Graph, Bare, Part, Result, Derived, Phi, Slot)
 
@@ -252,7 +254,7 @@ def _item_of(frame: Frame, state: State, holder: Ref, base: Value, key: Key, poi
             own = state.heap.get(holder, key)
             return own if own is not None else instances.elsewhere(holder, key, base.graph)
     if type(holder) is Parameters:
-        return modules.parameter(frame, state, holder, point)
+        return parameter(frame, state, holder, point)
     return Value(graph=base.graph, open=True)
 
 
@@ -313,7 +315,7 @@ def _next_of(frame: Frame, state: State, holder: Ref, source: Value, point: Poin
         take(frame, state, found, point)
         return found
     if type(holder) is Parameters:
-        return modules.parameter(frame, state, holder, point)
+        return parameter(frame, state, holder, point)
     if type(holder) is not Object:
         return UNKNOWN
     if holder.kind is Kind.GENERATOR:

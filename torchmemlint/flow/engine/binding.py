@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Point
+from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State, load, visible
-from torchmemlint.flow.domain.refs import Code, Input, Kind, Object, Ref, Special
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.refs import Code, Input, Object, Point, Ref
 from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value, join, of
 from torchmemlint.flow.ir.ops import Parameter, Passing
 from torchmemlint.flow.models import containers
@@ -55,13 +56,14 @@ def bind(frame: Frame, state: State, code: Code, receiver: Ref | None, arguments
 
 def _spread_names(state: State, value: Value, named: dict[str, Value]) -> Value:
     """Spread a dict over names; return what stands under keys that are not known."""
-    rest = NOTHING
+    rest = UNKNOWN if value.open or not value.refs else NOTHING
     for holder in value.each():
         for key, held in visible(state.heap.edges(holder)):
             if isinstance(key, str):
                 named.setdefault(key, held)
-        rest = join(rest, load(state, holder, ELEMENT) or NOTHING)
-    return rest if value.refs else UNKNOWN
+        seen = holder.symbolic or (type(holder) is Object and holder.kind is Kind.DICT)
+        rest = join(rest, load(state, holder, ELEMENT) or (NOTHING if seen else UNKNOWN))
+    return rest
 
 
 def _rest_tuple(state: State, values: list[Value], spread: Value | None, parameter: Parameter, point: Point) -> Value:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Point
+from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State
-from torchmemlint.flow.domain.refs import Code, Special
+from torchmemlint.flow.domain.kinds import Special
+from torchmemlint.flow.domain.refs import Code, Point
 from torchmemlint.flow.domain.values import Value, join_all, of
-from torchmemlint.flow.ir.ops import Decorator, Function, Return
+from torchmemlint.flow.ir.control import Return
+from torchmemlint.flow.ir.ops import Decorator, Function
 
 _CACHES = frozenset({"lru_cache", "cache", "memoize", "cached"})
 # Those that keep all: `functools.cache` is `lru_cache(maxsize=None)`; those of toolz, cytoolz and funcy fill a dict.

@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Evidence, Invoke, InvokeMethod, Point, Reading, Use
-from torchmemlint.flow.domain.frame import CallSite, Frame, Summary
-from torchmemlint.flow.domain.heap import BOXES, Mode, State
-from torchmemlint.flow.domain.memory import bare, computed, sources_of
+from torchmemlint.flow.domain.effects import Arguments, Evidence, Use
+from torchmemlint.flow.domain.frame import CallSite, Frame
+from torchmemlint.flow.domain.heap import BOXES, State
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.manners import Reading
+from torchmemlint.flow.domain.memory import computed, sources_of
 from torchmemlint.flow.domain.refs import (
     Behind,
     Bound,
     ClassRef,
     Code,
-    Derived,
     External,
     Globals,
-    Graph,
     Input,
-    Kind,
-    Leaf,
-    Loop,
     Method,
     Object,
     Parameters,
+    Point,
     Ref,
-    Result,
-    Source,
-    Special,
     SuperRef,
 )
-from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join, of, symbol
+from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join, of
 from torchmemlint.flow.engine import caches, instances
 from torchmemlint.flow.engine.access import attribute
+from torchmemlint.flow.engine.applying import apply
 from torchmemlint.flow.engine.binding import Binding, bind
-from torchmemlint.flow.engine.inlining import inline
-from torchmemlint.flow.engine.substitution import Substitution
-from torchmemlint.flow.ir.ops import Function
+from torchmemlint.flow.engine.unknown import unknown, unknown_method
 from torchmemlint.flow.models import (
     containers,
     contracted,
@@ -50,10 +44,7 @@ from torchmemlint.flow.models import (
     torch_functions,
     trainers,
 )
-from torchmemlint.knowledge import operations
-
-_DEPTH = 24  # calls within calls
-_REPEATS = 2  # of one function within itself: recursion through data or callbacks
+from torchmemlint.flow.models.parameters import parameter_method
 
 
 def call(frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
@@ -153,55 +144,6 @@ def _call_object(frame: Frame, state: State, target: Object, arguments: Argument
     return unknown(frame, state, of(target), arguments, point)
 
 
-def unknown(frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
-    """Call what was not seen: it passes on the graphs that it is given, and may begin one. Its result is a symbol."""
-    arguments = containers.consumed(CallSite(frame, state, point, arguments)).arguments
-    given = sources_of(state, arguments.all())
-    if callee.refs and all(gradients.is_frozen(state, r) for r in callee.refs):
-        return Value(graph=computed(frame, state, given, point), open=True)
-    result = _new_result(frame, state, point)
-    evaluating = gradients.is_evaluating(state, callee)
-    frame.log(Invoke(point, callee, arguments, state.mode, result, evaluating))
-    value = _symbolic_result(frame, state, result, given, point)
-    for target in callee.each():
-        modules.run_hooks(CallSite(frame, state, point, arguments), target, value)
-    decorated = library.decorated(arguments) if frame.entry else None
-    return value if decorated is None else decorated
-
-
-def _unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
-    site = containers.consumed(site)
-    frame, state = site.frame, site.state
-    given = sources_of(state, [receiver, *site.arguments.all()])
-    if receiver.refs and all(gradients.is_frozen(state, r) for r in receiver.refs):
-        return Value(graph=computed(frame, state, given, site.point), open=True)
-    result = _new_result(frame, state, site.point)
-    evaluating = gradients.is_evaluating(state, receiver)
-    frame.log(InvokeMethod(site.point, receiver, name, site.arguments, state.mode, result, evaluating))
-    found = _symbolic_result(frame, state, result, given, site.point)
-    tensors_too = Value(graph=frozenset(s for s in receiver.graph - receiver.refs if isinstance(s, Graph | Derived)))
-    if not tensors_too.graph or operations.method(name) is None:
-        return found
-    return join(found, tensors.method(site, tensors_too, name))
-
-
-def _new_result(frame: Frame, state: State, point: Point) -> Result:
-    result = Result.of(point.site, point.context)
-    state.heap.drop(result)  # what an earlier call gave is another object
-    frame.arise(result)
-    return result
-
-
-def _symbolic_result(frame: Frame, state: State, result: Result, given: frozenset[Source], point: Point) -> Value:
-    if state.mode is Mode.OFF:
-        return Value(result.alone, bare(frame, given, point))
-    if frame.inside and frame.inside[-1] is None:
-        return Value(result.alone)
-    inside = [graph for graph in frame.inside[-1:] if graph is not None]
-    frame.provenance.derive(result, [*inside, *(s for s in given if type(s) is not Leaf)])
-    return symbol(result)
-
-
 def call_method(frame: Frame, state: State, receiver: Value, name: str, arguments: Arguments, point: Point) -> Value:
     """Return the value of `receiver.name(...)` for all that the receiver may be."""
     site = CallSite(frame, state, point, arguments)
@@ -234,7 +176,7 @@ def _method(site: CallSite, target: Ref, receiver: Value, name: str) -> Value:
                 return call(frame, state, found, arguments, point)
             return library.call(site, f"{target.qualified}.{name}")
         case Parameters():
-            return modules.parameter_method(site, target, name)
+            return parameter_method(site, target, name)
         case SuperRef():
             found = instances.attribute(frame, state, target, name, point)
             if all(type(r) is Method for r in found.refs):
@@ -246,7 +188,7 @@ def _method(site: CallSite, target: Ref, receiver: Value, name: str) -> Value:
             return torch_functions.applied(site)
     found = attribute(frame, state, of(target), name, point)
     if found.refs == Method.of(target, name).alone:
-        return _unknown_method(site, receiver, name)
+        return unknown_method(site, receiver, name)
     return call(frame, state, found, arguments, point)
 
 
@@ -282,7 +224,7 @@ def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -
         known = contracted.method(site, target, name)
         if known is not None:
             return known
-        return _unknown_method(site, receiver, name)
+        return unknown_method(site, receiver, name)
     if kind is Kind.GENERATOR:
         sent = arguments.positional[0] if name == "send" and arguments.positional else PLAIN
         return run_generator(frame, state, target, sent, point) if name in ("__next__", "send") else PLAIN
@@ -292,12 +234,12 @@ def _object_method(site: CallSite, target: Object, receiver: Value, name: str) -
         return tensors.method(site, receiver, name)
     if kind in (Kind.MODE, Kind.STACK):
         return guards.method(site, target, name)
-    return _unknown_method(site, receiver, name)
+    return unknown_method(site, receiver, name)
 
 
 def _module_method(site: CallSite, target: Ref, receiver: Value, name: str) -> Value:
     found = modules.method(site, target, name)
-    return _unknown_method(site, receiver, name) if found is None else found
+    return unknown_method(site, receiver, name) if found is None else found
 
 
 def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) -> Value:
@@ -309,7 +251,7 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
     if kept is not None:
         return kept
     if _has_own(frame, target, name):
-        return _unknown_method(site, receiver, name)
+        return unknown_method(site, receiver, name)
     if name in modules.SWITCHES:
         return modules.switch(site, target, name)
     if type(target) is Object:
@@ -338,7 +280,7 @@ def _symbolic_method(site: CallSite, target: Ref, receiver: Value, name: str) ->
         return containers.method(site, target, name, receiver.graph)
     if gradients.freezes(name):
         gradients.set_requires_grad(frame, state, of(target), Value(constant=False), site.point)
-    return _unknown_method(site, receiver, name)
+    return unknown_method(site, receiver, name)
 
 
 def _has_own(frame: Frame, target: Ref, name: str) -> bool:
@@ -408,52 +350,3 @@ def run_generator(frame: Frame, state: State, made: Object, sent: Value, point: 
     for name in names:
         bound[Input.of(code.function, name)] = state.heap.get(made, name) or UNKNOWN
     return apply(frame, state, code.function, bound, Arguments(), point, yields=True)
-
-
-def apply(
-    frame: Frame,
-    state: State,
-    function: Function,
-    bound: Binding,
-    arguments: Arguments,
-    point: Point,
-    yields: bool = False,
-) -> Value:
-    """Apply the summary of a function. A call within itself passes on its arguments."""
-    machine = frame.machine
-    too_much = machine.is_exhausted() or len(machine.active) >= _DEPTH
-    frame.cut = frame.cut or too_much
-    repeats = machine.active.count(function) >= _REPEATS
-    if repeats and machine.is_unfinished(function):
-        return NOTHING  # the least that a call within itself may give
-    if too_much:
-        machine.leave(function, state.mode)
-    if too_much or repeats:
-        given = sources_of(state, arguments.all())
-        return Value(graph=computed(frame, state, given, point), open=True)
-    summary = machine.summary(function, bound, state)
-    if summary is None:
-        return NOTHING  # as above; the second round sees more
-    frame.cut = frame.cut or summary.cut
-    if frame.followed.get(summary) is not Mode.ON:
-        frame.followed[summary] = state.mode
-    machine.active.append(function)
-    try:
-        if summary.escapes and not yields and machine.active.count(function) == 1:
-            return inline(frame, state, function, bound, point)
-        if not yields and (machine.active.count(function) > 1 or machine.is_recursive(function)):
-            return _repeated(frame, state, summary, bound, point)
-        return Substitution(frame, state, bound, point).apply(summary, yields)
-    finally:
-        machine.active.pop()
-
-
-def _repeated(frame: Frame, state: State, summary: Summary, bound: Binding, point: Point) -> Value:
-    """Apply the summary of a function that calls itself: again and again."""
-    results: list[Value] = []
-
-    def body(inside: State) -> None:
-        results.append(Substitution(frame, inside, bound, point).apply(summary))
-
-    frame.machine.run_loop(frame, state, Loop.of(summary.function, (point.site, *point.context)), body)
-    return results[-1]

@@ -7,7 +7,8 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
 from torchmemlint.flow.domain.heap import ELEMENT, State
-from torchmemlint.flow.domain.refs import NUMBERS, External, Kind, Object, Ref
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.refs import NUMBERS, External, Object, Ref
 from torchmemlint.flow.domain.values import NONE, PLAIN, SOME, Value, constant
 from torchmemlint.flow.models.containers import written_out
 

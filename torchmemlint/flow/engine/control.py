@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Fork, Reading
+from torchmemlint.flow.domain.effects import Arguments, Fork
 from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
 from torchmemlint.flow.domain.heap import Mode, State
+from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.refs import Loop
 from torchmemlint.flow.domain.values import UNKNOWN, Value, join
 from torchmemlint.flow.engine import access, conditions
@@ -12,6 +13,7 @@ from torchmemlint.flow.engine.loops import run_loop
 from torchmemlint.flow.engine.transfer import SIMPLE, narrow, value_of
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import missed
+from torchmemlint.flow.ir.control import Break, Continue, Enter, For, If, Raise, Return, Try, While, With
 from torchmemlint.flow.models import containers, guards
 
 _UNROLLED = 4  # items of a loop over constants that are run one by one
@@ -25,7 +27,7 @@ def run_block(frame: Frame, state: State, block: list[ops.Op]) -> None:
         TABLE[type(op)](frame, state, op)
 
 
-def _if(frame: Frame, state: State, op: ops.If) -> None:
+def _if(frame: Frame, state: State, op: If) -> None:
     test = frame.temps[op.test]
     known = conditions.truth(state, test)
     if test.graph:
@@ -53,7 +55,7 @@ def _if(frame: Frame, state: State, op: ops.If) -> None:
         frame.log(Fork(frame.at(op), test, then, orelse))
 
 
-def _for(frame: Frame, state: State, op: ops.For) -> None:
+def _for(frame: Frame, state: State, op: For) -> None:
     source, point = frame.temps[op.source], frame.at(op)
     items = _constants(state, source)
     if items is not None:
@@ -90,7 +92,7 @@ def _once(frame: Frame, state: State, block: list[ops.Op]) -> None:
         state.join(other)
 
 
-def _while(frame: Frame, state: State, op: ops.While) -> None:
+def _while(frame: Frame, state: State, op: While) -> None:
     forever = [False]
 
     def body(inside: State) -> None:
@@ -108,7 +110,7 @@ def _while(frame: Frame, state: State, op: ops.While) -> None:
     run_block(frame, state, op.orelse)
 
 
-def _try(frame: Frame, state: State, op: ops.Try) -> None:
+def _try(frame: Frame, state: State, op: Try) -> None:
     before, guarded = state.copy(), frame.guarded
     outer, frame.effects = frame.effects, []
     frame.raised.append([])
@@ -144,7 +146,7 @@ def _try(frame: Frame, state: State, op: ops.Try) -> None:
         state.dead = state.dead or dead
 
 
-def _with(frame: Frame, state: State, op: ops.With) -> None:
+def _with(frame: Frame, state: State, op: With) -> None:
     saved = state.mode
     run_block(frame, state, op.body)
     dead, state.dead = state.dead, False
@@ -155,32 +157,32 @@ def _with(frame: Frame, state: State, op: ops.With) -> None:
     state.mode = saved
 
 
-def _enter(frame: Frame, state: State, op: ops.Enter) -> None:
+def _enter(frame: Frame, state: State, op: Enter) -> None:
     site = CallSite(frame, state, frame.at(op), Arguments())
     frame.temps[op.dst] = guards.enter(site, frame.temps[op.context])
     frame.guarded += state.mode is Mode.OFF
 
 
-def _return(frame: Frame, state: State, op: ops.Return) -> None:
+def _return(frame: Frame, state: State, op: Return) -> None:
     value = value_of(frame, op.src)
     frame.returned = join(frame.returned, value)
     frame.exits.append(state.copy())
     state.dead = True
 
 
-def _break(frame: Frame, state: State, op: ops.Break) -> None:
+def _break(frame: Frame, state: State, op: Break) -> None:
     if frame.breaks:
         frame.breaks[-1].append(state.copy())
     state.dead = True
 
 
-def _continue(frame: Frame, state: State, op: ops.Continue) -> None:
+def _continue(frame: Frame, state: State, op: Continue) -> None:
     if frame.continues:
         frame.continues[-1].append(state.copy())
     state.dead = True
 
 
-def _raise(frame: Frame, state: State, op: ops.Raise) -> None:
+def _raise(frame: Frame, state: State, op: Raise) -> None:
     if frame.raised:
         frame.raised[-1].append(state.copy())
     state.dead = True
@@ -188,14 +190,14 @@ def _raise(frame: Frame, state: State, op: ops.Raise) -> None:
 
 TABLE: dict[type[ops.Op], Transfer] = {
     **SIMPLE,
-    ops.If: _if,
-    ops.For: _for,
-    ops.While: _while,
-    ops.Try: _try,
-    ops.With: _with,
-    ops.Enter: _enter,
-    ops.Return: _return,
-    ops.Break: _break,
-    ops.Continue: _continue,
-    ops.Raise: _raise,
+    If: _if,
+    For: _for,
+    While: _while,
+    Try: _try,
+    With: _with,
+    Enter: _enter,
+    Return: _return,
+    Break: _break,
+    Continue: _continue,
+    Raise: _raise,
 }

@@ -6,10 +6,10 @@ known when those are called, between its own operations.
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.frame import Frame, fresh_temps
 from torchmemlint.flow.domain.heap import State, renew
-from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Input, Kind, Object, Ref, Special
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Input, Object, Point, Ref
 from torchmemlint.flow.domain.values import UNKNOWN, Value
 from torchmemlint.flow.ir.ops import Function
 from torchmemlint.flow.models import guards

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Point
+from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State
+from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.memory import begin, write
 from torchmemlint.flow.domain.refs import (
     Behind,
@@ -13,12 +14,11 @@ from torchmemlint.flow.domain.refs import (
     Code,
     Globals,
     Key,
-    Kind,
     Method,
     Object,
+    Point,
     Ref,
     Source,
-    Special,
     SuperRef,
     extended,
 )

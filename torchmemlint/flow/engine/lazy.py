@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Point
+from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import State
+from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.memory import each_key, renew_keys
-from torchmemlint.flow.domain.refs import PATH_LIMIT, Kind, Object, Ref
+from torchmemlint.flow.domain.refs import PATH_LIMIT, Object, Point, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, join, of
 from torchmemlint.flow.models import containers, threads
 

@@ -8,30 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from torchmemlint.flow.domain.effects import Hold, How, Keep, Point, Repeat, Reset
+from torchmemlint.flow.domain.effects import Hold, Keep, Repeat
 from torchmemlint.flow.domain.frame import Frame, Written
 from torchmemlint.flow.domain.heap import ELEMENT, State, behind_code, load, reachable, reached
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.manners import How, Reset
 from torchmemlint.flow.domain.memory import held_under, lies_behind
 from torchmemlint.flow.domain.refs import (
     Bare,
     Behind,
     Derived,
     Graph,
-    Kind,
     Loop,
     Object,
     Phi,
     Place,
+    Point,
     Ref,
     Result,
     Source,
-    Special,
     is_outside,
     root,
     with_graphs,
 )
 from torchmemlint.flow.domain.values import NO_CONSTANT, NO_SOURCES, NOTHING, Value
-from torchmemlint.flow.ir.ops import For, While
+from torchmemlint.flow.ir.control import For, While
 
 ROUNDS = 4
 

@@ -7,21 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from torchmemlint.flow.domain import memory
-from torchmemlint.flow.domain.effects import Arguments, Point
+from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import Frame, Summary, fresh_temps
 from torchmemlint.flow.domain.heap import Heap, Mode, ModeOf, State
-from torchmemlint.flow.domain.refs import (
-    Code,
-    Globals,
-    Input,
-    Key,
-    Kind,
-    Loop,
-    Object,
-    Place,
-    Ref,
-    Special,
-)
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.refs import Code, Globals, Input, Key, Loop, Object, Place, Point, Ref
 from torchmemlint.flow.domain.values import (
     NO_CONSTANT,
     NOTHING,
@@ -33,6 +23,7 @@ from torchmemlint.flow.domain.values import (
 )
 from torchmemlint.flow.engine import access, calls, conditions, control, following, loops
 from torchmemlint.flow.engine.summaries import summarised
+from torchmemlint.flow.engine.unknown import unknown
 from torchmemlint.flow.ir.ops import Class, Function, Parameter, Passing, Unit
 from torchmemlint.flow.models import guards, settings
 from torchmemlint.flow.names.index import Index, reference
@@ -110,7 +101,7 @@ class Engine:
 
     def postpone(self, frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
         """Leave a call to the caller."""
-        return calls.unknown(frame, state, callee, arguments, point)
+        return unknown(frame, state, callee, arguments, point)
 
     def resolve(self, qualified: str) -> Value | None:
         """Return what stands under a qualified name of the project."""

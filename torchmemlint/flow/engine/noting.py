@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Arguments, Remark
+from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import CallSite
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.manners import How, Remark, Reset
 from torchmemlint.flow.domain.memory import (
     differentiate,
 )
 from torchmemlint.flow.domain.refs import (
     Derived,
     Graph,
-    Kind,
     Loop,
     Object,
     Part,
@@ -26,6 +27,8 @@ from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.engine.loops import is_among
 from torchmemlint.flow.engine.renaming import Renaming
 from torchmemlint.flow.models import containers, gradients, guards, modules, optimizers
+from torchmemlint.flow.models.hooks import register
+from torchmemlint.flow.models.parameters import assign_requires_grad
 
 
 class Noting(Renaming):
@@ -96,7 +99,7 @@ class Noting(Renaming):
             read = effect.read or is_among(phi, events, seen)
             point, how = self.at(effect), effect.how
             spent = events & (self.sources(effect.spent) | self.state.spent)
-            reset = fx.Reset.OFTEN if place[0] in self.frame.erased.get(loop, ()) else effect.reset
+            reset = Reset.OFTEN if place[0] in self.frame.erased.get(loop, ()) else effect.reset
             flags = reset, read, effect.stored
             self.frame.log(fx.Keep(point, place, phi, sources, held, events, spent, how, loop, *flags))
 
@@ -114,7 +117,7 @@ class Noting(Renaming):
             slot = Slot.of(mine, self.key(effect.slot.key))
             self.frame.provenance.derive(slot, sources)
             repeated = effect.repeated or bool(self.frame.loops)
-            how = fx.How.HOOK if self.frame.hooks else effect.how
+            how = How.HOOK if self.frame.hooks else effect.how
             if sources:
                 self.frame.log(fx.Slotted(self.at(effect), slot, sources, how, repeated, effect.stored))
 
@@ -169,11 +172,9 @@ class Noting(Renaming):
 
     def freeze(self, effect: fx.Freeze) -> None:
         """Set `requires_grad`."""
-        set_flag = modules.assign_requires_grad if effect.assigned else gradients.set_requires_grad
+        set_flag = assign_requires_grad if effect.assigned else gradients.set_requires_grad
         set_flag(self.frame, self.state, self.of(effect.reference), self.value(effect.flag), self.at(effect))
 
     def register(self, effect: fx.Register) -> None:
         """Register a hook."""
-        modules.register(
-            self.frame, self.state, self.of(effect.owner), self.value(effect.hook), effect.kind, self.at(effect)
-        )
+        register(self.frame, self.state, self.of(effect.owner), self.value(effect.hook), effect.kind, self.at(effect))

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from torchmemlint.flow.domain import memory
-from torchmemlint.flow.domain.effects import Arguments, Evidence, Note, Point, Remark, Use
+from torchmemlint.flow.domain.effects import Arguments, Evidence, Note, Use
 from torchmemlint.flow.domain.frame import Frame, Transfer
 from torchmemlint.flow.domain.heap import ELEMENT, Mode, State, graph_of, reached
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.manners import Remark
 from torchmemlint.flow.domain.memory import changed_in_place, computed, erase, write, write_variable
-from torchmemlint.flow.domain.refs import (
-    External,
-    Globals,
-    Key,
-    Kind,
-    Object,
-    Ref,
-    Special,
-)
+from torchmemlint.flow.domain.refs import External, Globals, Key, Object, Point, Ref
 from torchmemlint.flow.domain.values import (
     NONE,
     PLAIN,
@@ -25,9 +19,10 @@ from torchmemlint.flow.domain.values import (
     of,
 )
 from torchmemlint.flow.engine import access, calls, instances
-from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.ops import ConstantKey, Name, Scope, SliceKey
-from torchmemlint.flow.models import containers, modules, tensors
+from torchmemlint.flow.ir import ops, places
+from torchmemlint.flow.ir.places import AttributePlace, ConstantKey, Name, Place, Scope, SliceKey
+from torchmemlint.flow.models import containers, tensors
+from torchmemlint.flow.models.parameters import assign_requires_grad
 
 # Names.
 
@@ -105,7 +100,7 @@ def _import(frame: Frame, state: State, op: ops.Import) -> None:
 # Places.
 
 
-def key_of(frame: Frame, key: ops.Key) -> Key:
+def key_of(frame: Frame, key: places.Key) -> Key:
     """Return the key that an index stands for; the element where it is computed or a slice."""
     if isinstance(key, ConstantKey):
         return memory.key_of(constant(key.value))
@@ -122,7 +117,7 @@ def _get_attribute(frame: Frame, state: State, op: ops.GetAttribute) -> None:
 def _set_attribute(frame: Frame, state: State, op: ops.SetAttribute) -> None:
     base, value = frame.temps[op.base], frame.temps[op.src]
     if op.name == "requires_grad":
-        modules.assign_requires_grad(frame, state, base, value, frame.at(op))
+        assign_requires_grad(frame, state, base, value, frame.at(op))
     elif op.name == "grad" and not any(type(r) is Object and r.kind is Kind.INSTANCE for r in base.refs):
         tensors.set_gradient(frame, state, base, value, frame.at(op))
     elif op.name == "training":
@@ -182,18 +177,18 @@ def _set_item(frame: Frame, state: State, op: ops.SetItem) -> None:
             store(frame, state, op.place, Value(graph=graph_of(state, base) | sources, open=base.open), point)
 
 
-def _index(frame: Frame, key: ops.Key) -> Value:
+def _index(frame: Frame, key: places.Key) -> Value:
     """Return an index as the value that a method is given."""
     if isinstance(key, SliceKey):
         return PLAIN
     return constant(key.value) if isinstance(key, ConstantKey) else frame.temps[key.temp]
 
 
-def store(frame: Frame, state: State, place: ops.Place, value: Value, point: Point) -> None:
+def store(frame: Frame, state: State, place: Place, value: Value, point: Point) -> None:
     """Write a value back to the place that an operation in place took it from."""
     if isinstance(place, Name):
         bind_name(frame, state, place, value, point)
-    elif isinstance(place, ops.AttributePlace):
+    elif isinstance(place, AttributePlace):
         instances.set_attribute(frame, state, frame.temps[place.base], place.name, value, point)
     else:
         write(frame, state, frame.temps[place.base], key_of(frame, place.key), value, point)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State
 from torchmemlint.flow.domain.refs import (
@@ -30,6 +29,7 @@ from torchmemlint.flow.domain.refs import (
     Parameters,
     Part,
     Phi,
+    Point,
     Ref,
     Result,
     Slot,

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from torchmemlint.flow.domain.effects import Arguments, Effect, Point
+from torchmemlint.flow.domain.effects import Arguments, Effect
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State, reached, renew
+from torchmemlint.flow.domain.kinds import Special
 from torchmemlint.flow.domain.memory import (
     key_of,
 )
-from torchmemlint.flow.domain.refs import (
-    Bare,
-    Derived,
-    Key,
-    Object,
-    Part,
-    Phi,
-    Ref,
-    Result,
-    Slot,
-    Source,
-    Special,
-)
+from torchmemlint.flow.domain.refs import Bare, Derived, Key, Object, Part, Phi, Point, Ref, Result, Slot, Source
 from torchmemlint.flow.domain.values import (
     LIMIT,
     NO_CONSTANT,

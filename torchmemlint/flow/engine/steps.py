@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import reached, visible
+from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.memory import differentiate, write
-from torchmemlint.flow.domain.refs import Key, Kind, Object, Ref, Special
+from torchmemlint.flow.domain.refs import Key, Object, Point, Ref
 from torchmemlint.flow.domain.values import Value, join_all, of
 from torchmemlint.flow.ir.blocks import operations
-from torchmemlint.flow.ir.ops import Class, ConstantKey, Function, Make, Op, Return
+from torchmemlint.flow.ir.control import Return
+from torchmemlint.flow.ir.ops import Class, Function, Make, Op
+from torchmemlint.flow.ir.places import ConstantKey
 from torchmemlint.flow.names.index import Index
 
 _LOSS = ("loss", 0)  # of what a step returns, where that is no tensor

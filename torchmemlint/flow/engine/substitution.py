@@ -9,6 +9,7 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Arguments, Effect
 from torchmemlint.flow.domain.frame import Summary
 from torchmemlint.flow.domain.heap import Mode, ModeOf, State
+from torchmemlint.flow.domain.kinds import Special
 from torchmemlint.flow.domain.memory import (
     bare,
     begin,
@@ -17,18 +18,7 @@ from torchmemlint.flow.domain.memory import (
     each_key,
     erase,
 )
-from torchmemlint.flow.domain.refs import (
-    Behind,
-    External,
-    Graph,
-    Key,
-    Loop,
-    Object,
-    Ref,
-    Result,
-    Special,
-    extended,
-)
+from torchmemlint.flow.domain.refs import Behind, External, Graph, Key, Loop, Object, Ref, Result, extended
 from torchmemlint.flow.domain.values import (
     NOTHING,
     Value,
@@ -39,7 +29,7 @@ from torchmemlint.flow.domain.values import (
 from torchmemlint.flow.engine import access, instances
 from torchmemlint.flow.engine.noting import Noting
 from torchmemlint.flow.ir.blocks import missed
-from torchmemlint.flow.ir.ops import For
+from torchmemlint.flow.ir.control import For
 
 _NOTED = frozenset({fx.Bend, fx.Hold, fx.Infer, fx.Move, fx.Put, fx.Ran, fx.Serve})  # only taken down: no work
 _QUIET = _NOTED | {fx.Note, fx.Read, fx.Use, fx.Step, fx.Differentiate}  # they change nothing that an object holds

@@ -8,13 +8,13 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Arguments, Effect
 from torchmemlint.flow.domain.frame import Frame, Summary
 from torchmemlint.flow.domain.heap import State
+from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.refs import (
     Behind,
     Bound,
     ClassRef,
     Code,
     Key,
-    Kind,
     Method,
     Object,
     Parameters,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Point, Reading
+from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
 from torchmemlint.flow.domain.heap import BOXES, ELEMENT, Mode, State, elements, graph_of, load, reached
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, discrete, each_key, write
 from torchmemlint.flow.domain.refs import (
     Behind,
@@ -13,10 +15,9 @@ from torchmemlint.flow.domain.refs import (
     Counted,
     Input,
     Key,
-    Kind,
     Object,
+    Point,
     Ref,
-    Special,
     SuperRef,
     with_graphs,
 )
@@ -36,8 +37,9 @@ from torchmemlint.flow.domain.values import (
 from torchmemlint.flow.engine import access, calls, conditions, instances
 from torchmemlint.flow.engine.places import PLACES, key_of, store
 from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir.control import Await, Check, Narrowing, Yield
 from torchmemlint.flow.ir.defuse import of_gradient
-from torchmemlint.flow.ir.ops import NO_TEMP, Scope, Spread
+from torchmemlint.flow.ir.places import NO_TEMP, Argument, Name, Scope, Spread
 from torchmemlint.flow.models import containers, guards, optimizers, tensors
 
 _MADE = {"list": Kind.LIST, "tuple": Kind.TUPLE, "set": Kind.LIST, "dict": Kind.DICT}
@@ -164,12 +166,12 @@ def _format(frame: Frame, state: State, op: ops.Format) -> None:
     frame.temps[op.dst] = PLAIN
 
 
-def _check(frame: Frame, state: State, op: ops.Check) -> None:
+def _check(frame: Frame, state: State, op: Check) -> None:
     _read_all(frame, state, (op.test,))
     narrow(frame, state, op.narrowings, True)
 
 
-def narrow(frame: Frame, state: State, narrowings: tuple[ops.Narrowing, ...], taken: bool) -> None:
+def narrow(frame: Frame, state: State, narrowings: tuple[Narrowing, ...], taken: bool) -> None:
     """Let places hold what a test says of them on one of its branches."""
     for narrowing in narrowings:
         if not (narrowing.in_then if taken else narrowing.in_orelse) or narrowing.holds is taken:
@@ -191,7 +193,7 @@ def narrow(frame: Frame, state: State, narrowings: tuple[ops.Narrowing, ...], ta
             state.heap.put(frame.own, name.text, _narrowed(frame, value, narrowing.kind))
 
 
-def _is_own(frame: Frame, name: ops.Name) -> bool:
+def _is_own(frame: Frame, name: Name) -> bool:
     """Is it a variable of this function that nested ones share, or of the file whose body is run?"""
     return name.scope is Scope.CELL or (name.scope is Scope.GLOBAL and frame.function.parent is None)
 
@@ -232,7 +234,7 @@ def _narrowed(frame: Frame, value: Value, kind: str) -> Value:
 # Calls.
 
 
-def arguments_of(frame: Frame, given: tuple[ops.Argument, ...]) -> Arguments:
+def arguments_of(frame: Frame, given: tuple[Argument, ...]) -> Arguments:
     """Return the values of actual arguments."""
     result = Arguments()
     for argument in given:
@@ -359,11 +361,11 @@ def _define_class(frame: Frame, state: State, op: ops.DefineClass) -> None:
     frame.temps[op.dst] = of(made)
 
 
-def _await(frame: Frame, state: State, op: ops.Await) -> None:
+def _await(frame: Frame, state: State, op: Await) -> None:
     frame.temps[op.dst] = frame.temps[op.src]
 
 
-def _yield(frame: Frame, state: State, op: ops.Yield) -> None:
+def _yield(frame: Frame, state: State, op: Yield) -> None:
     if op.many:
         value = access.consume(frame, state, frame.temps[op.src], NOTHING, frame.at(op))
     else:
@@ -379,7 +381,7 @@ SIMPLE: dict[type[ops.Op], Transfer] = {
     ops.Compare: _compare,
     ops.Choose: _choose,
     ops.Format: _format,
-    ops.Check: _check,
+    Check: _check,
     ops.Call: _call,
     ops.CallMethod: _call_method,
     ops.Super: _super,
@@ -388,6 +390,6 @@ SIMPLE: dict[type[ops.Op], Transfer] = {
     ops.Unpack: _unpack,
     ops.Define: _define,
     ops.DefineClass: _define_class,
-    ops.Await: _await,
-    ops.Yield: _yield,
+    Await: _await,
+    Yield: _yield,
 }

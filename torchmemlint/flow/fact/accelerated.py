@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Effect, Point
+from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.heap import contained
 from torchmemlint.flow.domain.provenance import Numbers
+from torchmemlint.flow.domain.refs import Point
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.moving import is_item

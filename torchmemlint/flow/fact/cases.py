@@ -87,13 +87,10 @@ class Cases:
         found = (one for outcome in self._outcomes_on(path, pulse) for one in outcome.backwards)
         return seen_once(one for one in found if one.place.path == path)
 
-    def loaders(self, path: Path, pulse: Callable[[], None] | None = None) -> list[Built]:
-        """The loaders that a file builds, in order of place, with what they are given in all runs."""
-        found: dict[Place, Built] = {}
-        for one in (built for shown in self._outcomes_on(path, pulse) for built in shown.built):
-            if one.place.path == path:
-                found[one.place] = found[one.place].joined(one) if one.place in found else one
-        return [found[place] for place in sorted(found)]
+    def loaders(self, path: Path, pulse: Callable[[], None] | None = None) -> tuple[Built, ...]:
+        """The loaders that a file builds, with what they are given in all runs."""
+        found = (one for outcome in self._outcomes_on(path, pulse) for one in outcome.built)
+        return seen_once(one for one in found if one.place.path == path)
 
     def prepare(self, paths: Iterable[Path]) -> None:
         """Run what the cases of several files rest on, and keep no more of that than what it shows."""

@@ -7,33 +7,24 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.domain.refs import Code, External
 from torchmemlint.flow.ir.blocks import blocks, operations
+from torchmemlint.flow.ir.control import Break, Continue, For, Handler, If, Raise, Return, Try, While
 from torchmemlint.flow.ir.ops import (
-    AttributePlace,
     Bind,
-    Break,
     Call,
     CallMethod,
     Choose,
     Compare,
     Constant,
-    Continue,
-    For,
     Function,
     GetAttribute,
-    Handler,
-    If,
     Load,
     Make,
     Move,
     Op,
-    Raise,
-    Return,
     SetAttribute,
     SetItem,
-    Temp,
-    Try,
-    While,
 )
+from torchmemlint.flow.ir.places import AttributePlace, Temp
 from torchmemlint.flow.names.index import Index
 from torchmemlint.knowledge import failures
 

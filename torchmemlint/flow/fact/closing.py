@@ -8,15 +8,17 @@ from typing import NamedTuple
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Point, Reading
 from torchmemlint.flow.domain.heap import HOLDERS, Mode, reached
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.provenance import Numbers
-from torchmemlint.flow.domain.refs import Bare, Kind, Object, Source
+from torchmemlint.flow.domain.refs import Bare, Object, Point, Source
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.control import Await, With, Yield
 from torchmemlint.flow.ir.defuse import DefUse
-from torchmemlint.flow.ir.ops import Await, Call, CallMethod, Define, DefineClass, Function, Op, Span, With, Yield
+from torchmemlint.flow.ir.ops import Call, CallMethod, Define, DefineClass, Function, Op, Span
 
 _NO_GRAD = frozenset({"torch.no_grad", "torch.autograd.no_grad", "torch.autograd.grad_mode.no_grad"})
 _READ = frozenset({Reading.NUMBER, Reading.ARRAY, Reading.TEXT})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import How
+from torchmemlint.flow.domain.manners import How
 from torchmemlint.flow.fact.passes import Pass, Reason
 from torchmemlint.flow.fact.retention import Fate, Retention
 

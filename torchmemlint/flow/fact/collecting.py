@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import How, Point, Reading, Reset
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.manners import How, Reading, Reset
 from torchmemlint.flow.domain.provenance import Numbers
-from torchmemlint.flow.domain.refs import Bare, Kind, Loop, Object, Ref, Source, first_key
+from torchmemlint.flow.domain.refs import Bare, Loop, Object, Point, Ref, Source, first_key
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir.control import If
 from torchmemlint.flow.ir.defuse import DefUse
-from torchmemlint.flow.ir.ops import Temp
+from torchmemlint.flow.ir.places import Temp
 from torchmemlint.knowledge import services as known
 
 _ABOUT_DATA = frozenset({"hasattr", "isinstance", "len"})
@@ -14,7 +15,7 @@ _ABOUT_DATA = frozenset({"hasattr", "isinstance", "len"})
 def is_met(fork: Effect, branch: bool) -> bool:
     """Is a condition met each time, on a machine with an accelerator, in a program that is run?"""
     site = fork.point.site
-    return branch and type(site) is ops.If and _holds(DefUse(site.owner), site.test)
+    return branch and type(site) is If and _holds(DefUse(site.owner), site.test)
 
 
 def _holds(definitions: DefUse, test: Temp) -> bool:
@@ -36,7 +37,7 @@ def _holds(definitions: DefUse, test: Temp) -> bool:
 def is_about_data(fork: Effect) -> bool:
     """Does a condition ask what it was given, by its type, what it has or how long it is?"""
     site = fork.point.site
-    if type(site) is not ops.If:
+    if type(site) is not If:
         return False
     definitions = DefUse(site.owner)
     made = definitions.made.get(site.test)

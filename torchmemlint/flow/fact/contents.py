@@ -12,17 +12,15 @@ from dataclasses import dataclass
 from torchmemlint.flow.fact.layers import Builders
 from torchmemlint.flow.fact.reading import Reading
 from torchmemlint.flow.ir.blocks import Layout, operations
+from torchmemlint.flow.ir.control import Enter, For, Yield
 from torchmemlint.flow.ir.ops import (
     FIRST,
-    AttributePlace,
     Call,
     CallMethod,
     Choose,
     Class,
     Collect,
     Define,
-    Enter,
-    For,
     Function,
     GetAttribute,
     Load,
@@ -30,13 +28,10 @@ from torchmemlint.flow.ir.ops import (
     Move,
     Op,
     Operate,
-    Scope,
     SetItem,
-    SliceKey,
-    Temp,
     Unpack,
-    Yield,
 )
+from torchmemlint.flow.ir.places import AttributePlace, Scope, SliceKey, Temp
 
 _ONE = {"add": 0, "append": 0, "appendleft": 0, "insert": 1}  # methods that put one thing in: which argument it is
 _SEVERAL = frozenset({"extend", "update"})

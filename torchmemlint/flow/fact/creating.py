@@ -14,26 +14,10 @@ from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.devices import is_accelerator, is_device
 from torchmemlint.flow.fact.sizes import Sizes, argument
 from torchmemlint.flow.ir.blocks import Layout, operations
+from torchmemlint.flow.ir.control import For, If, While
 from torchmemlint.flow.ir.defuse import DefUse
-from torchmemlint.flow.ir.ops import (
-    NO_TEMP,
-    Argument,
-    Call,
-    CallMethod,
-    Choose,
-    Compare,
-    Constant,
-    For,
-    Function,
-    If,
-    Make,
-    Op,
-    Operate,
-    Spread,
-    Temp,
-    Unit,
-    While,
-)
+from torchmemlint.flow.ir.ops import Call, CallMethod, Choose, Compare, Constant, Function, Make, Op, Operate, Unit
+from torchmemlint.flow.ir.places import NO_TEMP, Argument, Spread, Temp
 from torchmemlint.knowledge import operations as known
 
 _SMALL = 1024  # numbers; less costs next to nothing

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Point, Remark
 from torchmemlint.flow.domain.heap import Mode
-from torchmemlint.flow.domain.refs import Leaf, Parameters, Source
+from torchmemlint.flow.domain.manners import Remark
+from torchmemlint.flow.domain.refs import Leaf, Parameters, Point, Source
 from torchmemlint.flow.fact.evidence import CERTAIN, Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.calls import works_in_place
@@ -25,8 +25,8 @@ from torchmemlint.flow.ir.ops import (
     Operate,
     SetAttribute,
     SetItem,
-    Temp,
 )
+from torchmemlint.flow.ir.places import Temp
 from torchmemlint.knowledge import operations, torch_api
 
 _INITIALISERS = "torch.nn.init."

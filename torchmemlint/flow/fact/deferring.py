@@ -8,9 +8,10 @@ from functools import partial
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import How, Point
 from torchmemlint.flow.domain.heap import ELEMENT, contained
-from torchmemlint.flow.domain.refs import PIECES, Behind, Graph, Loop, Object, Ref, Result, Source, root
+from torchmemlint.flow.domain.kinds import PIECES
+from torchmemlint.flow.domain.manners import How
+from torchmemlint.flow.domain.refs import Behind, Graph, Loop, Object, Point, Ref, Result, Source, root
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.moving import is_item

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from torchmemlint.flow.ir.defuse import DefUse
-from torchmemlint.flow.ir.ops import Call, CallMethod, Constant, Load, Temp
+from torchmemlint.flow.ir.ops import Call, CallMethod, Constant, Load
+from torchmemlint.flow.ir.places import Temp
 from torchmemlint.knowledge.services import ACCELERATORS
 
 _DEPTH = 3

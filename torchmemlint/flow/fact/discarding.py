@@ -8,9 +8,10 @@ from functools import cached_property
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Effect, Given, Point, Stored
+from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.heap import HOLDERS, contained, reached
-from torchmemlint.flow.domain.refs import Graph, Leaf, Part, Ref, Source, root
+from torchmemlint.flow.domain.manners import Given, Stored
+from torchmemlint.flow.domain.refs import Graph, Leaf, Part, Point, Ref, Source, root
 from torchmemlint.flow.domain.values import SOLE, Value
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles

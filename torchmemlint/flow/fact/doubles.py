@@ -13,7 +13,6 @@ from torchmemlint.flow.fact.devices import is_device
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import DefUse
 from torchmemlint.flow.ir.ops import (
-    NO_TEMP,
     Bind,
     Call,
     CallMethod,
@@ -22,13 +21,11 @@ from torchmemlint.flow.ir.ops import (
     GetAttribute,
     Load,
     Make,
-    Name,
     Op,
     Operate,
     SetAttribute,
-    Spread,
-    Temp,
 )
+from torchmemlint.flow.ir.places import NO_TEMP, Name, Spread, Temp
 from torchmemlint.knowledge import arrays
 from torchmemlint.knowledge.arrays import Maker
 

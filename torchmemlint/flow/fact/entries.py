@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Set
 from functools import partial
 
-from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State
-from torchmemlint.flow.domain.refs import Code, Globals
+from torchmemlint.flow.domain.refs import Code, Globals, Point
 from torchmemlint.flow.domain.values import Value, of
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import lives, roles

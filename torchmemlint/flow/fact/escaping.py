@@ -5,7 +5,9 @@ from __future__ import annotations
 from torchmemlint.flow.fact.layers import LISTS, SEQUENTIAL, Builders
 from torchmemlint.flow.fact.reading import GROWING, Building, Reading
 from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.ops import Class, Op, Scope, Temp
+from torchmemlint.flow.ir.control import Check, If
+from torchmemlint.flow.ir.ops import Class, Op
+from torchmemlint.flow.ir.places import Name, Scope, Temp
 from torchmemlint.knowledge.behaviour import RETURNS_ITSELF
 
 _HOLDING = frozenset({SEQUENTIAL, "collections.OrderedDict"}) | LISTS
@@ -35,7 +37,7 @@ class _Search:
                 if name.scope is Scope.GLOBAL or name.text in reading.function.shared:
                     return True
                 return self._named(reading, name.text)
-            case ops.Operate(place=ops.Name(text=text)):
+            case ops.Operate(place=Name(text=text)):
                 return self._named(reading, text)
             case (
                 ops.Move(dst=dst)
@@ -47,7 +49,7 @@ class _Search:
                 return self.leaves(reading, dst)
             case ops.SetAttribute(base=base, name=name) if base != temp and reading.is_self(base):
                 return reading.cls is None or self._attribute(reading.cls, name)
-            case ops.If() | ops.Compare() | ops.Check():
+            case If() | ops.Compare() | Check():
                 return False
             case ops.Call() | ops.CallMethod():
                 return self._call(reading, temp, op)

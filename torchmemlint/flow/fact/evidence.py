@@ -7,9 +7,11 @@ from functools import cached_property
 
 from torchmemlint.doubts import Doubt, rank
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import GOING_ON, Arguments, Point, Reading
+from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.effects import Evidence as Shown
 from torchmemlint.flow.domain.heap import HOLDERS, Mode, ModeOf, reached
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.manners import GOING_ON, Reading
 from torchmemlint.flow.domain.provenance import Numbers
 from torchmemlint.flow.domain.refs import (
     NO_PATH,
@@ -18,10 +20,10 @@ from torchmemlint.flow.domain.refs import (
     Derived,
     Graph,
     Input,
-    Kind,
     Loop,
     Object,
     Part,
+    Point,
     Ref,
     Result,
     Source,

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.flow.domain.refs import Kind, Object, Ref
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.refs import Object, Ref
 from torchmemlint.flow.ir.defuse import DefUse
-from torchmemlint.flow.ir.ops import (
-    NO_TEMP,
-    Argument,
-    Call,
-    CallMethod,
-    Constant,
-    ConstantKey,
-    GetAttribute,
-    GetItem,
-    Make,
-    Op,
-    Operate,
-    SliceKey,
-    Spread,
-    Temp,
-    Unpack,
-)
+from torchmemlint.flow.ir.ops import Call, CallMethod, Constant, GetAttribute, GetItem, Make, Op, Operate, Unpack
+from torchmemlint.flow.ir.places import NO_TEMP, Argument, ConstantKey, SliceKey, Spread, Temp
 from torchmemlint.knowledge import torch_api
 from torchmemlint.knowledge.contracts import Contracts
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torchmemlint.flow.domain.heap import BOXES, State, contained, reachable
-from torchmemlint.flow.domain.refs import Behind, Kind, Object, Parameters, Ref, root
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.refs import Behind, Object, Parameters, Ref, root
 from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.engine.machine import Engine
 

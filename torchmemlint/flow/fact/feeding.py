@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.heap import visible
-from torchmemlint.flow.domain.refs import Counted, Kind, Object, Ref
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.refs import Counted, Object, Point, Ref
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.contents import Contents
 from torchmemlint.flow.fact.idling import idle

@@ -28,15 +28,12 @@ from torchmemlint.flow.ir.ops import (
     Load,
     Make,
     Move,
-    Name,
     Op,
     Operate,
-    Scope,
     SetAttribute,
-    Spread,
-    Temp,
     Unit,
 )
+from torchmemlint.flow.ir.places import Name, Scope, Spread, Temp
 from torchmemlint.flow.ir.reaching import Reaching
 from torchmemlint.knowledge import torch_api
 

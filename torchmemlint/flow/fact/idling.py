@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import contained
-from torchmemlint.flow.domain.refs import Input, Kind, Object, Ref
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.refs import Input, Object, Ref
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.loaders import Loader
 from torchmemlint.flow.fact.logs import Event, Run
@@ -14,8 +15,10 @@ from torchmemlint.flow.fact.moving import functions_of, is_left_at_once, places_
 from torchmemlint.flow.fact.sampling import Sampling
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.control import If
 from torchmemlint.flow.ir.defuse import DefUse, operands
-from torchmemlint.flow.ir.ops import Class, Temp, Unit
+from torchmemlint.flow.ir.ops import Class, Unit
+from torchmemlint.flow.ir.places import Temp
 from torchmemlint.knowledge.services import ACCELERATORS
 
 _DEBUGGING = ("debug", "dev_run", "overfit", "sanity", "dry_run", "smoke", "profile", "win32", "windows")
@@ -67,7 +70,7 @@ def _is_for_debugging(event: Event) -> bool:
     """Is it built only where somebody is debugging, or on a system without cheap processes?"""
     for effect, branch in event.branches.items():
         site = effect.point.site
-        if type(site) is ops.If:
+        if type(site) is If:
             definitions = DefUse(site.owner)
             made = definitions.made.get(site.test)
             holds = branch is not (type(made) is ops.Compare and made.operator == "not")
@@ -95,7 +98,7 @@ def _is_demonstration(loader: Loader, runs: Iterable[Run]) -> bool:
     owner = loader.point.chain()[0].owner
     if owner.parent is not None:
         return False
-    tests = [e.point.site for e in loader.event.branches if type(e.point.site) is ops.If]
+    tests = [e.point.site for e in loader.event.branches if type(e.point.site) is If]
     guarded = any("__main__" in _texts(DefUse(test.owner), test.test) for test in tests)
     own = [run for run in runs if run.entry.unit is owner.unit]
     return guarded and not any(run.of(kind) for run in own for kind in (fx.Differentiate, fx.Forward, fx.Infer))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Point
+from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State
-from torchmemlint.flow.domain.refs import Input, Kind, Object
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.refs import Input, Object, Point
 from torchmemlint.flow.domain.values import Value, of, symbol
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.ir.ops import Function, Parameter, Passing

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Set
 from pathlib import Path
 
-from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.domain.refs import Point
 from torchmemlint.flow.engine.following import note
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles, supplying

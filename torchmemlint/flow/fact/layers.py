@@ -11,24 +11,21 @@ from dataclasses import dataclass, replace
 
 from torchmemlint.flow.domain.refs import ClassRef, Code
 from torchmemlint.flow.fact.reading import Building, Reading
+from torchmemlint.flow.ir.control import For
 from torchmemlint.flow.ir.ops import (
     Call,
     CallMethod,
     Choose,
     Class,
     Constant,
-    ConstantKey,
-    For,
     Function,
     GetAttribute,
     GetItem,
     Load,
     Make,
     Parameter,
-    Scope,
-    Spread,
-    Temp,
 )
+from torchmemlint.flow.ir.places import ConstantKey, Scope, Spread, Temp
 from torchmemlint.flow.names.index import Index
 from torchmemlint.knowledge import activations, operations
 from torchmemlint.knowledge.behaviour import RETURNS_ITSELF

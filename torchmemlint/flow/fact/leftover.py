@@ -15,7 +15,8 @@ from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.services import PASSES, is_run
 from torchmemlint.flow.ir.blocks import Layout
 from torchmemlint.flow.ir.holding import Holding
-from torchmemlint.flow.ir.ops import Op, Scope
+from torchmemlint.flow.ir.ops import Op
+from torchmemlint.flow.ir.places import Scope
 
 
 @dataclass(frozen=True, slots=True)

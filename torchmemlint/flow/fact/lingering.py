@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.provenance import Numbers
-from torchmemlint.flow.domain.refs import Bare, Ref
+from torchmemlint.flow.domain.refs import Bare, Point, Ref
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import extents, roles
 from torchmemlint.flow.fact.closing import inferring
@@ -20,8 +19,9 @@ from torchmemlint.flow.fact.evidence import CERTAIN, Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.services import innermost
 from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.control import For, While
 from torchmemlint.flow.ir.defuse import DefUse
-from torchmemlint.flow.ir.ops import Bind, For, Load, Op, Unbind, While
+from torchmemlint.flow.ir.ops import Bind, Load, Op, Unbind
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from torchmemlint.flow.domain.effects import Arguments, Point
+from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, State, reachable
 from torchmemlint.flow.domain.memory import renew_keys
-from torchmemlint.flow.domain.refs import Bound, ClassRef, Globals, Graph, Input, Loop, Ref, Site, root
+from torchmemlint.flow.domain.refs import Bound, ClassRef, Globals, Graph, Input, Loop, Point, Ref, Site, root
 from torchmemlint.flow.domain.values import UNKNOWN, Value, chosen, join_all, of
 from torchmemlint.flow.engine import instances, steps
 from torchmemlint.flow.engine.instances import code_of, has_decorator

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Arguments, Point
+from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.heap import contained
-from torchmemlint.flow.domain.refs import Behind, Choice, Code, Counted, Globals, Input, Kind, Object, Ref, root
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.refs import Behind, Choice, Code, Counted, Globals, Input, Object, Point, Ref, root
 from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles

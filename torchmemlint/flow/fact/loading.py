@@ -6,16 +6,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Effect, Point, Reading
+from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.effects import Evidence as Shown
 from torchmemlint.flow.domain.heap import HOLDERS, contained, reachable, reached
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.provenance import Numbers
-from torchmemlint.flow.domain.refs import Bare, Kind, Object, Ref, is_outside, root
+from torchmemlint.flow.domain.refs import Bare, Object, Point, Ref, is_outside, root
 from torchmemlint.flow.domain.values import PLAIN, Value
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.ir.defuse import DefUse
-from torchmemlint.flow.ir.ops import CallMethod, Constant, Function, Op, Spread
+from torchmemlint.flow.ir.ops import CallMethod, Constant, Function, Op
+from torchmemlint.flow.ir.places import Spread
 from torchmemlint.knowledge import checkpoints as known
 
 _MODULE = frozenset({Shown.MODULE, Shown.EVALUATING, Shown.TRAINING})

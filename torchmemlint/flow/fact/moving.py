@@ -6,16 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.heap import ELEMENT
-from torchmemlint.flow.domain.refs import Behind, Bound, Choice, Code, Kind, Object, Ref, Special, root
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.refs import Behind, Bound, Choice, Code, Object, Point, Ref, root
 from torchmemlint.flow.domain.values import Value, texts_of
 from torchmemlint.flow.fact.loaders import Loader
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.control import Break, For
 from torchmemlint.flow.ir.defuse import DefUse
 from torchmemlint.flow.ir.ops import Function, Op
+from torchmemlint.flow.ir.places import SliceKey
 from torchmemlint.knowledge.services import ACCELERATORS
 
 _SAMPLING = ("__getitem__", "__getitems__")
@@ -71,7 +73,7 @@ def _is_picked(site: object) -> bool:
         return False
     definitions = DefUse(site.owner)
     made = definitions.made.get(site.base)
-    if type(made) is not ops.GetItem or type(made.key) is not ops.SliceKey:
+    if type(made) is not ops.GetItem or type(made.key) is not SliceKey:
         return False
     return any(type(definitions.made.get(part)) not in (ops.Constant, None) for part in made.key.parts)
 
@@ -84,7 +86,7 @@ def _is_of_first(event: Event) -> bool:
 
 def is_left_at_once(site: object) -> bool:
     """Is it a loop that is left with its first round?"""
-    return isinstance(site, ops.For) and bool(site.body) and type(site.body[-1]) is ops.Break
+    return isinstance(site, For) and bool(site.body) and type(site.body[-1]) is Break
 
 
 def batches_of_its_own(loader: Loader) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Remark
+from torchmemlint.flow.domain.manners import Remark
 from torchmemlint.flow.fact.logs import Run
 
 

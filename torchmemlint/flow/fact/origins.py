@@ -5,19 +5,9 @@ from __future__ import annotations
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.ir.blocks import operations
-from torchmemlint.flow.ir.ops import (
-    Call,
-    CallMethod,
-    Compare,
-    Constant,
-    GetAttribute,
-    Load,
-    Op,
-    Operate,
-    Scope,
-    Temp,
-    With,
-)
+from torchmemlint.flow.ir.control import With
+from torchmemlint.flow.ir.ops import Call, CallMethod, Compare, Constant, GetAttribute, Load, Op, Operate
+from torchmemlint.flow.ir.places import Scope, Temp
 from torchmemlint.flow.models import guards
 from torchmemlint.knowledge import torch_api
 from torchmemlint.knowledge.contracts import Contracts

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from torchmemlint.doubts import Confidence, Doubt, confidence, rank
-from torchmemlint.flow.domain.effects import Given, How, Remark, Stored
 from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.domain.manners import Given, How, Remark, Stored
 from torchmemlint.flow.fact.data import Access
 from torchmemlint.flow.fact.overwriting import Need
 from torchmemlint.flow.fact.passes import Reason
@@ -140,7 +140,7 @@ class Built:
     given: Mapping[str, object]
     more: bool  # or may it be given others?
 
-    def joined(self, other: Built) -> Built:
+    def merged(self, other: Built) -> Built:
         """The loader of the same place that is given what one or the other is."""
         names = self.given.keys() | other.given.keys()
         given = {name: self.get(name) if self.get(name) == other.get(name) else ... for name in names}
@@ -313,7 +313,7 @@ class Backward:
         return Backward(self.place, self.retains or other.retains, self.creates or other.creates)
 
 
-S = TypeVar("S", Forward, Backward)  # what is seen
+S = TypeVar("S", Forward, Backward, Built)  # what is seen
 
 
 def seen_once(found: Iterable[S]) -> tuple[S, ...]:

@@ -13,7 +13,8 @@ from torchmemlint.flow.fact.versions import NOTHING, Value, Version
 from torchmemlint.flow.fact.walks import Walk, Watch
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
-from torchmemlint.flow.ir.ops import Function, Name, Op, Temp, Unit
+from torchmemlint.flow.ir.ops import Function, Op, Unit
+from torchmemlint.flow.ir.places import Name, Temp
 from torchmemlint.knowledge import activations, saved_tensors
 
 _KEPT, _OVER = "kept", "over"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from torchmemlint.flow.domain.heap import visible
-from torchmemlint.flow.domain.refs import Behind, Input, Kind, Object, Ref
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.refs import Behind, Input, Object, Ref
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Run
 

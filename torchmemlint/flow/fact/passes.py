@@ -9,9 +9,10 @@ from functools import cached_property
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Point, Reading
 from torchmemlint.flow.domain.heap import Mode, reachable
-from torchmemlint.flow.domain.refs import Behind, Kind, Loop, Object, Ref, Result, Source, first_key, root
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.manners import How, Reading
+from torchmemlint.flow.domain.refs import Behind, Loop, Object, Point, Ref, Result, Source, first_key, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence
@@ -61,7 +62,7 @@ class Passes:
         self.returned = run.provenance.ancestors(run.returned)
         self.trains = bool(run.of(fx.Differentiate))
         self.teaching = Teaching(engine, run, evidence)
-        self.hooked = fx.How.HOOK in {*(k.how for k in run.effects(fx.Keep)), *(s.how for s in run.effects(fx.Slotted))}
+        self.hooked = How.HOOK in {*(k.how for k in run.effects(fx.Keep)), *(s.how for s in run.effects(fx.Slotted))}
 
     @cached_property
     def growing(self) -> dict[Source, Point]:

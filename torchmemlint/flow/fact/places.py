@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import dropwhile
 
 from torchmemlint.doubts import Doubt
-from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import How, Point
-from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Counted, Graph, Kind, Object, Result, Source, root
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.manners import How
+from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Behind, Counted, Graph, Object, Point, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import outcomes, roles
 from torchmemlint.flow.fact.activating import OutOfPlace
@@ -49,7 +49,7 @@ from torchmemlint.flow.fact.overwriting import Overwritten
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
 from torchmemlint.flow.fact.records import Kept
 from torchmemlint.flow.fact.retaining import Retained
-from torchmemlint.flow.fact.retention import Fate, Retention
+from torchmemlint.flow.fact.retention import Fate, Retention, backward_through
 from torchmemlint.flow.fact.samples import Memoised
 from torchmemlint.flow.fact.services import Service
 from torchmemlint.flow.fact.smallness import small
@@ -285,7 +285,7 @@ class Places:
             within=within,
             calls=tuple(calls),
             spent=kept.spent,
-            backward=self.first(_backward(run, kept)) if kept.spent else None,
+            backward=self.first(backward_through(run, kept)) if kept.spent else None,
             stored=kept.stored,
         )
 
@@ -382,14 +382,6 @@ def _definition(function: Function) -> Function:
     while function.name == "<genexpr>" and function.parent is not None:
         function = function.parent
     return function
-
-
-def _backward(run: Run, kept: Retention) -> Point | None:
-    """Return the first backward pass that runs through what is kept."""
-    for differentiate in run.effects(fx.Differentiate):
-        if not kept.sources.isdisjoint(run.provenance.ancestors(differentiate.sources)):
-            return differentiate.point
-    return None
 
 
 def _meeting(stored: list[Op], begun: list[Op]) -> Op:

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Arguments, Point
+from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import State
-from torchmemlint.flow.domain.refs import Globals, Kind, Object
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.refs import Globals, Object, Point
 from torchmemlint.flow.domain.values import NOTHING, UNKNOWN, Value
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import lives

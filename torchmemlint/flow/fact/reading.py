@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.control import For, Return
 from torchmemlint.flow.ir.defuse import DefUse
 from torchmemlint.flow.ir.ops import (
-    NO_TEMP,
-    Argument,
     Bind,
     Call,
     CallMethod,
@@ -14,20 +13,15 @@ from torchmemlint.flow.ir.ops import (
     Collect,
     Constant,
     Define,
-    For,
     Function,
     Import,
     Load,
     Move,
-    Name,
     Op,
     Operate,
-    Return,
-    Scope,
     SetAttribute,
-    Spread,
-    Temp,
 )
+from torchmemlint.flow.ir.places import NO_TEMP, Argument, Name, Scope, Spread, Temp
 
 Building = Call | CallMethod
 GROWING = frozenset({"append", "extend", "insert", "add_module", "register_module"})

@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 from torchmemlint.flow.fact.contents import Contents, Put, Spot
 from torchmemlint.flow.fact.reading import Reading
 from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.control import For
 from torchmemlint.flow.ir.ops import (
     Bind,
     Call,
     CallMethod,
     Compare,
-    ComputedKey,
     Constant,
-    For,
     Format,
     GetAttribute,
     GetItem,
@@ -28,11 +27,9 @@ from torchmemlint.flow.ir.ops import (
     Make,
     Op,
     Operate,
-    Scope,
-    SliceKey,
-    Spread,
     Unpack,
 )
+from torchmemlint.flow.ir.places import ComputedKey, Scope, SliceKey, Spread
 from torchmemlint.knowledge import records as known
 
 _OF_DOCUMENT = "the objects of a JSON document"  # which may be strings

@@ -8,9 +8,10 @@ from functools import cached_property
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Effect, Point
+from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.heap import HOLDERS, reached
-from torchmemlint.flow.domain.refs import Behind, Graph, Input, Object, Phi, Ref, Result, Source, Special, root
+from torchmemlint.flow.domain.kinds import Special
+from torchmemlint.flow.domain.refs import Behind, Graph, Input, Object, Phi, Point, Ref, Result, Source, root
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.relevance import HOOKED

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import How, Point, Reset
+from torchmemlint.flow.domain.kinds import Special
+from torchmemlint.flow.domain.manners import How, Reset, Stored
 from torchmemlint.flow.domain.refs import (
     Behind,
     Graph,
@@ -16,11 +17,11 @@ from torchmemlint.flow.domain.refs import (
     Loop,
     Part,
     Phi,
+    Point,
     Ref,
     Result,
     Slot,
     Source,
-    Special,
     root,
     with_graphs,
 )
@@ -52,7 +53,7 @@ class Retention:
     read: bool
     doubts: frozenset[Doubt]
     sources: frozenset[Source]
-    stored: fx.Stored
+    stored: Stored
     useless: bool = False  # was it differentiated before, or are only numbers read of it where others are?
     loop: Loop | None = None
 
@@ -217,3 +218,11 @@ def _training_loops(run: Run) -> set[Loop]:
     """Return the loops in which an optimizer steps."""
     steps = (e for e in (*run.of(fx.Step), *run.of(fx.InvokeMethod)) if getattr(e.effect, "name", "") == "step")
     return set[Loop]().union(*(e.loops for e in steps))
+
+
+def backward_through(run: Run, kept: Retention) -> Point | None:
+    """Return the first backward pass that runs through what is kept."""
+    for differentiate in run.effects(fx.Differentiate):
+        if not kept.sources.isdisjoint(run.provenance.ancestors(differentiate.sources)):
+            return differentiate.point
+    return None

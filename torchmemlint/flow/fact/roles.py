@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Point
+from torchmemlint.flow.domain.refs import Point
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.ir.ops import NO_TEMP, Class, Function, Op, Return, Unit
+from torchmemlint.flow.ir.control import Return
+from torchmemlint.flow.ir.ops import Class, Function, Op, Unit
+from torchmemlint.flow.ir.places import NO_TEMP
 
 _TURN = "optimizer_idx"
 

@@ -7,23 +7,8 @@ from functools import cached_property
 
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import DefUse
-from torchmemlint.flow.ir.ops import (
-    Argument,
-    Bind,
-    Call,
-    CallMethod,
-    Constant,
-    ConstantKey,
-    Function,
-    GetItem,
-    Load,
-    Make,
-    Op,
-    SliceKey,
-    Spread,
-    Temp,
-    Unpack,
-)
+from torchmemlint.flow.ir.ops import Bind, Call, CallMethod, Constant, Function, GetItem, Load, Make, Op, Unpack
+from torchmemlint.flow.ir.places import Argument, ConstantKey, SliceKey, Spread, Temp
 
 _DEPTH = 8
 _FROM_HOST = frozenset(

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.domain.frame import Frame, Written
 from torchmemlint.flow.domain.heap import Mode, State, elements, reachable, visible
+from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.memory import renew_keys
-from torchmemlint.flow.domain.refs import Code, Globals, Input, Key, Kind, Loop, Object, Ref, Special, root
+from torchmemlint.flow.domain.refs import Code, Globals, Input, Key, Loop, Object, Ref, root
 from torchmemlint.flow.domain.values import NOTHING, Value
 from torchmemlint.flow.engine import caches
 from torchmemlint.flow.engine.machine import Engine
@@ -21,6 +22,7 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.loaders import Loader, loaders
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.blocks import blocks, fills, operations
+from torchmemlint.flow.ir.control import If
 from torchmemlint.flow.ir.defuse import DefUse, operands
 from torchmemlint.flow.ir.ops import (
     CallMethod,
@@ -30,13 +32,12 @@ from torchmemlint.flow.ir.ops import (
     Function,
     GetAttribute,
     GetItem,
-    If,
     Load,
     Op,
     SetItem,
-    Temp,
     Unit,
 )
+from torchmemlint.flow.ir.places import Temp
 from torchmemlint.flow.names.index import Index
 
 SAMPLING = ("__getitem__", "__getitems__")

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torchmemlint.flow.domain.heap import visible
-from torchmemlint.flow.domain.refs import Behind, Kind, Object, Ref
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.refs import Behind, Object, Ref
 from torchmemlint.flow.domain.values import NOTHING, Value, join_all
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Run
@@ -17,7 +18,8 @@ from torchmemlint.flow.fact.moving import places_on_device, reached
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import DefUse
-from torchmemlint.flow.ir.ops import Class, Function, Op, Scope, Spread, Temp
+from torchmemlint.flow.ir.ops import Class, Function, Op
+from torchmemlint.flow.ir.places import Scope, Spread, Temp
 from torchmemlint.knowledge import data_sets as known
 
 _DEPTH = 6

@@ -11,7 +11,8 @@ from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.heap import Mode
-from torchmemlint.flow.domain.refs import Kind, Object, Ref
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.refs import Object, Ref
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.closing import inferring
 from torchmemlint.flow.fact.evidence import CERTAIN

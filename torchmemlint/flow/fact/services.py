@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Effect, Point
+from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.heap import contained
-from torchmemlint.flow.domain.refs import Behind, Object, Ref, root
+from torchmemlint.flow.domain.refs import Behind, Object, Point, Ref, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.conditions import is_met
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
-from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir.control import Try
 from torchmemlint.flow.ir.ops import Function, Op
 from torchmemlint.knowledge import services as known
 
@@ -175,4 +175,4 @@ def _contains(loop: Op, op: Op) -> bool:
 
 def _is_handling(event: Event) -> bool:
     """Does it happen only where something was raised?"""
-    return any(type(e.point.site) is ops.Try for e in event.around)
+    return any(type(e.point.site) is Try for e in event.around)

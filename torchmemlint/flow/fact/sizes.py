@@ -10,32 +10,24 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.control import For
 from torchmemlint.flow.ir.defuse import DefUse
 from torchmemlint.flow.ir.ops import (
-    NO_TEMP,
-    Argument,
     Bind,
     Call,
     CallMethod,
-    ComputedKey,
     Constant,
-    ConstantKey,
-    For,
     Function,
     GetAttribute,
     GetItem,
     Load,
     Make,
-    Name,
     Op,
     Operate,
-    Scope,
     SetAttribute,
-    SliceKey,
-    Spread,
-    Temp,
     Unpack,
 )
+from torchmemlint.flow.ir.places import NO_TEMP, Argument, ComputedKey, ConstantKey, Name, Scope, SliceKey, Spread, Temp
 
 _DEPTH = 6
 _RANGES = frozenset({"torch.arange", "numpy.arange"})

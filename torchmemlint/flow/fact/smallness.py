@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Reading
 from torchmemlint.flow.domain.heap import reachable
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.provenance import Numbers
-from torchmemlint.flow.domain.refs import Bare, Graph, Kind, Object, Ref, Source
+from torchmemlint.flow.domain.refs import Bare, Graph, Object, Ref, Source
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.passes import Pass, Passes
 from torchmemlint.flow.fact.rows import given_one_row

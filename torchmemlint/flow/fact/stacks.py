@@ -9,7 +9,9 @@ from torchmemlint.flow.fact.reading import GROWING, Building
 from torchmemlint.flow.fact.versions import Value, in_order
 from torchmemlint.flow.fact.ways import Ways
 from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.ops import Function, Name, Op, Spread, Temp
+from torchmemlint.flow.ir.control import For
+from torchmemlint.flow.ir.ops import Function, Op
+from torchmemlint.flow.ir.places import Name, Spread, Temp
 
 _IN_ORDER = GROWING - {"insert"}
 _NAMED = frozenset({"add_module", "register_module"})
@@ -26,7 +28,7 @@ class Stacks(Ways):
         self.pairs: dict[tuple[Layer, Op | None], None] = {}  # None: it comes first, or it is not known what before it
         self.run(function.body)
 
-    def iterate(self, op: ops.For) -> None:
+    def iterate(self, op: For) -> None:
         """Go through a loop over something."""
         self.repeat(op, lambda: None, op.body, op.orelse)
 

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Set
 from typing import NamedTuple
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Point
 from torchmemlint.flow.domain.heap import HOLDERS, contained, reached
-from torchmemlint.flow.domain.refs import Behind, Object, Ref, Result, Source, root
+from torchmemlint.flow.domain.refs import Behind, Object, Point, Ref, Result, Source, root
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.blocks import operations

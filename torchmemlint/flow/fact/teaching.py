@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import contained, reachable, visible
-from torchmemlint.flow.domain.refs import Input, Leaf, Object, Parameters, Ref, Source, Special, root
+from torchmemlint.flow.domain.kinds import Special
+from torchmemlint.flow.domain.refs import Input, Leaf, Object, Parameters, Ref, Source, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence

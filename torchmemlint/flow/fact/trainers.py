@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.refs import Bound, Code, Key, Kind, Object, Ref, Special
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.refs import Bound, Code, Key, Object, Ref
 from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.extents import wide_class

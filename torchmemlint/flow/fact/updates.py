@@ -8,7 +8,8 @@ from typing import TypeGuard
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import contained
-from torchmemlint.flow.domain.refs import Kind, Object, Ref
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.refs import Object, Ref
 from torchmemlint.flow.domain.values import Value, join_all
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.families import family, held, wholes

@@ -7,7 +7,8 @@ from typing import Any
 
 from torchmemlint.flow.fact.layers import Layer, Layers
 from torchmemlint.flow.fact.reading import Building
-from torchmemlint.flow.ir.ops import Op, Span, Temp
+from torchmemlint.flow.ir.ops import Op, Span
+from torchmemlint.flow.ir.places import Temp
 
 Version = Op | tuple[Op, int] | str  # what made it; one of several results; a parameter, or a name from outside
 Value = frozenset[Version]

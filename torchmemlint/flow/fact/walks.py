@@ -25,8 +25,10 @@ from torchmemlint.flow.fact.reading import Building
 from torchmemlint.flow.fact.versions import NOTHING, Application, Maker, Value, Version
 from torchmemlint.flow.fact.ways import Ways
 from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir.control import Await, Check, For, Raise, Return, Yield
 from torchmemlint.flow.ir.defuse import operands
-from torchmemlint.flow.ir.ops import Function, ItemPlace, Name, Op, Scope, Spread, Temp
+from torchmemlint.flow.ir.ops import Function, Op
+from torchmemlint.flow.ir.places import NO_TEMP, ItemPlace, Name, Scope, Spread, Temp
 from torchmemlint.knowledge import activations, operations, saved_tensors, torch_api
 
 _TAKEN = "taken"
@@ -84,7 +86,7 @@ class Walk(Ways):
         if step is not None:
             step(self, op)
 
-    def iterate(self, op: ops.For) -> None:
+    def iterate(self, op: For) -> None:
         """Go through a loop over something."""
         source = self.value(op.source)
         self.take(op, source, "iterate")
@@ -95,7 +97,7 @@ class Walk(Ways):
 
         self.repeat(op, begin, op.body, op.orelse)
 
-    def _end(self, op: ops.Return | ops.Raise) -> None:
+    def _end(self, op: Return | Raise) -> None:
         self.take(op, self.value(op.src), "")
 
     # Names and temporaries.
@@ -247,12 +249,12 @@ class Walk(Ways):
             return True
         return known is not None and (known.graph if isinstance(known.graph, bool) else known.graph[0])
 
-    def _read(self, op: ops.Compare | ops.Format | ops.Yield | ops.Await | ops.Check) -> None:
+    def _read(self, op: ops.Compare | ops.Format | Yield | Await | Check) -> None:
         if isinstance(op, ops.Compare) and op.operator in _IDENTITY:
             return
         for temp in operands(op):
-            self.take(op, self.value(temp), "" if isinstance(op, ops.Yield | ops.Await) else "read")
-        if isinstance(op, ops.Yield | ops.Await):
+            self.take(op, self.value(temp), "" if isinstance(op, Yield | Await) else "read")
+        if isinstance(op, Yield | Await):
             self._result(op, op.dst, Maker(loops=self.loops))
 
     def _call(self, op: Building) -> None:
@@ -289,7 +291,7 @@ class Walk(Ways):
 
     def _apply(self, op: Building, layers: Layers, given: list[Value]) -> None:
         first = given[0] if given else NOTHING
-        target = op.arguments[0].temp if op.arguments else ops.NO_TEMP
+        target = op.arguments[0].temp if op.arguments else NO_TEMP
         for layer in layers:
             if activations.module_kind(layer.kind) is not None:
                 self.applied[op, layer] = Application(op, layer, first, self.loops)
@@ -345,8 +347,8 @@ class Walk(Ways):
 
 
 _STEPS: dict[type[Op], Callable[[Walk, Any], None]] = {
-    ops.Return: Walk._end,
-    ops.Raise: Walk._end,
+    Return: Walk._end,
+    Raise: Walk._end,
     ops.Load: Walk._load,
     ops.Bind: Walk._bind,
     ops.Move: Walk._move,
@@ -361,9 +363,9 @@ _STEPS: dict[type[Op], Callable[[Walk, Any], None]] = {
     ops.Operate: Walk._operate,
     ops.Compare: Walk._read,
     ops.Format: Walk._read,
-    ops.Check: Walk._read,
-    ops.Yield: Walk._read,
-    ops.Await: Walk._read,
+    Check: Walk._read,
+    Yield: Walk._read,
+    Await: Walk._read,
     ops.Call: Walk._call,
     ops.CallMethod: Walk._call,
 }

@@ -8,7 +8,9 @@ from functools import reduce
 from torchmemlint.flow.fact.reading import Reading
 from torchmemlint.flow.fact.versions import State, joined
 from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.ops import Op, Temp
+from torchmemlint.flow.ir.control import Break, Continue, For, If, Raise, Return, Try, While, With
+from torchmemlint.flow.ir.ops import Op
+from torchmemlint.flow.ir.places import Temp
 from torchmemlint.knowledge.contracts import Contracts
 
 _ROUNDS = 2
@@ -43,19 +45,19 @@ class Ways:
             if self._state is None:
                 return
             match op:
-                case ops.If():
+                case If():
                     self._if(op)
-                case ops.For():
+                case For():
                     self.iterate(op)
-                case ops.While():
+                case While():
                     self.repeat(op, lambda op=op: self.run(op.head), op.body, op.orelse)  # type: ignore[misc]
-                case ops.Try():
+                case Try():
                     self._try(op)
-                case ops.With():
+                case With():
                     self._with(op)
-                case ops.Break() | ops.Continue():
+                case Break() | Continue():
                     self._leave(op)
-                case ops.Return() | ops.Raise():
+                case Return() | Raise():
                     self.step(op)
                     self._state = None
                 case _:
@@ -64,7 +66,7 @@ class Ways:
     def step(self, op: Op) -> None:
         """Go past an operation without blocks."""
 
-    def iterate(self, op: ops.For) -> None:
+    def iterate(self, op: For) -> None:
         """Go through a loop over something."""
 
     def repeat(self, op: Op, begin: Callable[[], None], body: list[Op], orelse: list[Op]) -> None:
@@ -90,7 +92,7 @@ class Ways:
         self.run(block)
         return self._state
 
-    def _if(self, op: ops.If) -> None:
+    def _if(self, op: If) -> None:
         start = self.state
         ends = []
         for block, holds in ((op.then, True), (op.orelse, False)):
@@ -110,12 +112,12 @@ class Ways:
                 return any(self._is_evaluating(operand, holds) for operand in operands)
         return False
 
-    def _leave(self, op: ops.Break | ops.Continue) -> None:
+    def _leave(self, op: Break | Continue) -> None:
         if self._left:
-            self._left[-1][0 if type(op) is ops.Break else 1].append(self.state)
+            self._left[-1][0 if type(op) is Break else 1].append(self.state)
         self._state = None
 
-    def _try(self, op: ops.Try) -> None:
+    def _try(self, op: Try) -> None:
         start = self.state.copy()
         done = self._branch(start, op.body)
         failed = joined(start, done)
@@ -124,7 +126,7 @@ class Ways:
         if end is None:
             self._state = None
 
-    def _with(self, op: ops.With) -> None:
+    def _with(self, op: With) -> None:
         outer = self.state.off
         for context in op.contexts:
             made = self.reading.made.get(context)

@@ -7,30 +7,27 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Effect, Point
-from torchmemlint.flow.domain.refs import Behind, Parameters, Ref
+from torchmemlint.flow.domain.effects import Effect
+from torchmemlint.flow.domain.refs import Behind, Parameters, Point, Ref
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.updates import updates
 from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.control import For, If
 from torchmemlint.flow.ir.defuse import definitions, of_gradient, operands
 from torchmemlint.flow.ir.ops import (
-    AttributePlace,
     CallMethod,
     Constant,
-    For,
     Function,
     GetAttribute,
-    If,
     Load,
-    Name,
     Op,
     Operate,
     SetAttribute,
     SetItem,
-    Temp,
     Unit,
 )
+from torchmemlint.flow.ir.places import AttributePlace, Name, Temp
 
 # What puts numbers into a gradient that has to be there, and what makes the step of a parameter by hand.
 _WRITING = frozenset("add_ sub_ copy_ set_ index_add_ scatter_add_ index_copy_ lerp_ addcmul_ addcdiv_".split())

@@ -5,23 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from .ops import (
-    AttributePlace,
-    Bind,
-    Break,
-    Continue,
-    For,
-    Function,
-    GetAttribute,
-    If,
-    Op,
-    Raise,
-    Return,
-    SetItem,
-    Try,
-    While,
-    With,
-)
+from .control import Break, Continue, For, If, Raise, Return, Try, While, With
+from .ops import Bind, Function, GetAttribute, Op, SetItem
+from .places import AttributePlace
 
 
 def operations(body: Iterable[Op]) -> Iterator[Op]:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from .ops import Argument, Bind, ComputedKey, Entry, Function, Name, Op, Span, Spread, Temp, Unit
+from .ops import Bind, Function, Op, Span, Unit
+from .places import Argument, ComputedKey, Entry, Name, Spread, Temp
 from .scopes import ClassScope, Frame, Scopes
 
 Lowering = TypeVar("Lowering", bound=Callable[..., object])

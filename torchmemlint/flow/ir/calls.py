@@ -7,21 +7,8 @@ import ast
 from .building import EXPRESSIONS, Builder, expression, given_plainly, span, where
 from .keys import key_of
 from .narrowing import mark_arguments
-from .ops import (
-    Argument,
-    AttributePlace,
-    Call,
-    CallMethod,
-    GetAttribute,
-    GetItem,
-    ItemPlace,
-    Load,
-    Name,
-    Place,
-    Spread,
-    Super,
-    Temp,
-)
+from .ops import Call, CallMethod, GetAttribute, GetItem, Load, Super
+from .places import Argument, AttributePlace, ItemPlace, Name, Place, Spread, Temp
 
 NAMED = Spread.NAMED
 

@@ -5,25 +5,11 @@ from __future__ import annotations
 import ast
 
 from .building import Builder, expression, given_plainly, span
+from .control import For, If, Yield
 from .keys import dict_key
 from .narrowing import mark_tested, narrowings
-from .ops import (
-    FIRST,
-    NO_TEMP,
-    Call,
-    Collect,
-    Define,
-    For,
-    Function,
-    If,
-    Load,
-    Make,
-    Name,
-    Parameter,
-    Passing,
-    Temp,
-    Yield,
-)
+from .ops import FIRST, Call, Collect, Define, Function, Load, Make, Parameter, Passing
+from .places import NO_TEMP, Name, Temp
 from .scopes import restore
 from .targets import assign, names_in
 

@@ -6,21 +6,9 @@ import ast
 from collections.abc import Sequence
 
 from .building import Builder, expression, given_plainly, span, statement
-from .ops import (
-    Bind,
-    Call,
-    Class,
-    Decorator,
-    Define,
-    DefineClass,
-    Function,
-    Load,
-    Parameter,
-    Passing,
-    Return,
-    Span,
-    Temp,
-)
+from .control import Return
+from .ops import Bind, Call, Class, Decorator, Define, DefineClass, Function, Load, Parameter, Passing, Span
+from .places import Temp
 from .scopes import ClassScope
 from .texts import annotation_name, base_name, dotted, qualified
 

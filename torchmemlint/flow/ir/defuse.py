@@ -7,28 +7,8 @@ from dataclasses import fields
 from functools import lru_cache
 
 from .blocks import operations
-from .ops import (
-    NO_TEMP,
-    Argument,
-    AttributePlace,
-    Bind,
-    Call,
-    CallMethod,
-    ComputedKey,
-    Entry,
-    Function,
-    GetAttribute,
-    Import,
-    ItemPlace,
-    Load,
-    Name,
-    Op,
-    Operate,
-    Scope,
-    SliceKey,
-    Temp,
-    Unpack,
-)
+from .ops import Bind, Call, CallMethod, Function, GetAttribute, Import, Load, Op, Operate, Unpack
+from .places import NO_TEMP, Argument, AttributePlace, ComputedKey, Entry, ItemPlace, Name, Scope, SliceKey, Temp
 
 _MADE = frozenset({"dst", "item", "targets"})
 _NO_OPERANDS = frozenset("Function Span str bool int object list[Op] frozenset[str] Name Class".split())

@@ -6,27 +6,11 @@ import ast
 
 from .building import EXPRESSIONS, Builder, expression, plain_entry, span, where
 from .conditions import collect_tested
+from .control import Await, If, Yield
 from .keys import dict_key, key_of
 from .narrowing import mark_tested, narrowings
-from .ops import (
-    NO_TEMP,
-    Await,
-    Choose,
-    Compare,
-    Constant,
-    Entry,
-    Format,
-    GetAttribute,
-    GetItem,
-    If,
-    Load,
-    Make,
-    Move,
-    Operate,
-    Spread,
-    Temp,
-    Yield,
-)
+from .ops import Choose, Compare, Constant, Format, GetAttribute, GetItem, Load, Make, Move, Operate
+from .places import NO_TEMP, Entry, Spread, Temp
 
 OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+",

@@ -5,31 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from .blocks import operations
+from .control import Await, For, Return, Yield
 from .defuse import DefUse, operands
 from .ops import (
-    Await,
     Bind,
     Call,
     CallMethod,
     Choose,
     Collect,
-    For,
     Function,
     GetAttribute,
     GetItem,
     Load,
     Make,
     Move,
-    Name,
     Op,
-    Return,
     SetAttribute,
     SetItem,
-    Temp,
     Unbind,
     Unpack,
-    Yield,
 )
+from .places import Name, Temp
 
 _Node = Temp | str  # a temporary, or a name
 _FILLING = frozenset({"add", "append", "extend", "setdefault", "update"})

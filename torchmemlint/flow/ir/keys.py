@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 
 from .building import EXPRESSIONS, Builder, computed_key
-from .ops import ComputedKey, ConstantKey, Key, SliceKey, Temp
+from .places import ComputedKey, ConstantKey, Key, SliceKey, Temp
 
 
 class Whole(dict[str, SliceKey]):

@@ -8,7 +8,8 @@ from typing import Any
 
 from .building import Builder
 from .conditions import collect_tested
-from .ops import Name, Narrowing
+from .control import Narrowing
+from .places import Name
 
 _TENSOR_ATTRIBUTES = frozenset({"detach", "item", "backward", "grad_fn"})
 

@@ -7,25 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .building import Builder, given_plainly, span, statement
+from .control import If, Narrowing
 from .keys import WHOLE, dict_key
 from .narrowing import mark_tested, narrowings
-from .ops import (
-    Call,
-    Choose,
-    Class,
-    Compare,
-    Constant,
-    ConstantKey,
-    GetAttribute,
-    GetItem,
-    If,
-    Key,
-    Load,
-    Move,
-    Narrowing,
-    Span,
-    Temp,
-)
+from .ops import Call, Choose, Class, Compare, Constant, GetAttribute, GetItem, Load, Move, Span
+from .places import ConstantKey, Key, Temp
 from .texts import dotted
 
 

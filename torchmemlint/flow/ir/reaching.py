@@ -5,26 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .blocks import operations
-from .ops import (
-    Bind,
-    Break,
-    CallMethod,
-    Continue,
-    For,
-    Function,
-    If,
-    Load,
-    Name,
-    Op,
-    Operate,
-    Raise,
-    Return,
-    Scope,
-    Try,
-    Unbind,
-    While,
-    With,
-)
+from .control import Break, Continue, For, If, Raise, Return, Try, While, With
+from .ops import Bind, CallMethod, Function, Load, Op, Operate, Unbind
+from .places import Name, Scope
 
 Definitions = frozenset[Op | None]  # None: what the name stands for when the function begins
 _BEGIN: Definitions = frozenset({None})

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from .conditions import collect_tested
-from .ops import Class, For, Function, Name, Scope, Temp, Unit, While
+from .control import For, While
+from .ops import Class, Function, Unit
+from .places import Name, Scope, Temp
 
 Definition = Function | Class
 _NONE: frozenset[str] = frozenset()

@@ -6,41 +6,12 @@ import ast
 
 from .building import EXPRESSIONS, Builder, span, statement, where
 from .conditions import TESTS, is_often
+from .control import Break, Check, Continue, Enter, For, Handler, If, Raise, Return, Try, While, With
 from .expressions import OPERATORS
 from .keys import key_of
 from .narrowing import mark_arguments, mark_tested, narrowings
-from .ops import (
-    NO_TEMP,
-    AttributePlace,
-    Bind,
-    Break,
-    Call,
-    CallMethod,
-    Check,
-    ConstantKey,
-    Continue,
-    Enter,
-    For,
-    GetAttribute,
-    GetItem,
-    Handler,
-    If,
-    Import,
-    ItemPlace,
-    Op,
-    Operate,
-    Place,
-    Raise,
-    Remove,
-    Return,
-    Scope,
-    Span,
-    Temp,
-    Try,
-    Unbind,
-    While,
-    With,
-)
+from .ops import Bind, Call, CallMethod, GetAttribute, GetItem, Import, Op, Operate, Remove, Span, Unbind
+from .places import NO_TEMP, AttributePlace, ConstantKey, ItemPlace, Place, Scope, Temp
 from .targets import assign
 from .texts import annotation_name, dotted
 

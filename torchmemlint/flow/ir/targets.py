@@ -9,7 +9,8 @@ from typing import Any
 from .building import Builder, span, where
 from .calls import placed
 from .keys import key_of
-from .ops import Bind, Name, SetAttribute, SetItem, Temp, Unpack
+from .ops import Bind, SetAttribute, SetItem, Unpack
+from .places import Name, Temp
 
 
 def assign(b: Builder, target: ast.expr, src: Temp) -> None:

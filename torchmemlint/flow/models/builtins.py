@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmemlint.flow.domain.effects import Reading, Serve
+from torchmemlint.flow.domain.effects import Serve
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, reachable, renew, visible
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import computed, sources_of, write_variable
-from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, NUMBERS, External, Kind, Loop, Object, Ref, Special
+from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, NUMBERS, External, Loop, Object, Ref
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, of
 from torchmemlint.flow.models import containers, threads
 

@@ -6,13 +6,15 @@ import itertools
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from torchmemlint.flow.domain.effects import Arguments, Point
+from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State, elements, load, renew, visible
+from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.memory import begin, erase, key_of
-from torchmemlint.flow.domain.refs import Bare, External, Key, Kind, Object, Phi, Ref, Slot, Source, Special
+from torchmemlint.flow.domain.refs import Bare, External, Key, Object, Phi, Point, Ref, Slot, Source
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, chosen, join, join_all, of, with_graph
-from torchmemlint.flow.ir.ops import FIRST, Call, ConstantKey, Make, SliceKey
+from torchmemlint.flow.ir.ops import FIRST, Call, Make
+from torchmemlint.flow.ir.places import ConstantKey, SliceKey
 
 METHODS = frozenset(
     "append extend setdefault get items values keys pop popleft popitem clear appendleft extendleft insert remove sort "

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Move, Reading
+from torchmemlint.flow.domain.effects import Move
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import ELEMENT
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import differentiate, sources_of
-from torchmemlint.flow.domain.refs import Kind, Object, Ref
+from torchmemlint.flow.domain.refs import Object, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value
 from torchmemlint.flow.domain.values import of as value_of
 from torchmemlint.knowledge import torch_api

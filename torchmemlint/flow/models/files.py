@@ -5,7 +5,8 @@ from __future__ import annotations
 from torchmemlint.flow.domain.effects import Arguments, Serve
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import ELEMENT, State, visible
-from torchmemlint.flow.domain.refs import Bare, Code, Kind, Object, Ref, Special
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.refs import Bare, Code, Object, Ref
 from torchmemlint.flow.domain.values import PLAIN, Value, constant
 from torchmemlint.flow.models import containers
 from torchmemlint.knowledge import checkpoints as known

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from torchmemlint.flow.domain.effects import Evidence, Freeze, Point, Use
+from torchmemlint.flow.domain.effects import Evidence, Freeze, Use
 from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import BOXES, State, contained, visible
-from torchmemlint.flow.domain.refs import Behind, Kind, Leaf, Object, Parameters, Ref, Special
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.refs import Behind, Leaf, Object, Parameters, Point, Ref
 from torchmemlint.flow.domain.values import PLAIN, Value, constant
 
 _OWNERS = frozenset({Kind.MODULE, Kind.INSTANCE})

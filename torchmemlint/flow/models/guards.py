@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Note, Point, Remark, SetMode
+from torchmemlint.flow.domain.effects import Arguments, Note, SetMode
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, ModeOf
-from torchmemlint.flow.domain.refs import ClassRef, External, Kind, Method, Object, Ref, Result, Special
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.manners import Remark
+from torchmemlint.flow.domain.refs import ClassRef, External, Method, Object, Point, Ref, Result
 from torchmemlint.flow.domain.values import NONE, NOTHING, PLAIN, TRUE, Value, join, of
 from torchmemlint.flow.ir.ops import CallMethod, Function
 from torchmemlint.knowledge.contracts import Contracts

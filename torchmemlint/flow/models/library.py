@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmemlint.flow.domain.effects import Arguments, Reading, Serve
+from torchmemlint.flow.domain.effects import Arguments, Serve
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import ELEMENT, visible
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import computed, differentiate, discrete, key_of, sources_of
-from torchmemlint.flow.domain.refs import Bare, Code, Kind, Leaf, Object
+from torchmemlint.flow.domain.refs import Bare, Code, Leaf, Object
 from torchmemlint.flow.domain.values import PLAIN, Value, of
 from torchmemlint.flow.models import (
     builtins,

@@ -4,37 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmemlint.flow.domain.effects import (
-    Arguments,
-    Evidence,
-    Forward,
-    Given,
-    Infer,
-    Note,
-    Point,
-    Reading,
-    Register,
-    Remark,
-    Use,
-)
+from torchmemlint.flow.domain.effects import Evidence, Forward, Infer, Use
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, reached, renew, visible
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.manners import Given, Reading
 from torchmemlint.flow.domain.memory import bare, computed, sources_of
 from torchmemlint.flow.domain.refs import (
     PATH_LIMIT,
     Behind,
     Graph,
     Key,
-    Kind,
-    Leaf,
-    Loop,
     Method,
     Object,
     Parameters,
+    Point,
     Ref,
     Source,
-    Special,
-    extended,
 )
 from torchmemlint.flow.domain.values import (
     NO_SOURCES,
@@ -47,9 +33,10 @@ from torchmemlint.flow.domain.values import (
     limited,
     of,
     one_tensor,
-    tensor,
 )
 from torchmemlint.flow.models import containers, contracted, files, gradients, optimizers, tensors, torch_functions
+from torchmemlint.flow.models.hooks import register, run_hooks
+from torchmemlint.flow.models.parameters import parameter
 from torchmemlint.knowledge import modules as known
 from torchmemlint.knowledge import torch_api
 
@@ -224,74 +211,6 @@ def run_forward(site: CallSite, target: Object, run: Callable[[], Value]) -> Val
 # Hooks.
 
 
-_OWN, _OF_PARTS = ("hook", 0), ("hook", 1)
-
-
-def register(frame: Frame, state: State, owner: Value, hook: Value, kind: str, point: Point) -> None:
-    """Register a hook on modules: it runs whenever they run, alone or as parts of another."""
-    for target in owner.each():
-        if target.symbolic and not frame.entry:
-            frame.log(Register(point, target, hook, kind))
-        elif kind.startswith("register_forward"):
-            state.heap.add(target, _OWN, hook)
-            for whole in _wholes(target):
-                state.heap.add(whole, _OF_PARTS, hook)
-            if frame.function.parent is None:  # in the body of a file: others may run the module
-                _run_unseen(frame, state, target, hook, point)
-
-
-def _run_unseen(frame: Frame, state: State, target: Ref, hook: Value, point: Point) -> None:
-    """Run a hook of a module whose passes are not seen here: it runs again and again, with a graph."""
-    if any(r.symbolic for r in hook.refs):
-        return
-    loop = Loop.of(point.site, extended(point.context, (point.site,)))
-
-    def body(inside: State) -> None:
-        graph = Graph.of(point.site, (point.site, *point.context))
-        frame.arise(graph)
-        given = tensor((graph,)) if inside.mode is not Mode.OFF else PLAIN
-        frame.hooks += 1
-        frame.machine.call(frame, inside, hook, Arguments([of(target), PLAIN, given]), point)
-        frame.hooks -= 1
-
-    frame.machine.run_loop(frame, state, loop, body)
-
-
-def _wholes(part: Ref) -> set[Ref]:
-    """Return what a module is a part of: what its path begins with, and the containers that hold it."""
-    found: set[Ref] = set()
-    queue = [part]
-    while queue:
-        inner = queue.pop()
-        outer: list[Ref] = []
-        if type(inner) is Behind:
-            outer = [inner.base]
-        elif type(inner) is Object and inner.kind is Kind.MODULE:
-            name = str(inner.about)
-            path = name.removesuffix("[]") if name.endswith("[]") else name.rpartition(".")[0]
-            outer = [Object.of(Kind.MODULE, inner.site, inner.context, path)] if path else []
-        if type(inner) is Object:
-            outer += [r for r in inner.holders if type(r) is Object and r.kind in _HOLDING]
-        queue += [r for r in outer if r not in found]
-        found.update(outer)
-    return found
-
-
-_HOLDING = frozenset({Kind.MODULE, Kind.LIST, Kind.TUPLE, Kind.DICT})
-
-
-def run_hooks(site: CallSite, target: Ref, result: Value) -> None:
-    """Run the hooks of a module that has run, and of its parts that are not seen."""
-    for key, given in ((_OWN, site.arguments.positional), (_OF_PARTS, [result])):
-        hook = site.state.heap.get(target, key)
-        if hook is None:
-            continue
-        inputs = containers.row(site, key, given)
-        site.frame.hooks += 1
-        site.call(hook, of(target), inputs, result)
-        site.frame.hooks -= 1
-
-
 # Attributes, parts, parameters.
 
 
@@ -345,24 +264,6 @@ def _parts(state: State, holder: Ref) -> set[Ref]:
 
 def _name(holder: Object) -> str:
     return holder.about if isinstance(holder.about, str) else "torch.nn.Module"
-
-
-def parameter(frame: Frame, state: State, parameters: Parameters, point: Point) -> Value:
-    """Return one parameter of a module: a leaf, unless the module is frozen."""
-    if gradients.is_frozen(state, parameters.module):
-        return of(parameters)
-    return Value(parameters.alone, Leaf.of(point.site, point.context).alone)
-
-
-def parameter_method(site: CallSite, target: Parameters, name: str) -> Value:
-    """Return the value of a method of a parameter, or of the iterator over them."""
-    if name == "requires_grad_":
-        flag = site.arguments.get(0, "requires_grad") or constant(True)
-        gradients.set_requires_grad(site.frame, site.state, of(target), flag, site.point)
-        return of(target)
-    if name in ("__next__", "values", "items"):
-        return parameter(site.frame, site.state, target, site.point)
-    return tensors.method(site, parameter(site.frame, site.state, target, site.point), name)
 
 
 def switch(site: CallSite, target: Ref, name: str) -> Value:
@@ -431,25 +332,6 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
         gradients.set_requires_grad(frame, state, of(target), constant(False), site.point)
         return of(target)
     return None
-
-
-def assign_requires_grad(frame: Frame, state: State, base: Value, flag: Value, point: Point) -> None:
-    """`x.requires_grad = flag`: of a module, nothing looks at that attribute."""
-    wholes = frozenset(r for r in base.refs if _is_whole(frame, r))
-    if wholes and wholes == base.refs and not base.open and isinstance(flag.constant, bool):
-        frame.log(Note(point, Remark.MODULE_ATTRIBUTE))
-    others = base._replace(refs=base.refs - wholes)
-    gradients.set_requires_grad(frame, state, others, flag, point, assigned=True)
-
-
-def _is_whole(frame: Frame, reference: Ref) -> bool:
-    """Is it a module for certain? What a module has as an attribute may be a parameter."""
-    if type(reference) is not Object or reference.kind is not Kind.MODULE:
-        return gradients.is_network(frame, reference)
-    whole, contracts = str(reference.about).rstrip("[]"), frame.machine.index.contracts  # what it is, or is iterated
-    if contracts.is_module_class(whole) or contracts.is_module_factory(whole):
-        return True
-    return ":" in whole and "." not in whole.partition(":")[2]
 
 
 def _part_of(site: CallSite, target: Ref) -> Value:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Point, Step
+from torchmemlint.flow.domain.effects import Arguments, Step
 from torchmemlint.flow.domain.frame import CallSite, Frame
-from torchmemlint.flow.domain.refs import Kind, Object
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.refs import Object, Point
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, of
 from torchmemlint.flow.models import containers, files, gradients
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Reading
 from torchmemlint.flow.domain.frame import CallSite
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import sources_of
-from torchmemlint.flow.domain.refs import Kind, Object, Ref
+from torchmemlint.flow.domain.refs import Object, Ref
 from torchmemlint.flow.domain.values import Value, of
 from torchmemlint.flow.models import contracted, gradients, modules
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import visible
-from torchmemlint.flow.domain.refs import Choice, Counted, Kind, Object, Ref
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.refs import Choice, Counted, Object, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Texts, Value, chosen, constant, of, texts_of
 from torchmemlint.flow.ir.ops import Function
 from torchmemlint.flow.models import builtins, containers

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.domain.effects import Arguments, Evidence, Move, Point, Reading, Use
+from torchmemlint.flow.domain.effects import Arguments, Evidence, Move, Use
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, Mode, State, graph_of, reached
+from torchmemlint.flow.domain.kinds import PIECES, Kind
+from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import bare, changed_in_place, computed, differentiate, discrete, sources_of
 from torchmemlint.flow.domain.refs import (
-    PIECES,
     Derived,
     External,
-    Kind,
     Leaf,
     Object,
     Parameters,
     Part,
+    Point,
     Slot,
     Source,
     first_key,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import Mode
-from torchmemlint.flow.domain.refs import Kind, Object
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.refs import Object
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value
 from torchmemlint.flow.models import containers
 

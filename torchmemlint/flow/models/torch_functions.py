@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from torchmemlint.flow.domain.effects import Arguments, Evidence, Reading, Remark, Use
+from torchmemlint.flow.domain.effects import Arguments, Evidence, Use
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.manners import Reading, Remark
 from torchmemlint.flow.domain.memory import computed, differentiate, discrete, sources_of
-from torchmemlint.flow.domain.refs import Kind, Leaf, Source
+from torchmemlint.flow.domain.refs import Leaf, Source
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, join, one_tensor, with_graph
 from torchmemlint.flow.models import containers, files, gradients, guards, tensors
 from torchmemlint.knowledge import checkpoints, operations, torch_api

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from torchmemlint.flow.domain.frame import CallSite
-from torchmemlint.flow.domain.refs import Kind, Object, Ref, Special
+from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.refs import Object, Ref
 from torchmemlint.flow.domain.values import UNKNOWN, of
 
 _POSITIONAL = ("model", "args", "data_collator", "train_dataset", "eval_dataset")  # the same in all releases

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from torchmemlint.flow.domain.refs import Behind, ClassRef, Code, External, Globals
 from torchmemlint.flow.domain.values import Value, of, symbol
-from torchmemlint.flow.ir.ops import Class, Function, Raise, Unit
+from torchmemlint.flow.ir.control import Raise
+from torchmemlint.flow.ir.ops import Class, Function, Unit
 from torchmemlint.flow.names.sources import Sources
 from torchmemlint.knowledge.contracts import Contracts, contracts
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
-from torchmemlint.flow.domain.effects import Remark
+from torchmemlint.flow.domain.manners import Remark
 from torchmemlint.rules.base import Tag, TellingRule
 from torchmemlint.rules.told import Told
 from torchmemlint.syntax.text import shortened

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
-from torchmemlint.flow.domain.effects import Stored
+from torchmemlint.flow.domain.manners import Stored
 from torchmemlint.rules import arguments
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import detach_fix

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.domain.effects import How
+from torchmemlint.flow.domain.manners import How
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 

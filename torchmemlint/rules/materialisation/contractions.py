@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.fact.formulas import Formula, Operation
 from torchmemlint.flow.fact.origins import is_discrete, is_tensor
-from torchmemlint.flow.ir.ops import GetItem, Operate, Temp
+from torchmemlint.flow.ir.ops import GetItem, Operate
+from torchmemlint.flow.ir.places import Temp
 from torchmemlint.rules.materialisation.pairs import Pairs, is_over_features, is_over_last, pairs
 
 

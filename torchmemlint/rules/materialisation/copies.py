@@ -7,23 +7,20 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.fact.formulas import Formula, Operation, looks
 from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.control import For, If, While
 from torchmemlint.flow.ir.ops import (
     Bind,
     CallMethod,
     Compare,
-    For,
     GetAttribute,
     GetItem,
-    If,
     Load,
     Make,
     Op,
     Operate,
     SetAttribute,
-    Spread,
-    Temp,
-    While,
 )
+from torchmemlint.flow.ir.places import Spread, Temp
 from torchmemlint.knowledge import torch_api
 from torchmemlint.rules.materialisation.pairs import layout
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torchmemlint.flow.fact.formulas import Formula, Operation, Taking
-from torchmemlint.flow.ir.ops import Compare, ComputedKey, Constant, GetItem, Make, Operate, Spread, Temp
+from torchmemlint.flow.ir.ops import Compare, Constant, GetItem, Make, Operate
+from torchmemlint.flow.ir.places import ComputedKey, Spread, Temp
 
 LAST = -1
 

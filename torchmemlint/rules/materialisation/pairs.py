@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.fact.formulas import Formula, Operation
 from torchmemlint.flow.ir.blocks import operations
-from torchmemlint.flow.ir.ops import CallMethod, ConstantKey, Function, GetItem, Key, Op, SliceKey, Temp
+from torchmemlint.flow.ir.ops import CallMethod, Function, GetItem, Op
+from torchmemlint.flow.ir.places import ConstantKey, Key, SliceKey, Temp
 
 _PUTTING = frozenset({"unsqueeze", "view", "reshape"})
 _SPREADING = frozenset({"expand", "expand_as", "repeat", "broadcast_to"})

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.fact.formulas import Formula, Operation
 from torchmemlint.flow.fact.origins import is_parameter, usual
-from torchmemlint.flow.ir.ops import GetAttribute, Temp
+from torchmemlint.flow.ir.ops import GetAttribute
+from torchmemlint.flow.ir.places import Temp
 from torchmemlint.knowledge import torch_api
 
 _SMALL = 0.01  # against a logarithm of zero

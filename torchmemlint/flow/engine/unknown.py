@@ -1,0 +1,75 @@
+"""Calls of what was not seen."""
+
+from __future__ import annotations
+
+from torchmemlint.flow.domain.effects import Arguments, Invoke, InvokeMethod
+from torchmemlint.flow.domain.frame import CallSite, Frame
+from torchmemlint.flow.domain.heap import Mode, State
+from torchmemlint.flow.domain.memory import bare, computed, sources_of
+from torchmemlint.flow.domain.refs import (
+    Derived,
+    Graph,
+    Leaf,
+    Point,
+    Result,
+    Source,
+)
+from torchmemlint.flow.domain.values import Value, join, symbol
+from torchmemlint.flow.models import (
+    containers,
+    gradients,
+    library,
+    tensors,
+)
+from torchmemlint.flow.models.hooks import run_hooks
+from torchmemlint.knowledge import operations
+
+
+def unknown(frame: Frame, state: State, callee: Value, arguments: Arguments, point: Point) -> Value:
+    """Call what was not seen: it passes on the graphs that it is given, and may begin one. Its result is a symbol."""
+    arguments = containers.consumed(CallSite(frame, state, point, arguments)).arguments
+    given = sources_of(state, arguments.all())
+    if callee.refs and all(gradients.is_frozen(state, r) for r in callee.refs):
+        return Value(graph=computed(frame, state, given, point), open=True)
+    result = _new_result(frame, state, point)
+    evaluating = gradients.is_evaluating(state, callee)
+    frame.log(Invoke(point, callee, arguments, state.mode, result, evaluating))
+    value = _symbolic_result(frame, state, result, given, point)
+    for target in callee.each():
+        run_hooks(CallSite(frame, state, point, arguments), target, value)
+    decorated = library.decorated(arguments) if frame.entry else None
+    return value if decorated is None else decorated
+
+
+def unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
+    """Call a method of what was not seen, likewise; of a tensor it may be torch's own."""
+    site = containers.consumed(site)
+    frame, state = site.frame, site.state
+    given = sources_of(state, [receiver, *site.arguments.all()])
+    if receiver.refs and all(gradients.is_frozen(state, r) for r in receiver.refs):
+        return Value(graph=computed(frame, state, given, site.point), open=True)
+    result = _new_result(frame, state, site.point)
+    evaluating = gradients.is_evaluating(state, receiver)
+    frame.log(InvokeMethod(site.point, receiver, name, site.arguments, state.mode, result, evaluating))
+    found = _symbolic_result(frame, state, result, given, site.point)
+    tensors_too = Value(graph=frozenset(s for s in receiver.graph - receiver.refs if isinstance(s, Graph | Derived)))
+    if not tensors_too.graph or operations.method(name) is None:
+        return found
+    return join(found, tensors.method(site, tensors_too, name))
+
+
+def _new_result(frame: Frame, state: State, point: Point) -> Result:
+    result = Result.of(point.site, point.context)
+    state.heap.drop(result)  # what an earlier call gave is another object
+    frame.arise(result)
+    return result
+
+
+def _symbolic_result(frame: Frame, state: State, result: Result, given: frozenset[Source], point: Point) -> Value:
+    if state.mode is Mode.OFF:
+        return Value(result.alone, bare(frame, given, point))
+    if frame.inside and frame.inside[-1] is None:
+        return Value(result.alone)
+    inside = [graph for graph in frame.inside[-1:] if graph is not None]
+    frame.provenance.derive(result, [*inside, *(s for s in given if type(s) is not Leaf)])
+    return symbol(result)

@@ -1,0 +1,111 @@
+"""Where operations read and write, and what they are given."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+Temp = int
+NO_TEMP: Temp = -1  # an operand that is not there
+
+
+class Scope(enum.Enum):
+    """Where a name of a function lives."""
+
+    LOCAL = "local"  # in the call
+    CELL = "cell"  # in a call that nested functions outlive or share: its frame is an object
+    GLOBAL = "global"  # in the module
+    BUILTIN = "builtin"  # nowhere in the file
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Name:
+    """A name with its scope: resolved once the whole file is lowered, so names are shared by the operations."""
+
+    text: str
+    scope: Scope = Scope.LOCAL
+    hops: int = 0  # CELL: how many functions further out its frame belongs
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class AttributePlace:
+    """`base.name`."""
+
+    base: Temp
+    name: str
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ItemPlace:
+    """`base[key]`."""
+
+    base: Temp
+    key: Key
+
+
+Place = Name | AttributePlace | ItemPlace
+
+
+@dataclass(slots=True, frozen=True)
+class ConstantKey:
+    """`x[0]`, `x["loss"]`, `x[-1]`."""
+
+    value: int | str | bool | None
+
+
+@dataclass(slots=True, frozen=True)
+class ComputedKey:
+    """`x[i]`."""
+
+    temp: Temp
+
+
+@dataclass(slots=True, frozen=True)
+class SliceKey:
+    """`x[a:b]`, `x[:, 0]`, `x[..., 1]`: a part, perhaps a view. `parts` are the temporaries of the indices.
+
+    `start`: how many items from the front are left out, as far as that is written out. `single`: it is just `a:b`,
+    which a list has, too. `layout`: for each index `:`, `+` (None, a new dimension), `.` (an ellipsis), `*` (starred),
+    `#` (another).
+    """
+
+    parts: tuple[Temp, ...] = ()
+    start: int = 0
+    single: bool = False
+    layout: str = field(default="", compare=False)
+
+    @property
+    def dimensions(self) -> int:
+        """How many dimensions are written out that there must be."""
+        return sum(sign in ":#" for sign in self.layout)
+
+
+SOME_PART = SliceKey((NO_TEMP,))  # of which no more is known
+Key = ConstantKey | ComputedKey | SliceKey
+
+
+class Spread(enum.Enum):
+    """How an argument or item is given."""
+
+    PLAIN = ""
+    NAMED = "="
+    STAR = "*"
+    STARS = "**"
+
+
+@dataclass(slots=True, frozen=True)
+class Argument:
+    """One actual argument."""
+
+    spread: Spread
+    name: str  # of NAMED, else empty
+    temp: Temp
+
+
+@dataclass(slots=True, frozen=True)
+class Entry:
+    """One item of a list, tuple, set or dict that is written out. `key` is None but in dicts."""
+
+    spread: Spread  # PLAIN, STAR (`*x`) or STARS (`**x`)
+    key: Key | None
+    temp: Temp
