@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import libcst as cst
 
 from torchmemlint.doubts import Doubt, confidence, ordered
 from torchmemlint.findings import Evidence, Finding, Fix, Severity, Span
-from torchmemlint.flow.fact.outcomes import Case, Place
+from torchmemlint.flow.fact.outcomes import About, Case, Place, Serving
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.detaching import at
 from torchmemlint.syntax.source_module import Piece, Site, SourceModule, span_in
 from torchmemlint.syntax.text import shortened
+
+A = TypeVar("A", bound=About)
 
 _SHOWN = 40  # characters of code in a message
 _CALLS = 3  # of a chain of calls
@@ -45,6 +48,11 @@ class Told:
     def piece(self) -> Piece | None:
         """The piece of the file that it stands in."""
         return self.facts.source.piece_at(self.span)
+
+    def about(self, kind: type[A]) -> A:
+        """What only the rules that word such cases ask."""
+        assert isinstance(self.case.about, kind)
+        return self.case.about
 
     def call_at(self, place: Place | None) -> Site | None:
         """The call that stands at a place; None where none does, or in another file."""
@@ -97,8 +105,8 @@ class Told:
 
     def each(self) -> Iterator[Evidence]:
         """What shows that it happens for every batch."""
-        serving = self.case.serving
-        if serving is not None and serving.each is not None and serving.shown is not None:
+        serving = self.about(Serving)
+        if serving.each is not None and serving.shown is not None:
             yield self.link(serving.shown, serving.each.value)
 
     def called(self) -> Iterator[Evidence]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from torchmemlint.doubts import Confidence, Doubt, confidence, rank
 from torchmemlint.flow.domain.heap import Mode
@@ -187,6 +187,7 @@ class Copied:
     entry: Place  # what is put in
     source: Place  # what there are as many of
     read: Place  # where an entry is read
+    by: Feeding  # whose workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +211,25 @@ class Overwriting:
     refused: bool  # does torch, or the backward of a function that is known to be differentiated, raise?
 
 
+About: TypeAlias = (
+    Shown
+    | Serving
+    | Feeding
+    | Copied
+    | Access
+    | Memo
+    | Placing
+    | Held
+    | Loading
+    | Creating
+    | Precision
+    | Bound
+    | Discarding
+    | Activating
+    | Overwriting
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """A fact that a rule reports."""
@@ -227,34 +247,20 @@ class Case:
     runs: tuple[Place, ...] = ()  # the forwards of networks that a wasted pass runs
     switched: Place | None = None  # where eval() was called on its network
     little: bool = False  # does its graph take next to nothing of an accelerator's memory?
-    zeroing: Shown | None = None  # or gradients are zeroed where they lie: what shows that
     kept: Place | None = None  # by what its graph lives on from iteration to iteration
     function: Place | None = None  # around a wasted pass
     beside: tuple[Place, ...] = ()  # what may need gradients there: passes that nothing shows to be waste, and others
     left: tuple[Left, ...] = ()  # in the same file, beside its results
     spent: bool = False  # has backward run through the graphs?
     backward: Place | None = None  # where that is
+    about: About | None = None  # what only the rule asks that words it
     stored: Stored = Stored.HOLDER
     unmade: bool = False  # by a method of a class that nobody makes, and that trains nothing there?
     repeated: bool = True  # or does it happen once and end with the program?
     making: bool = False  # when an object is made: once for each
     creates: bool = False  # does the backward pass which keeps its graph for nobody make one of the gradients, too?
-    serving: Serving | None = None  # or something manages memory, or watches the program
-    feeding: Feeding | None = None  # or a loader loads
-    copied: Copied | None = None  # of Python objects
     remark: Remark | None = None  # or something is remarkable by itself
     moves: tuple[Place, ...] = ()  # or what is kept was brought to a device, and is brought to the host later: where
-    access: Access | None = None  # or values are read or changed past autograd
-    memo: Memo | None = None  # or a data set keeps its samples
-    placing: Placing | None = None  # or what a loader calls puts tensors on a device
-    held: Held | None = None  # or a variable holds the last iteration's result
-    loading: Loading | None = None  # or a file is read
-    creating: Creating | None = None  # or a tensor is created in the wrong place
-    precision: Precision | None = None  # or float64 is brought to a device
-    bound: Bound | None = None  # or its contents stay bound
-    discarding: Discarding | None = None  # or a backward pass goes on into other networks for nothing
-    activating: Activating | None = None  # or an activation makes a tensor that it could do without
-    overwriting: Overwriting | None = None  # or a tensor is overwritten too early
 
     @property
     def file(self) -> str:
@@ -269,7 +275,7 @@ class Case:
     @property
     def is_unloaded(self) -> bool:
         """Is it a data set without a loader that loads from it, or without one that has workers?"""
-        return any(one is not None and one.loader is None for one in (self.memo, self.placing))
+        return isinstance(self.about, Memo | Placing) and self.about.loader is None
 
     @property
     def confidence(self) -> Confidence:
@@ -373,6 +379,7 @@ class Outcome:
     sought: frozenset[str] = frozenset()  # where it was looked for files
     whole: bool = True  # or was there more to run than they may take?
     failure: Exception | None = None  # of ours, that ended the runs
+    asked: frozenset[str] = frozenset()  # names for which all files were searched
 
 
 NOTHING = Outcome()

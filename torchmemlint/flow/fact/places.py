@@ -95,7 +95,7 @@ class Places:
                 place, *calls = map(self.of, one.point.chain())
                 graphs = self._graphs(self._begun(run, evidence, one.sources))
                 by = self.of(one.by)
-                yield Case(place, "TML205", one.doubts, graphs=graphs, within=by, calls=tuple(calls), access=one.access)
+                yield Case(place, "TML205", one.doubts, graphs=graphs, within=by, calls=tuple(calls), about=one.access)
             for kept in collected(run, evidence):
                 place, *calls = map(self.of, kept.point.chain())
                 moves = tuple(self.of(point.chain()[0]) for point in (kept.on_device, kept.to_host))
@@ -132,7 +132,7 @@ class Places:
         for one in found:
             place, *calls = map(self.of, one.point.chain())
             serving = Serving(one.name, one.each, self.first(one.shown), one.inside)
-            yield Case(place, one.code, frozenset(), calls=tuple(calls), serving=serving)
+            yield Case(place, one.code, frozenset(), calls=tuple(calls), about=serving)
 
     def lingering(self, engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
         """Yield large results that a variable holds while the next iteration runs the same pass."""
@@ -140,7 +140,7 @@ class Places:
             for one in lingering(engine, run, evidence):
                 place, *calls = map(self.of, one.point.chain())
                 held = Held(one.name, self.of(one.shown), one.wide)
-                yield Case(place, "TML602", one.doubts, loop=self.of(one.loop), calls=tuple(calls), held=held)
+                yield Case(place, "TML602", one.doubts, loop=self.of(one.loop), calls=tuple(calls), about=held)
 
     def memoised(self, found: Iterable[Memoised]) -> Iterator[Case]:
         """Yield what keeps the samples of data sets."""
@@ -152,7 +152,7 @@ class Places:
             place = self.of_span(one.method.unit, one.decorator.span) if one.decorator is not None else at
             if place is not None:
                 memo = Memo(one.cls.name, one.attribute, at, made, loader, count if isinstance(count, int) else None)
-                yield Case(place, "TML110", frozenset(), advice=loader is None, memo=memo)
+                yield Case(place, "TML110", frozenset(), advice=loader is None, about=memo)
 
     def loaded(self, loading: Loading) -> Iterator[Case]:
         """Yield the files that are read to where they were saved, and those whose contents stay bound."""
@@ -164,19 +164,19 @@ class Places:
                 continue
             if copied is not None or module is not None:
                 found = outcomes.Loading(one.name, copied, module, one.to_modules, not one.open, from_host)
-                yield Case(place, "TML504", frozenset(), loading=found)
+                yield Case(place, "TML504", frozenset(), about=found)
         for left in leftovers(loading.loads.values()):
             load, after = left.load, self.of(left.after) if left.after is not None else None
             places = (self.of(left.copied), self.of(left.last), self.of(left.work), after)
             bound = Bound(left.names, load.on_host, load.as_saved, *places)
-            yield Case(self.of(load.op), "TML506", frozenset(), bound=bound)
+            yield Case(self.of(load.op), "TML506", frozenset(), about=bound)
 
     def created(self, engine: Engine, units: Iterable[Unit]) -> Iterator[Case]:
         """Yield the tensors that are created on the host only to be moved."""
         for unit in units:
             for one in creations(engine, unit, self._sources.text(self._sources.path(unit))):
                 creating = Creating(self.of(one.created), one.exact, one.same_place)
-                yield Case(self.of(one.moved), "TML501", frozenset(), advice=not one.matters, creating=creating)
+                yield Case(self.of(one.moved), "TML501", frozenset(), advice=not one.matters, about=creating)
 
     def doubled(self, units: Iterable[Unit]) -> Iterator[Case]:
         """Yield the tensors of numpy's default precision that are brought to a device."""
@@ -186,7 +186,7 @@ class Places:
                     place, taken = self.of(one.moved), self.of(one.taken)
                     within = taken if place.contains(taken) and not one.mixed else None
                     found = Precision(self.of(one.array), one.maker, within, one.cast)
-                    yield Case(place, "TML510", frozenset(), precision=found)
+                    yield Case(place, "TML510", frozenset(), about=found)
 
     def fed(self, found: Iterable[Fed]) -> Iterator[Case]:
         """Yield loaders that take more than they need."""
@@ -207,21 +207,21 @@ class Places:
                 self.of(one.again) if one.again is not None else None,
                 self.first(one.moved),
             )
-            copied = self._copied(*one.copied) if one.copied is not None else None
+            copied = self._copied(*one.copied, how) if one.copied is not None else None
             if copied is not None and copied.entry.path == copied.cls.path:
-                yield Case(copied.entry, one.code, one.doubts, feeding=how, copied=copied)
+                yield Case(copied.entry, one.code, one.doubts, about=copied)
             elif point is one.loader.point or place.path == how.loader.path:  # others may give it other batches
-                yield Case(place, one.code, one.doubts, calls=tuple(calls), feeding=how, copied=copied)
+                yield Case(place, one.code, one.doubts, calls=tuple(calls), about=copied or how)
 
-    def _copied(self, cls: Class, kept: Kept) -> Copied:
-        places = map(self.of, (kept.entry, kept.source, kept.read))
-        return Copied(self.of_span(cls.unit, cls.span), cls.name, kept.attribute, kept.what, *places)
+    def _copied(self, cls: Class, kept: Kept, by: Feeding) -> Copied:
+        entry, source, read = map(self.of, (kept.entry, kept.source, kept.read))
+        return Copied(self.of_span(cls.unit, cls.span), cls.name, kept.attribute, kept.what, entry, source, read, by)
 
     def zeroed(self, found: Iterable[Zeroing]) -> Iterator[Case]:
         """Yield gradients that are zeroed where they lie."""
         for one in found:
             place, *calls = map(self.of, one.point.chain())
-            yield Case(place, "TML601", frozenset(), calls=tuple(calls), zeroing=one.shown)
+            yield Case(place, "TML601", frozenset(), calls=tuple(calls), about=one.shown)
 
     def deferred(self, done: Iterable[tuple[Run, Evidence]]) -> Iterator[Case]:
         """Yield what is summed up to be differentiated at once."""
@@ -246,14 +246,14 @@ class Places:
         """Yield activations that could work in place."""
         for one in found:
             uses = tuple((use.producer, self._at(use.made), self._at(use.applied)) for use in one.uses)
-            yield Case(self.of(one.built), "TML301", frozenset(), activating=Activating(one.kind, uses))
+            yield Case(self.of(one.built), "TML301", frozenset(), about=Activating(one.kind, uses))
 
     def overwriting(self, found: Iterable[Overwritten]) -> Iterator[Case]:
         """Yield what is overwritten although it is still needed."""
         for one in found:
             other, target, built = map(self._at, (one.other, one.target, one.built))
             how = Overwriting(one.need, one.sign, one.what, other, target, built, one.refused)
-            yield Case(self.of(one.at), "TML302", one.doubts, overwriting=how)
+            yield Case(self.of(one.at), "TML302", one.doubts, about=how)
 
     def _at(self, op: Op | None) -> Place | None:
         return self.of(op) if op is not None else None
@@ -342,9 +342,7 @@ class Places:
                 graphs = self._graphs(self._begun(run, evidence, one.makers))
                 how = Discarding(step, zeroed, one.given, alone, one.spares)
                 backward = self.first(one.backward)
-                yield Case(
-                    place, "TML107", one.doubts, graphs=graphs, calls=tuple(calls), backward=backward, discarding=how
-                )
+                yield Case(place, "TML107", one.doubts, graphs=graphs, calls=tuple(calls), backward=backward, about=how)
 
     def _graphs(self, begun: Iterable[Point]) -> tuple[Place, ...]:
         return tuple(dict.fromkeys(self.of(point.chain()[0]) for point in begun))

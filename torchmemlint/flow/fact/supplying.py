@@ -30,5 +30,5 @@ def placed(places: Places, found: Iterable[Placed]) -> Iterator[Case]:
             one.doubts,
             advice=loader is None,
             calls=calls,
-            placing=Placing(entry, loader),
+            about=Placing(entry, loader),
         )

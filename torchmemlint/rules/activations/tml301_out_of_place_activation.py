@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
+from torchmemlint.flow.fact.outcomes import Activating
 from torchmemlint.knowledge import activations, saved_tensors
 from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import TellingRule
@@ -72,8 +73,7 @@ class OutOfPlaceActivation(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say what the activation allocates or keeps beyond what it needs."""
-        assert told.case.activating is not None
-        kind = told.case.activating.kind
+        kind = told.about(Activating).kind
         if kind in activations.SAVES_ONE:
             message = f"`{kind}` keeps its input beside its output; `inplace=True` stores one activation less per call"
         else:
@@ -85,16 +85,15 @@ class OutOfPlaceActivation(TellingRule):
 
 def _evidence(told: Told) -> Iterator[Evidence]:
     case = told.case
-    assert case.activating is not None
     links: list[Evidence] = []
-    for producer, made, applied in case.activating.uses:
+    for producer, made, applied in told.about(Activating).uses:
         if made is not None:
             name = saved_tensors.short(producer)
             links.append(told.link(made, f"`{name}` makes its input, and does not need it for backward"))
         if applied is not None and applied != case.place:
             links.append(told.link(applied, "applied here; nothing else reads the input"))
     yield from dict.fromkeys(links)
-    yield told.link(case.place, f"`{case.activating.kind}` works out of place")
+    yield told.link(case.place, f"`{told.about(Activating).kind}` works out of place")
 
 
 def _edits(told: Told) -> tuple[Edit, ...]:

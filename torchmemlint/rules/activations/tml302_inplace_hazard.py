@@ -83,8 +83,7 @@ class InplaceHazard(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say what is overwritten, and what needs it."""
-        case, how = told.case, told.case.overwriting
-        assert how is not None
+        case, how = told.case, told.about(Overwriting)
         call = told.call_at(case.place)
         operation = how.sign or (f"{text_of(call.node.func)}()" if call and isinstance(call.node, cst.Call) else "")
         target = told.text_of(how.target) if how.target is not None else "the result"

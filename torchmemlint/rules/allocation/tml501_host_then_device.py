@@ -62,8 +62,7 @@ class HostThenDevice(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say that a tensor is created on the host only to be moved."""
-        place, creating = told.case.place, told.case.creating
-        assert creating is not None
+        place, creating = told.case.place, told.about(Creating)
         moved, created = told.call_at(place), told.call_at(creating.created)
         callee = text_of(created.node.func) if created is not None and isinstance(created.node, cst.Call) else ""
         device = _device(moved)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.fact.outcomes import Serving
 from torchmemlint.flow.fact.services import Each
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.removal import removing
@@ -61,8 +62,7 @@ class EmptyCacheInLoop(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say that the cache is emptied for every batch."""
-        serving = told.case.serving
-        assert serving is not None
+        serving = told.about(Serving)
         return told.finding(
             self,
             f"`{told.text_of(told.case.place)}` runs on every batch: "

@@ -76,8 +76,7 @@ class LoadWithoutMapLocation(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say that a file's tensors go back to the device that saved them."""
-        loading = told.case.loading
-        assert loading is not None
+        loading = told.about(Loading)
         what = "the checkpoint" if loading.copied is not None else "the module"
         safe = loading.copied is not None and loading.alone
         return told.finding(

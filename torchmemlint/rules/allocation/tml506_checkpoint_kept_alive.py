@@ -65,8 +65,7 @@ class CheckpointKeptAlive(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say that nobody needs a checkpoint any more."""
-        bound = told.case.bound
-        assert bound is not None
+        bound = told.about(Bound)
         doubtful = bound.on_host or (bound.as_saved and "torch.save(" not in told.facts.source.text)
         where = "on the host" if bound.on_host else "on the device"
         if bound.as_saved:

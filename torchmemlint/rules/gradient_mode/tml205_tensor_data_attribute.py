@@ -65,8 +65,7 @@ class TensorDataAttribute(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say what is read or changed by way of `.data`."""
-        access, within = told.case.access, told.case.within
-        assert access is not None
+        access, within = told.about(Access), told.case.within
         assert within is not None
         owner, by = shortened(told.text.removesuffix(_DATA), 40), told.text_of(within)
         message, what = _SAID[access]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmemlint.flow.domain.manners import Stored
+from torchmemlint.flow.fact.outcomes import Discarding
 from torchmemlint.rules import arguments
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import detach_fix
@@ -82,8 +83,7 @@ class UndetachedGenerator(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say into which networks backward goes on."""
-        case, how = told.case, told.case.discarding
-        assert how is not None
+        case, how = told.case, told.about(Discarding)
         assert case.backward is not None
         makers = " and ".join(f"`{told.text_of(place)}`" for place in case.graphs[:2])
         return told.finding(
@@ -102,8 +102,7 @@ class UndetachedGenerator(TellingRule):
 
 def _fix(told: Told) -> Fix | None:
     """Generate without gradients where nothing else wants the graph, or detach what the discriminator is given."""
-    how, certain = told.case.discarding, told.confidence is Confidence.CERTAIN
-    assert how is not None
+    how, certain = told.about(Discarding), told.confidence is Confidence.CERTAIN
     if how.alone is not None and how.alone.path == told.facts.path:
         made = Told(told.facts, replace(told.case, place=how.alone))
         if not made.statement.contains(told.span):
@@ -118,7 +117,7 @@ def _fix(told: Told) -> Fix | None:
 
 def _without_retaining(told: Told) -> tuple[Edit, ...]:
     """Take `retain_graph=True` out of a backward that kept the graph for the generator's sake alone."""
-    how, backward = told.case.discarding, told.case.backward
+    how, backward = told.about(Discarding), told.case.backward
     if how is None or not how.spares:
         return ()
     call = told.call_at(backward)

@@ -73,8 +73,7 @@ class MemoisedSamples(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say what keeps the samples."""
-        memo, place = told.case.memo, told.case.place
-        assert memo is not None
+        memo, place = told.about(Memo), told.case.place
         if memo.attribute:
             message = f"`self.{memo.attribute}` of `{memo.cls}` keeps every sample"
             title = "Drop the cache, or fill it before the workers start"

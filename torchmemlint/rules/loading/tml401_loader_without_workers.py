@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmemlint.flow.fact.outcomes import Feeding
 from torchmemlint.rules.arguments import adding, node_of, replacing, shown
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -63,8 +64,7 @@ class LoaderWithoutWorkers(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say how it comes that a loader has no workers."""
-        feeding = told.case.feeding
-        assert feeding is not None
+        feeding = told.about(Feeding)
         site = told.call_at(told.case.place)
         text = shown(node_of(site, "num_workers", 5)) if site is not None else ""
         how = "`num_workers` is not given, and is 0 by default"
@@ -82,7 +82,7 @@ class LoaderWithoutWorkers(TellingRule):
 
 def _edits(told: Told) -> tuple[Edit, ...]:
     """Give a number of workers, where the call says none, or says 0 itself: a name may be said to be another."""
-    feeding, site = told.case.feeding, told.call_at(told.case.place)
+    feeding, site = told.about(Feeding), told.call_at(told.case.place)
     if feeding is None or site is None:
         return ()
     given = node_of(site, "num_workers", 5)

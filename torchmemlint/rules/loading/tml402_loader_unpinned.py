@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.fact.outcomes import Feeding
 from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -62,8 +63,7 @@ class LoaderUnpinned(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say which batches are moved from pageable memory."""
-        feeding = told.case.feeding
-        assert feeding is not None
+        feeding = told.about(Feeding)
         assert feeding.moved is not None
         site = told.call_at(told.case.place)
         edits = adding(told.facts, site, "pin_memory=True") if site is not None else ()

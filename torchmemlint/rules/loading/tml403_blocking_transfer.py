@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.fact.outcomes import Feeding
 from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -57,8 +58,7 @@ class BlockingTransfer(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say that the program waits for a copy, and for which."""
-        feeding = told.case.feeding
-        assert feeding is not None
+        feeding = told.about(Feeding)
         text = told.text_of(told.case.place)
         copy = "a pinned batch" if feeding.pins else "its batch, and would if that were pinned (TML402)"
         memory = "which pins its memory" if feeding.pins else "which should pin its memory (TML402)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.fact.outcomes import Feeding
 from torchmemlint.rules.arguments import adding, node_of
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -63,8 +64,7 @@ class LoaderRespawnsWorkers(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say where a loader with workers is iterated over again and again."""
-        feeding = told.case.feeding
-        assert feeding is not None
+        feeding = told.about(Feeding)
         assert feeding.iterated is not None
         assert feeding.again is not None
         number = "workers" if feeding.chosen or feeding.workers == 1 else f"{feeding.workers} workers"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.fact.outcomes import Copied
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
@@ -74,9 +75,8 @@ class DatasetOfPythonObjects(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say what the data set keeps, and who copies it."""
-        copied, feeding = told.case.copied, told.case.feeding
-        assert copied is not None
-        assert feeding is not None
+        copied = told.about(Copied)
+        feeding = copied.by
         is_known = isinstance(feeding.workers, int) and not feeding.chosen
         number = f"each of the {feeding.workers} workers" if is_known else "each worker"
         name = told.callee_of(feeding.loader)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.fact.outcomes import Placing
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
@@ -65,10 +66,9 @@ class DeviceTensorInWorker(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say which tensors are put on an accelerator by what a loader calls."""
-        case = told.case
-        assert case.placing is not None
-        text, entry, loader = told.text_of(case.place), case.placing.entry, case.placing.loader
-        what = f"`{entry}`" if entry else "the lambda that makes its batches"
+        case, placing = told.case, told.about(Placing)
+        text, loader = told.text_of(case.place), placing.loader
+        what = f"`{placing.entry}`" if placing.entry else "the lambda that makes its batches"
         if loader is None:
             message = f"`{text}` copies each sample to the accelerator by itself, and keeps workers out"
             first = told.link(case.place, f"{what} puts a tensor on an accelerator here")

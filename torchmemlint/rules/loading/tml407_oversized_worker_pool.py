@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.fact.outcomes import Feeding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
@@ -54,8 +55,7 @@ class OversizedWorkerPool(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say how many workers there are."""
-        feeding = told.case.feeding
-        assert feeding is not None
+        feeding = told.about(Feeding)
         default = " by default" if feeding.chosen else ""
         again = ", in each process of the distributed program" if feeding.ranks else ""
         ready = ", each with memory of its own and batches that it keeps ready"

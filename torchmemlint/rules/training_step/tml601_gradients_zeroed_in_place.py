@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmemlint.flow.fact.zeroing import Shown
 from torchmemlint.rules.arguments import node_of, replacing
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
@@ -67,8 +68,7 @@ class GradientsZeroedInPlace(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say which gradients stay allocated."""
-        call, shown = told.call_at(told.case.place), told.case.zeroing
-        assert shown is not None
+        call, shown = told.call_at(told.case.place), told.about(Shown)
         callee = text_of(call.node.func) if call is not None and isinstance(call.node, cst.Call) else told.text
         return told.finding(
             self,

@@ -6,6 +6,7 @@ import libcst as cst
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.fact.extents import DIMENSIONS
+from torchmemlint.flow.fact.outcomes import Held
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 from torchmemlint.syntax.text import shortened, text_of
@@ -65,8 +66,7 @@ class StepLocalsKept(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say which variable holds the last result."""
-        case, held = told.case, told.case.held
-        assert held is not None
+        case, held = told.case, told.about(Held)
         call = told.call_at(case.place)
         callee = told.text_of(case.place)
         if call is not None and isinstance(call.node, cst.Call):

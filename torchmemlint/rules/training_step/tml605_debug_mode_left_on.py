@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.fact.outcomes import Serving
 from torchmemlint.knowledge.services import ANOMALY_CONTEXT, RECORDING
 from torchmemlint.rules.arguments import node_of, replacing
 from torchmemlint.rules.base import TellingRule
@@ -56,8 +57,7 @@ class DebugModeLeftOn(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say which mode stays on."""
-        serving = told.case.serving
-        assert serving is not None
+        serving = told.about(Serving)
         if serving.name in RECORDING:
             what = "a stack is kept on the host for every allocation, and nothing reads or stops it"
             fix = Fix("Dump what is recorded, or do not record", Applicability.HINT)
