@@ -1,7 +1,7 @@
 """One changed file of a large project: what a pre-commit hook or an editor waits for.
 
 Each measured run is a fresh process that is given one file by name, without cache, and reads what else it needs of the
-project. Beside its time stand the files parsed for context (as `--verbose` counts them) and what Python alone takes:
+project. Beside its time stand the files read for context (as `--verbose` counts them) and what Python alone takes:
 to start, and to parse all of the project. With `--warm` all of a made-up project is checked, of which an earlier run
 has kept what it found; only the file was changed since.
 
@@ -43,7 +43,7 @@ class Changed:
     rows: int
     seconds: float  # wall time from start to end, the median of the runs
     cpu: float  # seconds of processor time, likewise
-    context: int  # other files that were parsed
+    context: int  # other files that were read
     findings: int
 
 
@@ -76,7 +76,7 @@ def check(project: Tree, file: Path, repetitions: int, kept: Path | None = None)
     """Check one file, in fresh processes; `kept`: all files, with a cache in that folder, the one changed each time."""
     asked = command(project, file, "--no-cache", "--verbose", "--output-format", "json")
     told = subprocess.run(asked, capture_output=True, text=True, check=True)
-    found = re.search(r"parsed (\d+) other files?", told.stderr)
+    found = re.search(r"read (\d+) other files?", told.stderr)
     if kept is None:
         words = command(project, file, "--no-cache", "--quiet", "--output-format", "concise")
         runs = [measure(words, frozenset({0})) for _ in range(repetitions)]
@@ -122,7 +122,7 @@ def table(project: Tree, results: Sequence[Changed], base: dict[str, float], tar
         "",
         *(f"- {name}: {seconds:.2f} s" for name, seconds in base.items()),
         "",
-        "| changed file | lines | seconds | of processor time | parsed for context | times `import ast` |",
+        "| changed file | lines | seconds | of processor time | read for context | times `import ast` |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     for one in results:

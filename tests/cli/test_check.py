@@ -166,7 +166,7 @@ def test_verbose_counts_files(run: Run, project: Path) -> None:
     (project / "b.py").write_text("x = 1\n")
     told = run("-v", ".").err.splitlines()
     assert told[0].startswith("notice: checked 1 file, 1 more never mention torch, in ")
-    assert told[1:] == ["notice: parsed no other files for context"]
+    assert told[1:] == ["notice: read no other files for context"]
 
 
 def test_verbose_leaves_standard_output_alone(run: Run, project: Path) -> None:

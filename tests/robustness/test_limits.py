@@ -6,6 +6,7 @@ import faulthandler
 import os
 import signal
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -151,7 +152,7 @@ def test_the_analysis_itself_looks_at_its_memory(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(watching, "_BETWEEN", 1)
     grown = iter(range(10**9, 10**11, 10**8))
     monkeypatch.setattr(watching, "_pages", lambda: (0, next(grown)))
-    result = check_bytes(LEAK, tmp_path / "a.py", Profile(frozenset({"TML000"}), limits=Limits(memory=500)))
+    result = check_bytes(LEAK, tmp_path / "a.py", Profile(frozenset({"TML000", "TML101"}), limits=Limits(memory=500)))
     assert messages(result) == [WHY + "checking it takes more than 500 MB (limit `memory`)"]
 
 
@@ -161,11 +162,13 @@ def test_the_analysis_itself_looks_at_its_memory(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ("C(", ")"), ("{1: ", "}"), ("(", ",)")])
 def test_deep_patterns_are_not_shown_to_libcst(tmp_path: Path, opening: str, closing: str) -> None:
     profile = Profile(frozenset({"TML000", "TML101"}))
-    deep = check_bytes(nested_patterns(60, opening, closing) + LEAK, tmp_path / "a.py", profile)
-    assert [(one.code, one.span.start.row) for one in deep.findings] == [("TML000", 4)]
+    for depth in (60, 6):
+        text = nested_patterns(depth, opening, closing) + LEAK
+        assert [one.code for one in check_bytes(text, tmp_path / "a.py", profile).findings] == ["TML101"]
+    within = LEAK.rstrip() + textwrap.indent(nested_patterns(60, opening, closing).decode(), "    ").encode()
+    deep = check_bytes(within.replace(b"    import torch", b""), tmp_path / "a.py", profile)
+    assert [one.code for one in deep.findings] == ["TML000"]
     assert deep.findings[0].message == WHY + "it has patterns nested more than 6 levels deep (limit `nesting`)"
-    fine = check_bytes(nested_patterns(6, opening, closing) + LEAK, tmp_path / "a.py", profile)
-    assert [one.code for one in fine.findings] == ["TML101"]
 
 
 def test_deep_patterns_in_what_python_cannot_read(tmp_path: Path) -> None:

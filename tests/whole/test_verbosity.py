@@ -1,4 +1,4 @@
-"""What `--verbose` says of the files parsed for context: how many, and what led to each."""
+"""What `--verbose` says of the other files that are read for context: how many, and which imports which."""
 
 from __future__ import annotations
 
@@ -24,31 +24,34 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
     return run
 
 
+STEP = "\ndef step(net, x, optimizer):\n    loss = net(x).mean()\n    loss.backward()\n    optimizer.step()\n"
+
+
 def test_files_and_reasons(told: Told, tmp_path: Path) -> None:
-    bases = "".join(f"from m{n} import Base{n}\n" for n in range(12))
-    named = ", ".join(f"Base{n}" for n in range(12))
-    train = f"import torch\n{bases}\nclass Net({named}):\n    pass\n\ndef step(loss):\n    loss.backward()\n"
-    (tmp_path / "train.py").write_text(train + "    Net(loss)\n")
-    for number in range(12):
-        (tmp_path / f"m{number}.py").write_text(f"class Base{number}:\n    pass\n")
+    names = [f"m{number}" for number in range(12)]
+    imports = "".join(f"from {name} import scale_{name}\n" for name in names)
+    calls = "".join(f"    x = scale_{name}(x)\n" for name in names)
+    train = f"import torch\n{imports}{STEP}"
+    (tmp_path / "train.py").write_text(train.replace("    loss = net(x)", f"{calls}    loss = net(x)"))
+    for name in names:
+        (tmp_path / f"{name}.py").write_text(f"def scale_{name}(x):\n    return x * 2\n")
     (tmp_path / "unrelated.py").write_text("class Other:\n    pass\n")
     lines = told("-v", "train.py")
     assert lines[0].startswith("notice: checked 1 file, 0 more never mention torch, in ")
-    assert lines[1] == "notice: parsed 12 other files for context: 12 with base classes"
-    assert lines[2] == "notice:   m0.py: base class `m0.Base0` in train.py"
+    assert lines[1] == "notice: read 12 other files for context: 12 imported by these"
+    assert lines[2] == "notice:   m0.py: imported by train.py"
     assert lines[-1] == "notice:   and 2 more (-vv names all)"
     assert len(lines) == 2 + 10 + 1
     lines = told("-vv", "--output-format=json", "train.py")
-    assert sorted(line.split()[1] for line in lines[2:]) == sorted(f"m{n}.py:" for n in range(12))
-    assert told("-v", ".")[1] == "notice: parsed no other files for context"  # all are checked themselves
+    assert sorted(line.split()[1] for line in lines[2:]) == sorted(f"{name}.py:" for name in names)
+    (tmp_path / "m0.py").write_text("import torch\n")
+    assert told("-v", "train.py", *(f"{name}.py" for name in names))[1] == "notice: read no other files for context"
 
 
-def test_imports_are_told_from_base_classes(told: Told, tmp_path: Path) -> None:
-    (tmp_path / "tools.py").write_text("def scale(x):\n    return x * 2\n")
-    (tmp_path / "train.py").write_text(
-        "import torch\nfrom tools import scale\n\ndef step(loss):\n    scale(loss).backward()\n"
-    )
-    assert told("-v", "train.py")[1:] == [
-        "notice: parsed 1 other file for context: 1 imported",
-        "notice:   tools.py: `tools.scale` imported by train.py",
+def test_files_that_import_one(told: Told, tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(f"import torch\n{STEP}")
+    (tmp_path / "train.py").write_text("import tools\nimport torch\n\ntools.step(torch.nn.Linear(2, 2), 1, 2)\n")
+    assert told("-v", "tools.py")[1:] == [
+        "notice: read 1 other file for context: 1 that import them",
+        "notice:   train.py: imports tools.py",
     ]

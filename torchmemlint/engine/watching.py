@@ -17,8 +17,8 @@ from pathlib import Path
 from torchmemlint.config.limits import Limits
 from torchmemlint.source.decoding import LimitReached
 
-_UNTIMED = 32  # questions for each look at the time: the kernel tells it, which takes longer than all else here
-_BETWEEN = 224  # questions for the time, for each one for the memory: it takes 10 microseconds
+_UNTIMED = 4  # questions for each look at the time: the kernel tells it, which takes longer than all else here
+_BETWEEN = 28  # questions for the time, for each one for the memory: it takes 10 microseconds
 _ROOM = 1.25  # of the memory limit: what is asked for at once, while nobody watches
 _STATM = Path("/proc/self/statm")  # sizes in pages: of the address space, of what is in memory
 
