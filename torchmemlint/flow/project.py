@@ -174,6 +174,8 @@ class Project:
         for one in cases.basis(path):
             self._ledger.run(path, one.files, one.sought)
             self.files.rest_on(one.files)
+            for name in one.asked:
+                self._ledger.searched(path, name)
         self._ledger.belongs(path, cases.library(path))
         for user in (path, *cases.users(path)):
             self._ledger.searched(path, user.stem if user.stem != "__init__" else user.parent.name)

@@ -212,6 +212,12 @@ class Cases:
         def named(names: Set[str]) -> bool:
             return names <= mentioned or self._are_named(names, group[0])
 
+        asked: set[str] = set()
+
+        def quietly(method: str) -> bool:
+            asked.add(method)
+            return self._calls_quietly(method, group)
+
         def watched() -> None:
             try:
                 if pulse is not None:
@@ -221,7 +227,8 @@ class Cases:
                 raise
 
         try:
-            return outcome(self._running(watched), group, users, named)
+            found = outcome(self._running(watched), group, users, named, quietly)
+            return replace(found, asked=frozenset(asked))
         except Exception as error:
             self._engine = None
             if stops:
@@ -237,6 +244,11 @@ class Cases:
                 if unit is not None and names <= mentions([unit]):
                     return True
         return False
+
+    def _calls_quietly(self, method: str, group: Group) -> bool:
+        """Does a file that is not of a group turn gradients off, and call a method of this name?"""
+        texts = (self._sources.text(path) for path in self._imports.files if path not in group)
+        return any(f".{method}(" in text and any(word in text for word in self._known.off.last_parts) for text in texts)
 
     def _is_large(self) -> bool:
         return refs.made() > _MOST_REFERENCES or self._sources.size > _MOST_TEXT

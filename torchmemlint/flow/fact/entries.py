@@ -17,10 +17,13 @@ from torchmemlint.flow.fact.relevance import Relevance
 from torchmemlint.flow.ir.ops import Class, Function, Unit
 
 
-def runs(engine: Engine, files: Iterable[Unit], named: Callable[[Set[str]], bool]) -> Iterator[Run]:
+def runs(
+    engine: Engine, files: Iterable[Unit], named: Callable[[Set[str]], bool], quietly: Callable[[str], bool]
+) -> Iterator[Run]:
     """Yield the runs of some files: their bodies, then what nothing has called, callers first.
 
-    `named` says whether functions of the files which import these mention some names.
+    `named` says whether functions of the files which import these mention some names, `quietly` whether a file that
+    turns gradients off calls a method of some name, whatever it imports.
 
     What a run called that was cut comes last, in the mode in which it was called.
 
@@ -57,8 +60,18 @@ def runs(engine: Engine, files: Iterable[Unit], named: Callable[[Set[str]], bool
                 continue
             for run in lives.runs(engine, cls, chosen, ends[unit]):
                 if not late and not lives.is_hook(engine, run.entry):
-                    run.mentioned = partial(named, {run.entry.name, cls.name})
+                    run.mentioned = partial(_is_met, engine, run.entry, named, quietly)
                 yield run
+
+
+def _is_met(
+    engine: Engine, method: Function, named: Callable[[Set[str]], bool], quietly: Callable[[str], bool]
+) -> bool:
+    """Does code that was not followed to a method name it, and perhaps call it with gradients off?"""
+    assert method.cls is not None
+    if named({method.name, method.cls.name}):
+        return True
+    return engine.index.may_be_network(method.cls) and quietly(method.name)
 
 
 def _grouped(

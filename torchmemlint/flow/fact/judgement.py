@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Set
 from pathlib import Path
+from typing import TypeVar
 
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.refs import Point
@@ -35,16 +36,23 @@ from torchmemlint.flow.fact.zeroing import zeroings
 from torchmemlint.flow.ir.ops import Unit
 from torchmemlint.flow.names.suites import is_of_tests, tests_live_here
 
+T = TypeVar("T")
+
 _LEAST_WORK = 9_900
 _BYTES_OF_WORK = 40  # of source, for one more
 
 
 def outcome(
-    engine: Engine, files: Collection[Path], users: Collection[Outcome], named: Callable[[Set[str]], bool]
+    engine: Engine,
+    files: Collection[Path],
+    users: Collection[Outcome],
+    named: Callable[[Set[str]], bool],
+    quietly: Callable[[str], bool],
 ) -> Outcome:
     """Run some files. `users` are what the files show that import these: what they call is seen there.
 
-    `named` says whether functions of those mention some names.
+    `named` says whether functions of those mention some names, `quietly` whether any other file that turns gradients
+    off calls a method of some name.
     """
     sources = engine.index.sources
     sources.sought.clear()
@@ -64,9 +72,9 @@ def outcome(
         {f: left[place] for place, f in functions.items() if place in left},
         work,
     )
-    done = [(run, Evidence(engine, run)) for run in runs(engine, units, named)]
-    held = [(run, evidence, kept) for run, evidence in done for kept in retentions(run, evidence)]
-    passes = [Passes(engine, run, evidence) for run, evidence in done]
+    done = [(run, Evidence(engine, run)) for run in _watched(engine, runs(engine, units, named, quietly))]
+    held = [(run, evidence, kept) for run, evidence in _watched(engine, done) for kept in retentions(run, evidence)]
+    passes = [Passes(engine, run, evidence) for run, evidence in _watched(engine, done)]
     handing = list(discarded(engine, done))
     training = differentiating(run for run, _ in done)
     again = [(run, evidence, one) for run, evidence in done for one in retained(run, evidence, training)]
@@ -122,6 +130,13 @@ def outcome(
         frozenset(sources.sought),
         not engine.is_finished(),
     )
+
+
+def _watched(engine: Engine, found: Iterable[T]) -> Iterator[T]:
+    """Let whoever watches the time end it before each."""
+    for one in found:
+        engine.pulse()
+        yield one
 
 
 def overwriting(engine: Engine, path: Path) -> Iterator[Case]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 from torchmemlint.flow.names.sources import Locate
@@ -50,6 +50,11 @@ class Imports:
         self._libraries: dict[tuple[Path, ...], tuple[Path, ...]] = {}
         for path, text in files:
             self.put(path, text)
+
+    @property
+    def files(self) -> Collection[Path]:
+        """All files."""
+        return self._of.keys()
 
     def put(self, path: Path, text: str) -> None:
         """Take a file's text for what it imports."""
