@@ -198,7 +198,7 @@ class Machine(Protocol):
         """Return the summary of a function for what its parameters are given; None while it is being made."""
 
     def end_of(self, unit: Unit) -> State:
-        """Return the state that a module's body leaves; while it is being run, what it has come to."""
+        """Return the state that a module leaves which is imported; while it is being run, what it has come to."""
 
     def leave(self, function: Function, mode: Mode | ModeOf) -> None:
         """Note that a function was called in a mode, but not followed."""

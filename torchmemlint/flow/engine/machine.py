@@ -15,16 +15,20 @@ from torchmemlint.flow.domain.refs import Code, Globals, Input, Key, Loop, Objec
 from torchmemlint.flow.domain.values import (
     NO_CONSTANT,
     NOTHING,
+    PLAIN,
     SOME,
     UNKNOWN,
     Value,
+    constant,
     of,
     symbol,
 )
 from torchmemlint.flow.engine import access, calls, conditions, control, following, loops
+from torchmemlint.flow.engine.places import MODULE_NAME
 from torchmemlint.flow.engine.summaries import summarised
 from torchmemlint.flow.engine.unknown import unknown
-from torchmemlint.flow.ir.ops import Class, Function, Parameter, Passing, Unit
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.ops import Class, Constant, Function, Parameter, Passing, Unit
 from torchmemlint.flow.models import guards, settings
 from torchmemlint.flow.names.index import Index, reference
 
@@ -32,6 +36,7 @@ _SPECIALISATIONS = 8  # of one function
 BUDGET = 3_300  # work for one entry or summary
 _LEAST = 300  # for one entry, where little is left for its files
 _LARGE = 500  # objects
+_MAIN = "__main__"  # the name of a module where Python is told to run it
 
 Known = tuple[tuple[str, object], ...]  # parameters whose constants are known
 
@@ -50,6 +55,7 @@ class Engine:
     _recursive: set[tuple[Function, Known]] = field(default_factory=set)
     _unfinished: dict[Function, list[Known]] = field(default_factory=dict)
     _modules: dict[Unit, tuple[Frame, State]] = field(default_factory=dict)
+    _programs: dict[Unit, tuple[Frame, State]] = field(default_factory=dict)
     _imported: dict[Unit, list[Unit]] = field(default_factory=dict)
     _ready: set[Unit] = field(default_factory=set)  # modules whose bodies have been run to their ends
     _spent: int = 0  # of one entry's share
@@ -172,27 +178,42 @@ class Engine:
     # Modules.
 
     def end_of(self, unit: Unit) -> State:
-        """Return the state that a module's body leaves; while it is being run, what it has come to."""
-        return self.run_module(unit)[1]
+        """Return the state that a module leaves which is imported; while it is being run, what it has come to."""
+        self._import([unit])
+        return self._modules[unit][1]
 
-    def run_module(self, unit: Unit) -> tuple[Frame, State]:
-        """Run the body of a module, once, after those that it imports."""
-        if unit not in self._modules:
-            order = self._import_order(unit)
-            early = [needed for needed in order if not self._run_module(needed)]
+    def run_program(self, unit: Unit) -> tuple[Frame, State]:
+        """Run the body of a module, once, as Python is told to: with what it does only then, if it asks for that."""
+        if not _is_script(unit):
+            self._import([unit])
+            return self._modules[unit]
+        if unit not in self._programs:
+            self._import(self._imports(unit))
+            self._run_module(unit, self._programs, PLAIN)
+        return self._programs[unit]
+
+    def _import(self, units: Iterable[Unit]) -> None:
+        """Run the bodies of modules, once, as an import does: each after those that it imports."""
+        for unit in units:
+            order = self._import_order(unit) if unit not in self._modules else []
+            early = [needed for needed in order if not self._run_imported(needed)]
             for needed in early:
-                self._run_module(needed)
-        return self._modules[unit]
+                self._run_imported(needed)
 
-    def _run_module(self, unit: Unit) -> bool:
+    def _run_imported(self, unit: Unit) -> bool:
         """Run the body of a module. Were all that it imports run before? Not where modules import each other."""
         complete = self._ready.issuperset(self._imports(unit))
-        frame, state = self._modules[unit] = self.frame(unit.module), self.start(unit.module)
+        self._run_module(unit, self._modules, constant(unit.name))
+        self._ready.add(unit)
+        return complete
+
+    def _run_module(self, unit: Unit, ends: dict[Unit, tuple[Frame, State]], name: Value) -> None:
+        frame, state = ends[unit] = self.frame(unit.module), self.start(unit.module)
+        if _is_script(unit):
+            state.heap.put(frame.own, MODULE_NAME, name)
         with self.share(frame):
             self._run(frame, state)
         state.dead = False
-        self._ready.add(unit)
-        return complete
 
     @contextmanager
     def share(self, frame: Frame) -> Iterator[None]:
@@ -362,3 +383,10 @@ class Engine:
                 if other is not None and other is not unit:
                     found[other] = None
         return list(found)
+
+
+def _is_script(unit: Unit) -> bool:
+    """Does the body of a module ask whether Python was told to run it?"""
+    if MODULE_NAME not in unit.module.mentions:
+        return False
+    return any(isinstance(op, Constant) and op.value == _MAIN for op in operations(unit.module.body))

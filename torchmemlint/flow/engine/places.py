@@ -24,6 +24,8 @@ from torchmemlint.flow.ir.places import AttributePlace, ConstantKey, Name, Place
 from torchmemlint.flow.models import containers, tensors
 from torchmemlint.flow.models.parameters import assign_requires_grad
 
+MODULE_NAME = "__name__"  # every module has it
+
 # Names.
 
 
@@ -36,6 +38,8 @@ def lookup(frame: Frame, state: State, name: Name, point: Point) -> Value:
     if name.scope is Scope.BUILTIN:
         unit = frame.function.unit
         found = frame.machine.index.in_unit(unit, name.text) if unit.stars else None
+        if name.text == MODULE_NAME and frame.function.parent is None:
+            found = state.heap.get(frame.own, MODULE_NAME)
         return found if found is not None else of(External.of(name.text))
     unit = frame.function.unit
     if name.text in unit.once or name.text in unit.imports:

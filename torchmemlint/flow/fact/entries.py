@@ -34,7 +34,7 @@ def runs(
     relevance = Relevance(engine, units)
     units = [unit for unit in units if relevance.has_any(unit)]
     for unit in units:
-        frame, state = engine.run_module(unit)
+        frame, state = engine.run_program(unit)
         yield logged(frame, state, Value())
         state.spent = frozenset()
         ends[unit] = state

@@ -66,7 +66,7 @@ def placing(engine: Engine, units: Iterable[Unit], built: Iterable[Loader]) -> I
     for cls in (cls for unit in units for cls in unit.classes if cls not in seen and is_map_style(engine, cls)):
         for method in (cls.methods[name] for name in SAMPLING if name in cls.methods):
             if _may_place(method) and not engine.is_finished():
-                state = engine.end_of(cls.unit).copy()
+                state = engine.run_program(cls.unit)[1].copy()
                 for made in engine.unseen_instance(state, cls, method).refs:
                     if type(made) is Object and made.kind is Kind.INSTANCE:
                         yield from _placed(engine, method, state, _asking(engine, cls, method, made))

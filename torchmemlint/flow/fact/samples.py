@@ -74,7 +74,7 @@ def memoised(engine: Engine, units: Iterable[Unit], done: list[tuple[Run, Eviden
     for cls in (cls for unit in units for cls in unit.classes if cls not in seen):
         own = [cls.methods[name] for name in SAMPLING if name in cls.methods]
         if any(f.decorators for f in own) and is_map_style(engine, cls) and not engine.is_finished():
-            state = engine.end_of(cls.unit).copy()
+            state = engine.run_program(cls.unit)[1].copy()
             for one in engine.unseen_instance(state, cls, own[0]).refs:
                 if type(one) is Object and one.kind is Kind.INSTANCE:
                     yield from _kept(engine, one, state, None)

@@ -309,4 +309,47 @@ PROJECTS = {
             loss.backward()
             kept.append(main.number(loss))  # expect: TML102
         """,
+    "what a file sets only where it is run as a program": """
+        from settings import losses
+
+        for step in range(9):
+            loss = model(torch.ones(4) * step).mean()
+            loss.backward()
+            if losses is not None:
+                losses.append(loss)  # expect: TML102
+        print(losses)
+
+        # file: settings.py
+        losses = []  # instead: losses = None
+
+        if __name__ == "__main__":
+            losses = []
+            print(losses)
+        """,
+    "a file that is run as a program, and imported": """
+        from steps import observe
+
+        def train(loader):
+            kept = []
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                observe(kept, loss)
+            print(len(kept))
+
+        # file: steps.py
+        import torch
+
+        def observe(kept, loss):
+            kept.append(loss)  # expect: TML102  # instead: kept.append(loss.item())
+
+        if __name__ == "__main__":
+            seen = []
+            network = torch.nn.Linear(4, 1)
+            for _ in range(9):
+                out = network(torch.ones(4))
+                out.backward()
+                seen.append(out)  # expect: TML102  # instead: seen.append(out.item())
+            print(len(seen))
+        """,
 }
