@@ -6,7 +6,7 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.kinds import Kind
-from torchmemlint.flow.domain.manners import How, Remark, Reset
+from torchmemlint.flow.domain.manners import How, Remark, Reset, Stored
 from torchmemlint.flow.domain.memory import (
     differentiate,
 )
@@ -100,7 +100,7 @@ class Noting(Renaming):
             point, how = self.at(effect), effect.how
             spent = events & (self.sources(effect.spent) | self.state.spent)
             reset = Reset.OFTEN if place[0] in self.frame.erased.get(loop, ()) else effect.reset
-            flags = reset, read, effect.stored
+            flags = reset, read, self._stored(effect)
             self.frame.log(fx.Keep(point, place, phi, sources, held, events, spent, how, loop, *flags))
 
     def hold(self, effect: fx.Hold) -> None:
@@ -119,7 +119,12 @@ class Noting(Renaming):
             repeated = effect.repeated or bool(self.frame.loops)
             how = How.HOOK if self.frame.hooks else effect.how
             if sources:
-                self.frame.log(fx.Slotted(self.at(effect), slot, sources, how, repeated, effect.stored))
+                self.frame.log(fx.Slotted(self.at(effect), slot, sources, how, repeated, self._stored(effect)))
+
+    def _stored(self, effect: fx.Keep | fx.Slotted) -> Stored:
+        """Return what is kept: of what the callee takes for a tensor, the caller may know that it only holds some."""
+        known = any(self.of(source).graph for source in effect.sources)
+        return effect.stored if known else Stored.HOLDER
 
     def put(self, effect: fx.Put) -> None:
         """Put something into a container that the callee made; into those of others, its writes do."""
