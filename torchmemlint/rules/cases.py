@@ -159,6 +159,8 @@ class _Report(Told):
                 return f"only numbers are read from `{text}`, but it runs with gradients enabled"
             case Reason.EVALUATING:
                 return f"`{text}` runs in eval mode with gradients enabled: activations are stored for no backward"
+            case Reason.UNUSED:
+                return f"nothing takes what `{text}` gives, but it runs with gradients enabled"
         return f"`{text}` evaluates or predicts with gradients enabled: activations are stored for no backward"
 
     def _evidence(self) -> Iterator[Evidence]:

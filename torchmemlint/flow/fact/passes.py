@@ -12,13 +12,16 @@ from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import Mode, reachable
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import How, Reading
-from torchmemlint.flow.domain.refs import Behind, Loop, Object, Point, Ref, Result, Source, first_key, root
+from torchmemlint.flow.domain.refs import Behind, Leaf, Loop, Object, Point, Ref, Result, Source, first_key, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.teaching import Teaching
+from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Function, Op
+
+_TRAINING = frozenset({"backward", "step", "grad"})
 
 
 class Reason(enum.Enum):
@@ -29,6 +32,7 @@ class Reason(enum.Enum):
     DETACHED = "all its results are detached"
     UNTRAINED = "nothing trains the networks that it leads to"
     ROLE = "what runs it infers or evaluates"
+    UNUSED = "nothing takes what it gives"
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +247,35 @@ class Passes:
             if roles.is_called_to_infer(self.engine, self.run.entry):
                 return Reason.ROLE, frozenset()
             return Reason.ROLE, frozenset(doubts | {Doubt.EVALUATED if self.evidence.evaluating else Doubt.ROLE})
+        if loops and not leaves and not self.run.cut and self._is_unused(point, source, module):
+            return Reason.UNUSED, frozenset(doubts)
         return None, frozenset()
+
+    def _is_unused(self, point: Point, source: Source, module: frozenset[Ref]) -> bool:
+        """Does a call drop what a network gives? It is run for what it changes in itself.
+
+        Not where a hook takes it, or what differentiates may read it off a network that was not seen; nor where it is
+        tried whether the pass fails, for want of memory.
+        """
+        evidence, run, head = self.evidence, self.run, roles.head(self.engine, point)
+        if not head or roles.is_of_forward(self.engine, head[0].owner) or definitions(head[0].owner).following(head[0]):
+            return False
+        if self.hooked or any(run.of(fx.Register)) or any(site.owner.handles for site in head):
+            return False
+        above = run.provenance.ancestors((source,))
+        if source in self._taken or evidence.is_read(source, *Reading) or any(type(s) is Leaf for s in above):
+            return False
+        if not all(evidence.is_known(r) or r in evidence.evaluating | evidence.training for r in module):
+            return False
+        if not any(map(_is_unseen, module)):
+            return True
+        return not self.trains and all(_TRAINING.isdisjoint(f.mentions) for f in self._functions(point))
+
+    @cached_property
+    def _taken(self) -> set[Source]:
+        """What something is made from."""
+        found = set[Source]().union(*self.run.provenance.parents.values())
+        return found | {root(source) for source in found}
 
     def _of_framework(self) -> frozenset[Doubt]:
         """Return the doubt whether a framework lets the pass record a graph."""

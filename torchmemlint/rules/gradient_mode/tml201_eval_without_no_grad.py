@@ -12,7 +12,8 @@ class EvalWithoutNoGrad(CaseRule):
     ## What it does
     Reports evaluation, validation, prediction, feature extraction and sampling that run a network with gradients
     enabled, although nothing differentiates what comes out. The network is in eval mode, or only numbers are read from
-    its results, or what runs it evaluates or predicts and trains nothing.
+    its results, or nothing takes them (a loop that renews running statistics), or what runs it evaluates or predicts
+    and trains nothing.
 
     ## Why it costs memory
     Every layer keeps what its backward would need until the result is dropped: measured for a small network, a peak of

@@ -315,4 +315,91 @@ PASSES = {
                 print(find(wave.cuda(), 16000).item())
                 print(net(wave.cuda()).item())  # expect: TML201  # instead: print(torch.no_grad()(net)(wave).item())
         """,
+    "statistics that passes renew": """
+        def renew(network, loader):
+            for part in network.modules():
+                if isinstance(part, nn.BatchNorm2d):
+                    part.reset_running_stats()
+            network.train()
+            for x, _ in loader:
+                network(x)  # expect: TML201  # instead: torch.no_grad()(network)(x)
+        """,
+    "statistics that passes renew after training": """
+        network = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Flatten())
+
+        steps = torch.optim.SGD(network.parameters(), 0.1)
+
+        def train(loader):
+            for x, y in loader:
+                F.cross_entropy(network(x), y).backward()
+                steps.step()
+            for x, _ in loader:
+                network(x)  # expect: TML201
+                # instead: F.cross_entropy(network(x), y).backward()
+        """,
+    "a loss that a network keeps beside its result": """
+        class Sparse(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 8)
+
+            def forward(self, x):
+                hidden = self.layer(x)
+                self.penalty = hidden.abs().mean()
+                return hidden
+
+        sparse = Sparse()
+        steps = torch.optim.SGD(sparse.parameters(), 0.1)
+        for _ in range(100):
+            sparse(torch.rand(4, 8))
+            sparse.penalty.backward()
+            steps.step()
+        """,
+    "a loss that a network which is not seen keeps beside its result": """
+        def train(network, loader):
+            network.train()
+            for x in loader:
+                network(x)
+                network.penalty.backward()
+                optimizer.step()
+        """,
+    "passes for what a hook keeps of them": """
+        def train(network, loader):
+            kept = []
+            network.train()
+            network.layer.register_forward_hook(lambda module, given, result: kept.append(result))
+            for x in loader:
+                kept.clear()
+                network(x)
+                kept[-1].mean().backward()
+                optimizer.step()
+        """,
+    "a metric that is moved to a device": """
+        def measure(metric, network: nn.Module, loader):
+            metric = metric.to("cuda")
+            for x, y in loader:
+                with torch.no_grad():
+                    result = network(x)
+                metric(result, y)
+            return metric.compute()
+        """,
+    "an image for which a network is run that nobody reads": """
+        def visualise(network: nn.Module, objective):
+            image = torch.randn(1, 3, 224, 224, requires_grad=True)
+            steps = torch.optim.Adam([image])
+            for _ in range(512):
+                network(image)
+                objective().backward()
+                steps.step()
+            return image.detach()
+        """,
+    "passes that are tried for their memory": """
+        def fits(network: nn.Module, sizes):
+            for size in sizes:
+                try:
+                    network(torch.rand(size, 10, device="cuda"))
+                except torch.cuda.OutOfMemoryError:
+                    continue
+                return size
+        """,
 }
