@@ -45,7 +45,7 @@ async def test_only_what_is_new_is_shown_and_fixed(editor, known: Path) -> None:
     resolved = await editor.client.code_action_resolve_async(action)
     (edit,) = resolved.edit.document_changes[0].edits
     assert edit.range.start.line == found.range.start.line
-    # Another edit in the function, which is answered at a glance first.
+    # Another edit in the function.
     editor.change(uri, (LEAK_ROW - 1, 0, LEAK_ROW - 1, 0, "        print(loss)\n"))
     await editor.published(uri, lambda shown: [one.range.start.line for one in shown] == [found.range.start.line + 1])
 

@@ -66,7 +66,7 @@ class RunReport:
     failing: int = 0  # remaining findings at or above the severity that fails a run
     fails: Callable[[Finding], bool] = _is_no_advice  # is a finding one of them?
     errors: tuple[str, ...] = ()  # internal errors, one line each, for the error stream: exit code 2
-    context: tuple[ContextFile, ...] = ()  # files that were parsed for context only, in the order of their names
+    context: tuple[ContextFile, ...] = ()  # files that were read for context only, in the order of their names
     from_cache: int = 0  # files of which an earlier run's result was taken
     tracebacks: tuple[str, ...] = ()  # of these errors, where there are any
     left_out: tuple[LeftOut, ...] = ()  # what is known and not reported

@@ -251,7 +251,7 @@ def _with_figures(results: Sequence[FileResult], resolver: Resolver) -> tuple[tu
 
 
 def _context(results: Sequence[FileResult]) -> tuple[ContextFile, ...]:
-    """What was parsed for context only; each process tells what it has parsed."""
+    """What was read for context only; each process tells what it has read."""
     checked = {result.path for result in results}
     found: dict[Path, ContextFile] = {}
     for result in results:

@@ -118,14 +118,6 @@ def dotted(node: ast.expr) -> str:
     return ".".join(reversed(names))
 
 
-def defaults(parameters: ast.arguments) -> dict[str, ast.expr]:
-    """The defaults of those parameters that have one."""
-    positional = [*parameters.posonlyargs, *parameters.args]
-    found = {one.arg: value for one, value in zip(positional[::-1], parameters.defaults[::-1], strict=False)}
-    named = zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
-    return found | {one.arg: value for one, value in named if value is not None}
-
-
 def imports(statements: list[ast.stmt]) -> Iterator[tuple[str, str]]:
     """(local name, qualified name) of the imports among top-level statements, also inside `try` and `if`.
 
