@@ -72,6 +72,29 @@ def main(model, loader):
 """
 
 
+SAMPLER = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def sample(self, graph):
+        return self.layer(graph).argmax(-1).tolist()
+"""
+GENERATE = """
+import torch
+
+
+def generate(net, graphs):
+    {context}:
+        return [net.sample(graph) for graph in graphs]
+"""
+
+
 def test_a_second_run_says_the_same_and_checks_nothing(project: Project) -> None:
     project.write("tools/meters.py", KEEPS)
     project.write("train.py", TRAIN)
@@ -152,6 +175,14 @@ def test_a_caller_elsewhere_changes_what_is_found(project: Project) -> None:
     project.write("unrelated.py", "import torch\n\nx = torch.ones(3)\n")
     project.check()
     assert project.checked == ["unrelated.py"]
+
+
+def test_a_file_that_names_a_method_changes_what_is_found(project: Project) -> None:
+    """It imports nothing of it: the object was given there."""
+    project.write("sampling.py", SAMPLER)
+    for context, codes in (("if graphs", {"TML201"}), ("with torch.no_grad()", set()), ("if graphs", {"TML201"})):
+        project.write("generate.py", GENERATE.format(context=context))
+        assert {code for name, _, code in project.found(project.check()) if name == "sampling.py"} == codes
 
 
 def test_one_named_file_is_answered_too(project: Project) -> None:

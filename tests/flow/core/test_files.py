@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.flow.core.findings import found
+from torchmemlint.doubts import Doubt
 from torchmemlint.flow.fact.cases import in_memory
 
 NET = "import torch\nnet = torch.nn.Linear(3, 3)\noptimizer = torch.optim.SGD(net.parameters(), 0.1)\n"
@@ -95,3 +96,39 @@ def test_a_file_that_is_imported_from_now_on() -> None:
     after = in_memory(texts, root)
     assert before.of(root / "network.py") == after.of(root / "network.py")
     assert {case.confidence.value for case in after.of(root / "network.py")} == {"certain"}
+
+
+SAMPLER = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def sample(self, graph):
+        return self.layer(graph).argmax(-1).tolist()
+"""
+GENERATE = """
+import torch
+
+def generate(net, graphs):
+    {guard}
+        return [net.sample(graph) for graph in graphs]
+"""
+
+
+def test_a_file_that_calls_a_method_of_this_name_with_gradients_off() -> None:
+    root = Path("/project")
+    texts = {root / "net.py": SAMPLER, root / "generate.py": GENERATE.format(guard="if graphs:")}
+    project = in_memory(texts, root)
+
+    def doubts() -> list[frozenset[Doubt]]:
+        return [case.doubts for case in project.of(root / "net.py") if case.code == "TML201"]
+
+    assert doubts() == [frozenset()]
+    for guard, wanted in (("with torch.no_grad():", {Doubt.MENTIONED}), ("if graphs:", set())):
+        texts[root / "generate.py"] = GENERATE.format(guard=guard)
+        project.changed(root / "generate.py", texts[root / "generate.py"])
+        assert doubts() == [wanted]

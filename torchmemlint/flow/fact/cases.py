@@ -28,7 +28,7 @@ from torchmemlint.knowledge.contracts import Contracts, contracts
 _SAME = {"TML102": "TML106", "TML103": "TML101"}  # at one place the other says it better
 
 _MOST_REFERENCES = 600_000  # that an engine makes: some 200 bytes each
-_MOST_USERS = 40  # files that import one, of which each is run to judge it
+_MOST_USERS = 40  # importing files that are run to judge a file, at most
 _MOST_TEXT = 3_000_000  # characters of lowered files: some 100 bytes each, with what their functions do
 
 Group = tuple[Path, ...]  # files that import each other
@@ -46,6 +46,7 @@ class Cases:
         self._known = known
         self._imports = imports
         self._outcomes: dict[Group, Outcome] = {}
+        self._quiet: dict[str, set[Path]] = {}  # by method: the files that call it and turn gradients off
         self._engine: Engine | None = None  # what it has run serves all files
         self._age = 0  # how often references had been forgotten when it began
 
@@ -133,6 +134,9 @@ class Cases:
         elif self._engine is not None:
             self._engine.index.remove(path)
         self._imports.put(path, text)
+        named = {method for method, files in self._quiet.items() if path in files or f".{method}(" in text}
+        for method in named:
+            del self._quiet[method]
         stale = {path, *self._imports.used(path)}  # what it calls of them by now
         for group, known in self._outcomes.items():
             if path in group:
@@ -141,7 +145,7 @@ class Cases:
         self._outcomes = {
             group: known
             for group, known in self._outcomes.items()
-            if stale.isdisjoint(group) and path not in known.files
+            if stale.isdisjoint(group) and path not in known.files and named.isdisjoint(known.asked)
         }
 
     def _all(self, path: Path, pulse: Callable[[], None] | None) -> Iterator[Case]:
@@ -188,7 +192,8 @@ class Cases:
         """The files that are run to judge what is in one that they import. Of a library's there are too many."""
         if self._imports.is_library(path):
             return []
-        return [user for user in self._imports.users(path) if not self._imports.is_library(user)][:_MOST_USERS]
+        users = (user for user in self._imports.users(path) if not self._imports.is_library(user))
+        return list(itertools.islice(users, _MOST_USERS))
 
     def _unseen_users(self, path: Path) -> list[Path]:
         """The files that import a file and are not run to judge what is in it."""
@@ -215,7 +220,7 @@ class Cases:
         asked: set[str] = set()
 
         def quietly(method: str) -> bool:
-            asked.add(method)
+            asked.update((method, *self._known.off.last_parts))
             return self._calls_quietly(method, group)
 
         def watched() -> None:
@@ -247,8 +252,12 @@ class Cases:
 
     def _calls_quietly(self, method: str, group: Group) -> bool:
         """Does a file that is not of a group turn gradients off, and call a method of this name?"""
-        texts = (self._sources.text(path) for path in self._imports.files if path not in group)
-        return any(f".{method}(" in text and any(word in text for word in self._known.off.last_parts) for text in texts)
+        if method not in self._quiet:
+            texts = ((path, self._sources.text(path)) for path in self._imports.files)
+            calling = ((path, text) for path, text in texts if f".{method}(" in text)
+            off = self._known.off.last_parts
+            self._quiet[method] = {path for path, text in calling if any(word in text for word in off)}
+        return not self._quiet[method].issubset(group)
 
     def _is_large(self) -> bool:
         return refs.made() > _MOST_REFERENCES or self._sources.size > _MOST_TEXT
