@@ -150,7 +150,8 @@ class FileFacts:
         project = self.program.project
         if project is None:
             return self._by_itself()
-        return project.run(self.path, self.source.text, self.pulse)
+        self.cases()  # runs them, and takes down what they rest on
+        return project.runs
 
     def _by_itself(self) -> Cases:
         if self._alone is None:

@@ -131,7 +131,8 @@ class Project:
         self._programs: dict[Path, Program | None] = {}  # by which classes of other files were found
 
     @property
-    def _cases(self) -> Cases:
+    def runs(self) -> Cases:
+        """What runs of its files show, as far as they were asked for."""
         return self.files.cases(self.contracts)
 
     def find_class(self, qualified: str, path: Path) -> ClassInfo | None:
@@ -168,7 +169,7 @@ class Project:
 
     def cases(self, path: Path, text: str, pulse: Callable[[], None] | None) -> list[Case]:
         """What the runs of a file and of those that import it show of a file with this text."""
-        cases = self._cases  # made of the texts that are read for it
+        cases = self.runs  # made of the texts that are read for it
         self.files.changed(path, text)
         found = cases.of(path, pulse)
         for one in cases.basis(path):
@@ -183,14 +184,9 @@ class Project:
 
     def unit(self, path: Path, text: str) -> Unit | None:
         """A file with this text as operations; None where it is no Python 3."""
-        cases = self._cases  # made of the texts that are read for it
+        cases = self.runs  # made of the texts that are read for it
         self.files.changed(path, text)
         return cases.unit(path)
-
-    def run(self, path: Path, text: str, pulse: Callable[[], None] | None) -> Cases:
-        """The cases of the project's files, after a file with this text was run, and those that import it."""
-        self.cases(path, text, pulse)  # takes down what that rests on, too
-        return self._cases
 
     def text(self, path: Path) -> str | None:
         """The text of a file; None where it cannot be had."""
@@ -198,7 +194,7 @@ class Project:
 
     def is_used(self, path: Path) -> bool:
         """Do other files import a file?"""
-        return bool(self._cases.users(path))
+        return bool(self.runs.users(path))
 
     def needs(self, path: Path) -> Needs:
         """What the analyses of a file have rested on, besides the file."""
@@ -206,7 +202,7 @@ class Project:
 
     def context(self, path: Path) -> Iterator[ContextFile]:
         """The other files that were run for what they say about one, as far as they are known."""
-        cases = self._cases
+        cases = self.runs
         users = cases.users(path)
         for one in sorted({file for outcome in cases.basis(path) for file in outcome.files} - {path}):
             yield ContextFile(one, Lead.IMPORTS if one in users else Lead.IMPORTED, path)

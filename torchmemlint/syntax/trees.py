@@ -170,7 +170,7 @@ class KeptTrees(Trees):
         self._read.add(path)
         known = self._standard.get(path)
         if known is None or known[0] != text:
-            known = self._standard[path] = text, super().standard(text, path)
+            known = self._standard[path] = text, parse(text)
         return known[1]
 
     def concrete(self, text: str, path: Path, convert: Callable[[], cst.Module | None] = lambda: None) -> Tree:

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 
-from torchmemlint.flow.domain.refs import Bare, Behind, Loop, Phi, Source, root
+from torchmemlint.flow.domain.refs import Bare, Behind, Derived, Graph, Loop, Phi, Source, root
 
 _NONE: frozenset[Source] = frozenset()
 
@@ -51,6 +51,18 @@ class Provenance:
         """Return what was found above some sources; a whole is left out if only a part of it was found."""
         wholes = {root(s) for s in found if type(s) is Behind}.difference(sources)
         return found - {w for w in wholes if not any(w in self.parents.get(s, ()) for s in found)}
+
+    def computed_from(self, sources: Iterable[Source]) -> set[Source]:
+        """Return sources with what they are made from by operations, not by calls or places that may hold others."""
+        found = set(sources)
+        queue = list(found)
+        while queue:
+            source = queue.pop()
+            if type(source) in (Graph, Derived):
+                new = self.parents.get(source, _NONE) - found
+                found |= new
+                queue.extend(new)
+        return found
 
     def ancestors(
         self,

@@ -36,7 +36,7 @@ _SPECIALISATIONS = 8  # of one function
 BUDGET = 3_300  # work for one entry or summary
 _LEAST = 300  # for one entry, where little is left for its files
 _LARGE = 500  # objects
-_MAIN = "__main__"  # the name of a module where Python is told to run it
+_MAIN = "__main__"  # the name of a module that Python runs as a script
 
 Known = tuple[tuple[str, object], ...]  # parameters whose constants are known
 
@@ -183,7 +183,7 @@ class Engine:
         return self._modules[unit][1]
 
     def run_program(self, unit: Unit) -> tuple[Frame, State]:
-        """Run the body of a module, once, as Python is told to: with what it does only then, if it asks for that."""
+        """Run the body of a module once, as a script: with what it does only if it is one."""
         if not _is_script(unit):
             self._import([unit])
             return self._modules[unit]
@@ -386,7 +386,7 @@ class Engine:
 
 
 def _is_script(unit: Unit) -> bool:
-    """Does the body of a module ask whether Python was told to run it?"""
+    """Does the body of a module ask whether Python runs it as a script?"""
     if MODULE_NAME not in unit.module.mentions:
         return False
     return any(isinstance(op, Constant) and op.value == _MAIN for op in operations(unit.module.body))

@@ -125,7 +125,7 @@ class Renaming:
     def _derive(self, source: Source, parents: Iterable[Source]) -> None:
         kind = type(source)
         if kind is Result or kind is Derived:
-            return  # performed anew
+            return  # performed again
         mine = self.of(source)
         given = self.sources(parents)
         for s in mine.graph:

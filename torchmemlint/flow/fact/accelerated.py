@@ -56,7 +56,7 @@ def _moved(run: Run, evidence: Evidence, loop: fx.Repeat) -> Point | None:
     for event in run.of(fx.Move) if over else ():
         move = event.effect
         assert isinstance(move, fx.Move)
-        if move.to_host or any(r in evidence.networks or evidence.is_known(r) for r in move.of.refs):
+        if move.to_host or any(map(evidence.is_network, move.of.refs)):
             continue
         if not move.of.refs.isdisjoint(over):
             return move.point

@@ -1,4 +1,4 @@
-"""Codes: of which rule a graph that is kept, or a pass that records one for nothing, is a case."""
+"""Codes: the rules for graphs that are kept, and for passes that record one for nothing."""
 
 from __future__ import annotations
 

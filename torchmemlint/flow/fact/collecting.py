@@ -49,7 +49,7 @@ def _on_device(run: Run, evidence: Evidence, kept: fx.Keep) -> Point | None:
     for event, move in _moves(run):
         if move.to_host or any(first_key(r) == "device" for r in move.device.refs):
             continue
-        if any(r in evidence.networks or evidence.is_known(r) for r in move.of.refs):
+        if any(map(evidence.is_network, move.of.refs)):
             continue
         if kept.loop in run.over and not move.of.refs.isdisjoint(run.over[kept.loop].refs):
             return move.point  # a loader whose batches come on the device

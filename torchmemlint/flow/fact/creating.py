@@ -134,9 +134,7 @@ class _Function:
 
     def _is_repeated(self, op: Op, factory: str) -> bool:
         """Is it made again and again? A loop in a constructor makes the parts of one object."""
-        function = self._function
-        while function.name == "<genexpr>" and function.parent is not None:
-            function = function.parent
+        function = self._function.definition
         if function.name == "__init__":
             return False
         around = list(self._layout.above(op))
@@ -148,8 +146,7 @@ class _Function:
                 break
             if isinstance(one, If) and block is one.then and self._is_seldom(one.test):
                 return False
-        is_expression = self._function.name == "<genexpr>"
-        return bool(loops) or is_expression or roles.is_called_for_batches(self._engine, function)
+        return bool(loops) or function is not self._function or roles.is_called_for_batches(self._engine, function)
 
     def _is_seldom(self, test: Temp) -> bool:
         """`step % 100 == 0`, `not step % 100`, also beside other conditions."""

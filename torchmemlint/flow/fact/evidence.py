@@ -155,18 +155,7 @@ class Evidence:
             found = run.provenance.ancestors(read.sources, numbers=_FOLLOWED.get(read.reading, Numbers.NONE))
             self.readings.setdefault(read.reading, set()).update(found)
             if read.reading in (Reading.ARRAY, Reading.TEXT):
-                self.arrays |= self._made_from(read.sources)
-
-    def _made_from(self, sources: frozenset[Source]) -> set[Source]:
-        """Return sources with what they are made from by operations, not by calls or places that may hold others."""
-        found, queue = set(sources), list(sources)
-        while queue:
-            source = queue.pop()
-            if type(source) in (Graph, Derived):
-                new = self.run.provenance.parents.get(source, set()) - found
-                found |= new
-                queue.extend(new)
-        return found
+                self.arrays |= run.provenance.computed_from(read.sources)
 
     def _detached_callees(self) -> set[Ref]:
         """Return what is called beside training and detached: networks, unless a trained graph goes through it."""
@@ -179,6 +168,10 @@ class Evidence:
             if call.result in detached and given.isdisjoint(self.differentiated) and not runs:
                 found |= call.callee.refs
         return found
+
+    def is_network(self, reference: Ref) -> bool:
+        """Is it a network, for certain or by its use?"""
+        return reference in self.networks or self.is_known(reference)
 
     def is_known(self, reference: Ref) -> bool:
         """Is it a network for certain, of a library or of the project?"""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from torchmemlint.doubts import Doubt
@@ -14,7 +14,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.contents import Contents
 from torchmemlint.flow.fact.idling import idle
 from torchmemlint.flow.fact.layers import Builders
-from torchmemlint.flow.fact.loaders import Loader, Number, built, data, loaders, repeated
+from torchmemlint.flow.fact.loaders import Loader, Number, data, loaders, repeated
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.moving import Moved, batches_of_its_own, makes_on_device, may_be_encoded, moving
 from torchmemlint.flow.fact.records import Kept, kept
@@ -49,10 +49,8 @@ class Fed:
     doubts: frozenset[Doubt] = frozenset()
 
 
-def feeding(engine: Engine, builders: Builders, runs: Iterable[Run]) -> Iterator[Fed]:
-    """Yield what rules say of the loaders of some runs."""
-    seen = list(runs)
-    known = built(engine, seen)
+def feeding(engine: Engine, builders: Builders, seen: list[Run], known: Mapping[Object, Loader]) -> Iterator[Fed]:
+    """Yield what rules say of the loaders that are built in some runs."""
     moved = [move for run in seen for move in moving(run, known)]
     moves: dict[Op, list[Moved]] = {}
     for move in moved:

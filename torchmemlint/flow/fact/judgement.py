@@ -81,9 +81,10 @@ def outcome(
     guards = Guards()
     shut = [one for run, evidence in done for one in closed(run, evidence, guards)]
     builders, programs = Builders(engine.index), [unit for unit in units if not _is_test(engine, unit)]
-    fed = list(feeding(engine, builders, (run for run, _ in done)))
-    loaders = built(engine, (run for run, _ in done)).values()
-    placed = list(placing(engine, programs, loaders))
+    seen = [run for run, _ in done]
+    loaders = built(engine, seen)
+    fed = list(feeding(engine, builders, seen, loaders))
+    placed = list(placing(engine, programs, loaders.values()))
     needed = [Point(op) for op in spared(placed)]
     needed += [one.loader.point for one in fed if one.otherwise]
     needed += [one.point for _, _, one in again if one.needed] + [one.point for _, _, one in handing if one.needed]
@@ -116,13 +117,13 @@ def outcome(
             *places.activating(one for unit in programs for one in out_of_place(builders, unit)),
             *places.zeroed(zeroings(engine, (run for run, _ in done))),
         ),
-        tuple(supplying.built(places, loaders)),
+        tuple(supplying.built(places, loaders.values())),
         frozenset(places.of(site) for one in passes for site in one.differentiated()),
         frozenset(places.of(s) for run in passes for p in run.all if p.reason is None for s in p.point.chain()),
         frozenset(places.of(s) for run, evidence in done for p in needing(run, evidence) for s in p.chain()),
         frozenset(places.left(done, Readers(units, {name for user in users for name in user.mentioned}))),
         forwards(places, passes),
-        backwards(places, (run for run, _ in done)),
+        backwards(places, seen),
         {places.of_span(f.unit, f.span): mode for f, mode in engine.called.items()},
         {places.of_span(f.unit, f.span): mode for f, mode in engine.left.items()},
         frozenset(mentions(units)),

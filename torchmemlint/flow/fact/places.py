@@ -56,7 +56,7 @@ from torchmemlint.flow.fact.smallness import small
 from torchmemlint.flow.fact.storing import Readers, stores
 from torchmemlint.flow.fact.trainers import collecting
 from torchmemlint.flow.fact.zeroing import Zeroing
-from torchmemlint.flow.ir.ops import Class, Function, Op, Span, Unit
+from torchmemlint.flow.ir.ops import Class, Op, Span, Unit
 from torchmemlint.flow.names.sources import Sources
 from torchmemlint.knowledge import checkpoints
 
@@ -300,7 +300,7 @@ class Places:
                 continue  # an entry that is itself a network's
             own = tuple(not roles.is_of_forward(engine, site.owner) for site in sites)
             calls = tuple(map(self.of, sites))
-            owners = [_definition(site.owner) for site in sites]
+            owners = [site.owner.definition for site in sites]
             functions = tuple(self.of_span(f.unit, f.span) if f.parent is not None else None for f in owners)
             case = Case(
                 calls[0],
@@ -373,13 +373,6 @@ class Places:
             if isinstance(begins, Graph | Result) and isinstance(begins.site, Op):
                 found.add(Point(begins.site, begins.context))
         return sorted(found, key=lambda point: [(op.owner.unit.name, op.span) for op in point.chain()])
-
-
-def _definition(function: Function) -> Function:
-    """Return the function around a generator expression."""
-    while function.name == "<genexpr>" and function.parent is not None:
-        function = function.parent
-    return function
 
 
 def _meeting(stored: list[Op], begun: list[Op]) -> Op:

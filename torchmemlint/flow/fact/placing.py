@@ -127,7 +127,7 @@ def _placed(engine: Engine, entry: Function, before: State, call: Call) -> Itera
         own = next((number for number, site in enumerate(sites) if site.owner.unit is entry.unit), None)
         if own is not None and not _is_of_network(evidence, event):
             at, *calls = sites[own:]
-            found.setdefault(_definition(at.owner), Placed(at, tuple(calls), entry, evidence.cut))
+            found.setdefault(at.owner.definition, Placed(at, tuple(calls), entry, evidence.cut))
     yield from found.values()
 
 
@@ -146,11 +146,4 @@ def _is_placing(event: Event) -> bool:
 def _is_of_network(evidence: Evidence, event: Event) -> bool:
     """Is it a network that is moved there?"""
     assert isinstance(event.effect, fx.Move)
-    return any(r in evidence.networks or evidence.is_known(r) for r in event.effect.of.refs)
-
-
-def _definition(function: Function) -> Function:
-    """Return the function around a comprehension."""
-    while function.name == "<genexpr>" and function.parent is not None:
-        function = function.parent
-    return function
+    return any(map(evidence.is_network, event.effect.of.refs))

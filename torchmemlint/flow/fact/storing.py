@@ -83,20 +83,16 @@ def needing(run: Run, evidence: Evidence) -> Iterator[Point]:
     yield from (event.effect.point for event in run.of(fx.Differentiate))
     holding: set[Ref | Point] = set()  # what was given a network, by where it was made or itself
     for use in run.effects(fx.Use):
-        if use.evidence is fx.Evidence.TAUGHT and _is_network(use.reference, evidence):
+        if use.evidence is fx.Evidence.TAUGHT and evidence.is_network(use.reference):
             holding.add(use.point)
             yield use.point
     for call in run.unseen():
         given = contained(run.state, call.arguments.all())
         called = call.callee.refs if isinstance(call, fx.Invoke) else call.receiver.refs
         holds = {root(r) for r in (*given, *called)} | {made for r in called if (made := _made(r)) is not None}
-        if not holds.isdisjoint(holding) or any(_is_network(r, evidence) for r in given):
+        if not holds.isdisjoint(holding) or any(map(evidence.is_network, given)):
             holding.add(call.result)
             yield call.point
-
-
-def _is_network(reference: Ref, evidence: Evidence) -> bool:
-    return reference in evidence.networks or evidence.is_known(reference)
 
 
 class Readers:

@@ -321,6 +321,14 @@ class Function:
     def __repr__(self) -> str:
         return f"<{self.name}:{self.span[0]}>"
 
+    @property
+    def definition(self) -> Function:
+        """The function that a generator expression is a part of; of others, itself."""
+        function = self
+        while function.name == "<genexpr>" and function.parent is not None:
+            function = function.parent
+        return function
+
 
 @dataclass(slots=True, eq=False, repr=False)
 class Class:
