@@ -125,6 +125,15 @@ def test_an_edit_moves_what_was_found_below_it() -> None:
     assert codes(typed("# what we train", "from torch import nn\n", "\n\nclass", script)) == [("TML101", 28)]
 
 
+def test_a_subclass_is_that_of_the_text_as_it_stands() -> None:
+    script = (FIXTURES[0].parents[1] / "TML401-loader-without-workers" / "bad_indexing.py").read_text(encoding="utf-8")
+    editor = Editor()
+    editor.found(script)
+    edited = editor.found(f"# a comment\n{script}")  # what a method of a base class gives, a subclass says
+    assert edited == fresh(f"# a comment\n{script}")
+    assert len(codes(edited)) == 4
+
+
 @cache
 def text_of(path: Path) -> str:
     return path.read_text(encoding="utf-8")

@@ -71,6 +71,7 @@ class Index:
         self.units = {name: unit for name, unit in self.units.items() if self.sources.path(unit) != path}
         self._names.clear()
         self._resolved.clear()
+        self._known = 0
 
     def attribute(self, module: str, name: str) -> Value | None:
         """Return a name of a module, or a module in it; None where it has none."""
