@@ -119,7 +119,7 @@ def report(
     # What the analysis followed into another file is that file's: the engine leaves it to the check of it.
     path, statement = facts.path, facts.source.statement_span(span)
     if isinstance(place, Site) and place.piece.path != path:
-        path, statement = place.piece.path, place.piece.statement_span(span)
+        path, statement = place.piece.path, span
     return Finding(
         rule.code, rule.name, level, message, path, span, statement, found, fix, rule.why, doubts=ordered(doubts)
     )

@@ -40,7 +40,7 @@ def report(
         message,
         site.piece.path,
         span,
-        site.piece.statement_span(span),
+        facts.source.statement_span(span),
         chain(evidence, facts.path),
         fix,
         rule.why,

@@ -20,7 +20,7 @@ import libcst as cst
 from torchmemlint.findings import Position, Span
 from torchmemlint.immutable import immutable
 from torchmemlint.source.decoding import LimitReached, UnreadableFile
-from torchmemlint.syntax import patterns
+from torchmemlint.syntax import patterns, statements
 from torchmemlint.syntax.conversion import convert, convert_method
 from torchmemlint.syntax.text import characters, parse_with_libcst
 from torchmemlint.syntax.trees import PARSING, Tree, Trees
@@ -106,41 +106,6 @@ class Piece:
         """The text of a node as it stands there, in its own brackets."""
         return self.tree.written(node)
 
-    def statement_span(self, inside: Span) -> Span:
-        """The innermost statement around a span; of a compound statement only its header."""
-        best: Span | None = None
-        ranges = self.tree.ranges
-        first, last = inside.start.row - self.first_row + 1, inside.end.row - self.first_row + 1
-        for node in self.tree.statements:
-            (row, _), (last_row, _), _ = ranges[id(node)]
-            if row > first or last_row < last:
-                continue
-            span = self.span(node)
-            if not span.contains(inside):
-                continue
-            if isinstance(node, cst.BaseCompoundStatement) and not isinstance(node, cst.Match):
-                body_start = self.span(node.body).start
-                if inside.start >= body_start and best is not None:
-                    continue
-                span = Span(span.start, min(span.end, max(inside.end, self._header_end(span.start, body_start))))
-            if best is None or (span.start, best.end) >= (best.start, span.end):
-                best = span
-        return best or inside
-
-    def _header_end(self, start: Position, body: Position) -> Position:
-        """The end of the last row of a header: blank lines and comments may stand between it and the body."""
-        lines = self.text.split("\n")
-
-        def line(row: int) -> str:
-            return lines[row - self.first_row].rstrip()
-
-        if line(body.row)[: body.column - 1].strip():
-            return body  # on the header's own row
-        row = body.row - 1
-        while row > start.row and (not line(row).strip() or line(row).lstrip().startswith("#")):
-            row -= 1
-        return Position(row, len(line(row)) + 1)
-
     def release(self) -> None:
         """Let go of the trees: the piece is not asked any more."""
         self._tree = self._text = self.outline = None
@@ -192,15 +157,32 @@ class SourceModule:
     def __init__(self, text: str, path: Path, *, trees: Trees = PARSING) -> None:
         self.text = text
         self.path = path
-        self.pieces = _split(text, path, trees)
+        self.statements: list[ast.stmt] = []  # of the top level; none where only libcst can read the file
+        self._trees = trees
+        self._narrow: dict[ast.stmt, Piece] = {}
+        try:
+            self.statements = trees.standard(text, path).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            self.pieces = _split_by_libcst(text, path, error)
+        else:
+            self.pieces = _split(self.statements, text, path, trees)
 
     def statement_span(self, span: Span) -> Span:
-        """The innermost statement around a stretch, as of `Piece.statement_span`."""
-        piece = self.piece_at(span)
-        return span if piece is None else piece.statement_span(span)
+        """The innermost statement around a stretch; of a compound one only its header. The stretch where none is."""
+        return statements.span_around(self.statements, span, self.rows)
 
     def piece_at(self, span: Span) -> Piece | None:
-        """Return the piece that a stretch begins in."""
+        """The innermost statement around a stretch, or its header, as a piece of its own: libcst reads no more of it.
+
+        The top-level statement where that cannot be read by itself.
+        """
+        found = statements.innermost(self.statements, span, self.rows)
+        if found is not None:
+            if found not in self._narrow:
+                lines, first = statements.alone(found, self.rows)
+                self._narrow[found] = Piece(lines, first, "code", "", None, self.path, trees=self._trees)
+            if self._narrow[found].module.body:
+                return self._narrow[found]
         return next((piece for piece in reversed(self.pieces) if piece.first_row <= span.start.row), None)
 
     def span_of(self, place: tuple[int, int, int, int]) -> Span:
@@ -225,14 +207,10 @@ def span_in(rows: Sequence[str], place: tuple[int, int, int, int]) -> Span:
     return Span(begin, Position(last, characters(rows[last - 1], end) + 1))
 
 
-def _split(text: str, path: Path, trees: Trees) -> list[Piece]:
-    try:
-        tree = trees.standard(text, path)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return _split_by_libcst(text, path, error)
+def _split(body: list[ast.stmt], text: str, path: Path, trees: Trees) -> list[Piece]:
     lines = _lines(text)
     pieces: list[Piece] = []
-    for statement in tree.body:
+    for statement in body:
         first = Piece.row_of(statement)
         last = statement.end_lineno or statement.lineno
         if pieces and first < pieces[-1].first_row + len(pieces[-1].lines):

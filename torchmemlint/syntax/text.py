@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from functools import lru_cache
 
@@ -14,7 +15,11 @@ _EMPTY = cst.Module([])
 @lru_cache(maxsize=2_048)  # loops, calls and passes come by the same nodes again and again
 def text_of(node: cst.CSTNode) -> str:
     """The node's source text on one line, for messages: how it is written, `Piece.written` tells."""
-    return " ".join(code_of(node).split())
+    code = code_of(node)
+    if "\n" in code:  # without the comments, and the blanks and commas within brackets
+        with contextlib.suppress(SyntaxError):
+            code = ast.unparse(ast.parse(f"(\n{code}\n)", mode="eval"))
+    return " ".join(code.split())
 
 
 def code_of(node: cst.CSTNode) -> str:

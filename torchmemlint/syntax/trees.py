@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 import libcst as cst
@@ -44,7 +43,6 @@ class Tree:
     parsed: cst.Module | None = None
     _ranges: CodeRanges | None = field(default=None, repr=False)
     _counterparts: dict[int, cst.CSTNode] = field(default_factory=dict, repr=False)  # as parsed, by the node's identity
-    _statements: list[cst.CSTNode] | None = field(default=None, repr=False)
 
     @property
     def ranges(self) -> CodeRanges:
@@ -67,13 +65,6 @@ class Tree:
         found = ((nodes[key], place) for key, place in places.items() if key in nodes)
         return {id(node): (start, end, node) for node, (start, end, _) in found}
 
-    @property
-    def statements(self) -> list[cst.CSTNode]:
-        """All statements, those within others before these."""
-        if self._statements is None:
-            self._statements = [node for _, _, node in self.ranges.values() if _is_statement(type(node))]
-        return self._statements
-
     def written(self, node: cst.CSTNode) -> str:
         """The text of a node as it stands there, with the brackets around it. Raises UnlikeTree."""
         assert id(node) in self.ranges
@@ -89,11 +80,6 @@ def _moved(places: CodeRanges, further: dict[int, int]) -> CodeRanges:
         return place[0], place[1] + further.get(place[0], 0)
 
     return {key: (moved(start), moved(end), node) for key, (start, end, node) in places.items()}
-
-
-@cache  # `isinstance` is slow on these classes where the answer is no
-def _is_statement(kind: type[cst.CSTNode]) -> bool:
-    return issubclass(kind, cst.BaseSmallStatement | cst.BaseCompoundStatement)
 
 
 class Trees:

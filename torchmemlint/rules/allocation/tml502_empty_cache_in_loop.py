@@ -74,6 +74,5 @@ class EmptyCacheInLoop(TellingRule):
 
 
 def _fix(told: Told, *, edits: bool) -> Fix:
-    call = told.call_at(told.case.place) if edits else None
-    removed = removing(call) if call is not None else ()
+    removed = removing(told.facts, told.span) if edits else ()
     return Fix("Leave the cache alone", Applicability.SAFE if removed else Applicability.HINT, removed)
