@@ -49,8 +49,10 @@ class Provenance:
 
     def alone(self, sources: Iterable[Source], found: set[Source]) -> set[Source]:
         """Return what was found above some sources; a whole is left out if only a part of it was found."""
-        wholes = {root(s) for s in found if type(s) is Behind}.difference(sources)
-        return found - {w for w in wholes if not any(w in self.parents.get(s, ()) for s in found)}
+        wholes = {root(s) for s in found if type(s) is Behind}.intersection(found).difference(sources)
+        for source in found if wholes else ():
+            wholes.difference_update(self.parents.get(source, ()))
+        return found - wholes
 
     def computed_from(self, sources: Iterable[Source]) -> set[Source]:
         """Return sources with what they are made from by operations, not by calls or places that may hold others."""

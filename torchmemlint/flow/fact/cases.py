@@ -17,6 +17,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.entries import mentions
 from torchmemlint.flow.fact.judgement import outcome, overwriting
 from torchmemlint.flow.fact.outcomes import NOTHING, Backward, Built, Case, Forward, Outcome, Place, seen_once
+from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Unit
 from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import InMemory
@@ -275,6 +276,7 @@ class Cases:
         had_run, self._engine = self._engine is not None, None
         self._age = refs.forget()
         self._sources.forget()
+        definitions.cache_clear()
         if had_run:
             gc.collect()
 

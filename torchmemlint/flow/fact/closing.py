@@ -17,7 +17,7 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import Await, With, Yield
-from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Call, CallMethod, Define, DefineClass, Function, Op, Span
 
 _NO_GRAD = frozenset({"torch.no_grad", "torch.autograd.no_grad", "torch.autograd.grad_mode.no_grad"})
@@ -64,7 +64,7 @@ class Guards:
         for decorator in function.decorators:
             if decorator.name in _NO_GRAD and decorator.called and not decorator.arguments:
                 _put(Guard(function, decorator.span), function.body, into)
-        flow = DefUse(function)
+        flow = definitions(function)
         for op in operations(function.body):
             for temp in op.contexts if isinstance(op, With) else ():
                 made = flow.made.get(temp)

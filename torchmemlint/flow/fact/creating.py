@@ -15,7 +15,7 @@ from torchmemlint.flow.fact.devices import is_accelerator, is_device
 from torchmemlint.flow.fact.sizes import Sizes, argument
 from torchmemlint.flow.ir.blocks import Layout, operations
 from torchmemlint.flow.ir.control import For, If, While
-from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Call, CallMethod, Choose, Compare, Constant, Function, Make, Op, Operate, Unit
 from torchmemlint.flow.ir.places import NO_TEMP, Argument, Spread, Temp
 from torchmemlint.knowledge import operations as known
@@ -60,7 +60,7 @@ class _Function:
 
     def __init__(self, engine: Engine, function: Function) -> None:
         self._engine, self._function = engine, function
-        self._flow, self._layout = DefUse(function), Layout(function)
+        self._flow, self._layout = definitions(function), Layout(function)
         self._sizes = Sizes(function, self._flow)
 
     def creations(self) -> Iterator[Creation]:

@@ -14,7 +14,7 @@ from torchmemlint.flow.domain.refs import Leaf, Parameters, Point, Source
 from torchmemlint.flow.fact.evidence import CERTAIN, Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.calls import works_in_place
-from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import (
     Call,
     CallMethod,
@@ -92,7 +92,7 @@ class _Uses:
     """How a function uses what it gets by way of `x.data`."""
 
     def __init__(self, function: Function) -> None:
-        self._flow = DefUse(function)
+        self._flow = definitions(function)
 
     def of(self, op: Op) -> tuple[Access | None, Op]:
         """Return what is done by way of one `x.data`, and by what; None where no values are read or changed."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from torchmemlint.flow.fact.devices import is_device
 from torchmemlint.flow.ir.blocks import operations
-from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import (
     Bind,
     Call,
@@ -69,7 +69,7 @@ class _Reading:
 
     def __init__(self, function: Function) -> None:
         self.found: dict[Op, Double] = {}  # by what brings it to a device
-        self._function, self._flow = function, DefUse(function)
+        self._function, self._flow = function, definitions(function)
         self._doubles: dict[Temp, Double] = {}
         self._bound: dict[str, list[Double | None]] = {}  # to names, so far
         for op in operations(function.body):
@@ -211,7 +211,7 @@ def _given(op: Op) -> dict[str, Temp]:
 
 
 def _assigns(method: Function, attribute: str) -> bool:
-    flow = DefUse(method)
+    flow = definitions(method)
     for op in operations(method.body):
         if isinstance(op, SetAttribute) and op.name == attribute:
             made = flow.made.get(op.src)

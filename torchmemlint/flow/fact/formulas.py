@@ -12,7 +12,7 @@ from functools import cached_property
 
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.calls import works_in_place
-from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.ops import (
     Bind,
     Call,
@@ -143,7 +143,7 @@ class Formula:
 
     @cached_property
     def _flow(self) -> DefUse:
-        return DefUse(self.function)
+        return definitions(self.function)
 
     @cached_property
     def _names(self) -> Reaching:

@@ -16,7 +16,7 @@ from torchmemlint.flow.fact.sampling import Sampling
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import If
-from torchmemlint.flow.ir.defuse import DefUse, operands
+from torchmemlint.flow.ir.defuse import DefUse, definitions, operands
 from torchmemlint.flow.ir.ops import Class, Unit
 from torchmemlint.flow.ir.places import Temp
 from torchmemlint.knowledge.services import ACCELERATORS
@@ -71,17 +71,17 @@ def _is_for_debugging(event: Event) -> bool:
     for effect, branch in event.branches.items():
         site = effect.point.site
         if type(site) is If:
-            definitions = DefUse(site.owner)
-            made = definitions.made.get(site.test)
+            flow = definitions(site.owner)
+            made = flow.made.get(site.test)
             holds = branch is not (type(made) is ops.Compare and made.operator == "not")
-            if holds and any(word in text.lower() for text in _texts(definitions, site.test) for word in _DEBUGGING):
+            if holds and any(word in text.lower() for text in _texts(flow, site.test) for word in _DEBUGGING):
                 return True
     return False
 
 
-def _texts(definitions: DefUse, temp: Temp) -> Iterator[str]:
+def _texts(flow: DefUse, temp: Temp) -> Iterator[str]:
     """Yield the names and texts that a test is made of."""
-    made = definitions.made.get(temp)
+    made = flow.made.get(temp)
     match made:
         case ops.Load(name=name):
             yield name.text
@@ -90,7 +90,7 @@ def _texts(definitions: DefUse, temp: Temp) -> Iterator[str]:
         case ops.Constant(value=str(text)):
             yield text
     for operand in operands(made) if made is not None else ():
-        yield from _texts(definitions, operand)
+        yield from _texts(flow, operand)
 
 
 def _is_demonstration(loader: Loader, runs: Iterable[Run]) -> bool:
@@ -99,7 +99,7 @@ def _is_demonstration(loader: Loader, runs: Iterable[Run]) -> bool:
     if owner.parent is not None:
         return False
     tests = [e.point.site for e in loader.event.branches if type(e.point.site) is If]
-    guarded = any("__main__" in _texts(DefUse(test.owner), test.test) for test in tests)
+    guarded = any("__main__" in _texts(definitions(test.owner), test.test) for test in tests)
     own = [run for run in runs if run.entry.unit is owner.unit]
     return guarded and not any(run.of(kind) for run in own for kind in (fx.Differentiate, fx.Forward, fx.Infer))
 
@@ -108,23 +108,23 @@ def _makes_on_device(unit: Unit) -> bool:
     """Does a file have tensors made on an accelerator unless something else is said? Workers cannot."""
     for function in unit.functions:
         if "set_default_tensor_type" in function.mentions or "set_default_device" in function.mentions:
-            definitions = DefUse(function)
+            flow = definitions(function)
             for op in operations(function.body):
                 if (
                     type(op) is ops.CallMethod
-                    and f"{definitions.name(op.base)}.{op.name}" in _DEFAULTS
+                    and f"{flow.name(op.base)}.{op.name}" in _DEFAULTS
                     and op.arguments
                 ):
-                    return _is_accelerator(definitions, op.arguments[0].temp, typed=op.name.endswith("type"))
+                    return _is_accelerator(flow, op.arguments[0].temp, typed=op.name.endswith("type"))
     return False
 
 
-def _is_accelerator(definitions: DefUse, temp: Temp, *, typed: bool) -> bool:
-    made = definitions.made.get(temp)
+def _is_accelerator(flow: DefUse, temp: Temp, *, typed: bool) -> bool:
+    made = flow.made.get(temp)
     if type(made) is ops.Constant:
         text = made.value if isinstance(made.value, str) else ""
         return ".cuda." in text if typed else text.startswith(ACCELERATORS)
-    return ".cuda." in definitions.name(temp) if typed else True
+    return ".cuda." in flow.name(temp) if typed else True
 
 
 def _is_for_single_batches(loader: Loader, runs: Iterable[Run]) -> bool:

@@ -20,7 +20,7 @@ from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.services import innermost
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import For, While
-from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Bind, Load, Op, Unbind
 
 
@@ -109,7 +109,7 @@ def _large(engine: Engine, event: Event, loop: For | While, name: str) -> tuple[
         site = getattr(network, "site", None)
         if wide is not None and isinstance(site, Op):
             return site, wide
-    flow = DefUse(loop.owner)
+    flow = definitions(loop.owner)
     loads = (op for op in operations([loop]) if isinstance(op, Load) and op.name.text == name)
     found = next(filter(None, (extents.shown(flow, op) for op in loads)), None)
     return None if found is None else (found, None)

@@ -16,7 +16,7 @@ from torchmemlint.flow.domain.refs import Bare, Object, Point, Ref, is_outside, 
 from torchmemlint.flow.domain.values import PLAIN, Value
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
-from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import CallMethod, Constant, Function, Op
 from torchmemlint.flow.ir.places import Spread
 from torchmemlint.knowledge import checkpoints as known
@@ -184,7 +184,7 @@ def _written(effect: Effect) -> str:
     op = next(iter(effect.point.chain()), None)
     if not isinstance(op, CallMethod) or op.name == known.BUILDING:
         return ""
-    return DefUse(op.owner).path(op.base).lower()
+    return definitions(op.owner).path(op.base).lower()
 
 
 def _names(receiver: Value) -> list[str]:
@@ -214,7 +214,7 @@ def _is_as_saved(op: Op, position: int) -> bool:
     if any(a.spread in (Spread.STAR, Spread.STARS) for a in given):
         return False
     placed = [a for n, a in enumerate(given) if a.name == "map_location" or (n == position and not a.name)]
-    made = DefUse(op.owner).made
+    made = definitions(op.owner).made
     return all(isinstance(by := made.get(a.temp), Constant) and by.value is None for a in placed)
 
 
@@ -222,7 +222,7 @@ def _file(op: Op, position: int = 0) -> object:
     """Return which file a call reads or saves, as written."""
     given = [a for a in getattr(op, "arguments", ()) if a.name in ("", "f", "url")]
     plain = [a for a in given if a.name] or given[position:]
-    return DefUse(op.owner).written(plain[0].temp) if plain else None
+    return definitions(op.owner).written(plain[0].temp) if plain else None
 
 
 def _is_on_host(run: Run, effect: fx.Serve, op: Op) -> bool:

@@ -15,7 +15,7 @@ from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import Break, For
-from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.ops import Function, Op
 from torchmemlint.flow.ir.places import SliceKey
 from torchmemlint.knowledge.services import ACCELERATORS
@@ -71,11 +71,11 @@ def _is_picked(site: object) -> bool:
     """Is it elements of a tensor, picked by a list or another tensor? That makes a new one."""
     if type(site) is not ops.CallMethod:
         return False
-    definitions = DefUse(site.owner)
-    made = definitions.made.get(site.base)
+    flow = definitions(site.owner)
+    made = flow.made.get(site.base)
     if type(made) is not ops.GetItem or type(made.key) is not SliceKey:
         return False
-    return any(type(definitions.made.get(part)) not in (ops.Constant, None) for part in made.key.parts)
+    return any(type(flow.made.get(part)) not in (ops.Constant, None) for part in made.key.parts)
 
 
 def _is_of_first(event: Event) -> bool:
@@ -135,20 +135,20 @@ def functions_of(run: Run, value: Value | None) -> Iterator[Function]:
 
 def places_on_device(function: Function) -> bool:
     """Does it put tensors on what may be an accelerator?"""
-    definitions = DefUse(function)
-    return any(_is_placing(definitions, op) for op in operations(function.body))
+    flow = definitions(function)
+    return any(_is_placing(flow, op) for op in operations(function.body))
 
 
-def _is_placing(definitions: DefUse, op: Op) -> bool:
+def _is_placing(flow: DefUse, op: Op) -> bool:
     if type(op) is not ops.CallMethod or op.name not in ("to", "cuda"):
         return False
-    return op.name == "cuda" or any(_is_device(definitions, a.temp) for a in op.arguments if a.name != "dtype")
+    return op.name == "cuda" or any(_is_device(flow, a.temp) for a in op.arguments if a.name != "dtype")
 
 
-def _is_device(definitions: DefUse, temp: int) -> bool:
-    match definitions.made.get(temp):
+def _is_device(flow: DefUse, temp: int) -> bool:
+    match flow.made.get(temp):
         case ops.Constant(value=str(text)):
             return text.startswith(ACCELERATORS)
         case ops.Load() | ops.GetAttribute():
-            return not definitions.name(temp).startswith("torch.")
+            return not flow.name(temp).startswith("torch.")
     return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import For, Return
-from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import (
     Bind,
     Call,
@@ -32,9 +32,9 @@ class Reading:
 
     def __init__(self, function: Function) -> None:
         self.function = function
-        definitions = DefUse(function)
-        self.made: dict[Temp, Op] = definitions.made
-        self.taken = definitions.taken
+        flow = definitions(function)
+        self.made: dict[Temp, Op] = flow.made
+        self.taken = flow.taken
         self.moved: dict[Temp, list[Temp]] = {}  # of branches that write the same temporary
         self.bound: dict[str, list[Temp]] = {}  # what names are bound to
         self.loads: dict[str, list[Load]] = {}
@@ -44,7 +44,7 @@ class Reading:
         self.grown: set[str] = set()  # names of what is added to after it was made
         self.calls: list[Building] = []
         self.returned: list[Temp] = []
-        self._name = definitions.name
+        self._name = flow.name
         for op in operations(function.body):
             self._read(op)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from torchmemlint.flow.ir.blocks import operations
-from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Bind, Call, CallMethod, Constant, Function, GetItem, Load, Make, Op, Unpack
 from torchmemlint.flow.ir.places import Argument, ConstantKey, SliceKey, Spread, Temp
 
@@ -32,7 +32,7 @@ class _Body:
     """The operations of a function, in order."""
 
     def __init__(self, function: Function) -> None:
-        self.definitions = DefUse(function)
+        self.flow = definitions(function)
         self.order: dict[Op, int] = {}
         self.bound: dict[str, list[Bind]] = {}
         for number, op in enumerate(operations(function.body)):
@@ -56,7 +56,7 @@ class _Calling:
         if function not in bodies:
             bodies[function] = _Body(function)
         self._body = bodies[function]
-        self._made = self._body.definitions.made
+        self._made = self._body.flow.made
 
     @cached_property
     def _caller(self) -> _Calling | None:
@@ -126,7 +126,7 @@ class _Calling:
 
     def _function_of(self, temp: Temp) -> tuple[str, Temp]:
         """Return the name of the function that makes it of something, and of what."""
-        name = self._body.definitions.name
+        name = self._body.flow.name
         match self._made.get(temp):
             case Call(callee=callee, arguments=[first, *_]):
                 return name(callee), first.temp

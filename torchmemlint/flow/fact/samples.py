@@ -23,7 +23,7 @@ from torchmemlint.flow.fact.loaders import Loader, loaders
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir.blocks import blocks, fills, operations
 from torchmemlint.flow.ir.control import If
-from torchmemlint.flow.ir.defuse import DefUse, operands
+from torchmemlint.flow.ir.defuse import DefUse, definitions, operands
 from torchmemlint.flow.ir.ops import (
     CallMethod,
     Class,
@@ -229,7 +229,7 @@ def _fills(method: Function, key: Key, notes: list[Written], attribute: str) -> 
     op = _op(notes)
     if op is None or op.owner is not method or not isinstance(op, SetItem):
         return False
-    flow = DefUse(method)
+    flow = definitions(method)
     looked_at = (_looked_at(one) for one in operations(method.body))
     return any(_attribute_of(flow, temp) == attribute for temp in looked_at if temp is not None) and not any(
         _is_switch(flow, test, attribute) for test in _tests(method.body, op)

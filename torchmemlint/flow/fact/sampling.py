@@ -17,7 +17,7 @@ from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.moving import places_on_device, reached
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
-from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.ops import Class, Function, Op
 from torchmemlint.flow.ir.places import Scope, Spread, Temp
 from torchmemlint.knowledge import data_sets as known
@@ -81,7 +81,7 @@ class Sampling:
     def _has_helpers(self, cls: Class) -> bool:
         """Does it prepare items ahead, by threads or processes of its own?"""
         methods = [m for c in self._engine.index.order(cls) for m in c.methods.values()]
-        called = (n for m in methods for op in operations(m.body) if (n := _called(DefUse(m), op)))
+        called = (n for m in methods for op in operations(m.body) if (n := _called(definitions(m), op)))
         return any(name.startswith(known.HELPERS) for name in called)
 
     def _only_indexes(self, data: Object, cls: Class, method: Function, depth: int) -> bool:
@@ -89,36 +89,36 @@ class Sampling:
         if depth > _DEPTH:
             return False
         for function in (method, *method.nested):
-            definitions = DefUse(function)
+            flow = definitions(function)
             for op in operations(function.body):
-                if type(op) in (ops.Call, ops.CallMethod) and not self._is_free(data, cls, definitions, op, depth):
+                if type(op) in (ops.Call, ops.CallMethod) and not self._is_free(data, cls, flow, op, depth):
                     return False
         return True
 
-    def _is_free(self, data: Object, cls: Class, definitions: DefUse, op: Op, depth: int) -> bool:
-        name = _called(definitions, op)
+    def _is_free(self, data: Object, cls: Class, flow: DefUse, op: Op, depth: int) -> bool:
+        name = _called(flow, op)
         if name in known.TRIVIAL or name.endswith(known.EXCEPTIONS):
             return True
         if type(op) is ops.Call:
-            made = definitions.made.get(op.callee)
+            made = flow.made.get(op.callee)
             return type(made) is ops.Define  # a generator expression: its body is looked at by itself
         if type(op) is not ops.CallMethod:
             return False
-        if _is_own(definitions, op.base):
+        if _is_own(flow, op.base):
             held = self._held(data, op.name)
             if held.known and held.constant is None:
                 return True  # `self.transform(x)` of an object without one
             method = self._engine.index.method(cls, op.name)
             return method is not None and self._only_indexes(data, cls, method, depth + 1)
         if op.name == "decode":
-            given = [definitions.made.get(argument.temp) for argument in op.arguments]
+            given = [flow.made.get(argument.temp) for argument in op.arguments]
             return all(type(made) is ops.Constant for made in given)
         return op.name in known.CONVERTING and not name
 
 
-def _is_own(definitions: DefUse, temp: Temp) -> bool:
+def _is_own(flow: DefUse, temp: Temp) -> bool:
     """Is it the object whose method it stands in?"""
-    made = definitions.made.get(temp)
+    made = flow.made.get(temp)
     if type(made) is not ops.Load:
         return False
     function = made.owner
@@ -127,26 +127,26 @@ def _is_own(definitions: DefUse, temp: Temp) -> bool:
     return bool(function.parameters) and made.name.text == function.parameters[0].name
 
 
-def _called(definitions: DefUse, op: Op) -> str:
+def _called(flow: DefUse, op: Op) -> str:
     """Return the qualified name of what an operation calls, as far as the file says it."""
     match op:
         case ops.Call(callee=callee):
-            made = definitions.made.get(callee)
+            made = flow.made.get(callee)
             if type(made) is ops.Load and made.name.scope is Scope.BUILTIN:
                 return made.name.text
-            return definitions.name(callee)
-        case ops.CallMethod(base=base, name=name) if owner := definitions.name(base):
+            return flow.name(callee)
+        case ops.CallMethod(base=base, name=name) if owner := flow.name(base):
             return f"{owner}.{name}"
     return ""
 
 
 def _looked_up(item: Function) -> set[str]:
     """Return the attributes whose elements a method takes out."""
-    definitions = DefUse(item)
+    flow = definitions(item)
     found = set()
     for op in operations(item.body):
-        made = definitions.made.get(op.base) if type(op) is ops.GetItem else None
-        if type(made) is ops.GetAttribute and _is_own(definitions, made.base):
+        made = flow.made.get(op.base) if type(op) is ops.GetItem else None
+        if type(made) is ops.GetAttribute and _is_own(flow, made.base):
             found.add(made.name)
     return found
 
@@ -156,7 +156,7 @@ def _is_given_transform(site: object) -> bool:
     if type(site) not in (ops.Call, ops.CallMethod):
         return False
     assert isinstance(site, ops.Call | ops.CallMethod)
-    made = DefUse(site.owner).made
+    made = definitions(site.owner).made
     return any(
         argument.spread is Spread.NAMED
         and ("transform" in argument.name or "augment" in argument.name)

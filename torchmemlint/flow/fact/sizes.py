@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import For
-from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.ops import (
     Bind,
     Call,
@@ -60,7 +60,7 @@ class Sizes:
     """Asked about the values of one function, or of a file's body."""
 
     def __init__(self, function: Function, flow: DefUse | None = None) -> None:
-        self._function, self._flow = function, flow or DefUse(function)
+        self._function, self._flow = function, flow or definitions(function)
         self._ops = list(operations(function.body))
         self._names: dict[str, list[_Definition]] = {}
         self._unknown = {parameter.name for parameter in function.parameters}
@@ -115,7 +115,7 @@ class Sizes:
         found: list[int | None] = []
         for function in self._function.unit.functions:
             if "add_argument" in function.mentions or (function.cls is not None and function.cls is self._function.cls):
-                flow = DefUse(function)
+                flow = definitions(function)
                 for op in operations(function.body):
                     if isinstance(op, SetAttribute) and op.name == name and function.cls is not None:
                         found.append(_integer(flow.made.get(op.src)))

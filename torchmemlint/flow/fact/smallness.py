@@ -19,7 +19,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.passes import Pass, Passes
 from torchmemlint.flow.fact.rows import given_one_row
 from torchmemlint.flow.ir.blocks import operations
-from torchmemlint.flow.ir.defuse import DefUse
+from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Call, Class, Load, Op, Unit
 from torchmemlint.knowledge import modules
 
@@ -121,7 +121,7 @@ def _runs_itself(unit: Unit) -> bool:
     """Does a file go on to call what it defines, as scripts and notebooks do?"""
     if "__name__" in unit.module.mentions:
         return True
-    names = DefUse(unit.module)
+    names = definitions(unit.module)
     for op in operations(unit.module.body):
         callee = names.made.get(op.callee) if isinstance(op, Call) else None
         if isinstance(callee, Load) and callee.name.text in unit.once:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from functools import lru_cache
+from typing import Any
 
 from .blocks import operations
 from .ops import Bind, Call, CallMethod, Function, GetAttribute, Import, Load, Op, Operate, Unpack
@@ -23,8 +24,9 @@ class DefUse:
         self.bound: dict[str, list[Temp]] = {}  # to names
         self._imports = function.unit.imports
         for op in operations(function.body):
-            if hasattr(op, "dst"):
-                self.made[op.dst] = op
+            dst = getattr(op, "dst", None)
+            if dst is not None:
+                self.made[dst] = op
             elif isinstance(op, Unpack):
                 self.made |= dict.fromkeys(op.targets, op)
             if type(op) is Bind:
@@ -75,7 +77,7 @@ class DefUse:
         return type(op), getattr(name, "text", name), *own, *map(self.written, operands(op))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def definitions(function: Function) -> DefUse:
     """Return what makes and takes the temporaries of a function that is asked about again and again."""
     return DefUse(function)
@@ -90,30 +92,36 @@ def of_gradient(op: CallMethod) -> Temp | None:
     return owner.base if isinstance(owner, GetAttribute) and owner.name == "grad" else None
 
 
-_taking: dict[type[Op], list[tuple[str, str]]] = {}  # the fields of each that may hold what it takes, and their types
+_taking: dict[type[Op], list[tuple[str, Callable[[Any], Iterable[Temp]]]]] = {}
 
 
-def _fields(op: Op) -> list[tuple[str, str]]:
-    found = _taking.get(type(op))
-    if found is None:
-        chosen = (f for f in fields(op) if f.name not in _MADE and f.type not in _NO_OPERANDS)
-        found = _taking[type(op)] = [(f.name, str(f.type)) for f in chosen]
+def _fields(kind: type[Op]) -> list[tuple[str, Callable[[Any], Iterable[Temp]]]]:
+    """Return the fields that may hold what operations of a kind take, and how to read them."""
+    chosen = (f for f in fields(kind) if f.name not in _MADE and f.type not in _NO_OPERANDS)
+    return [(f.name, _READERS.get(str(f.type), _in_parts)) for f in chosen]
+
+
+def operands(op: Op) -> list[Temp]:
+    """Return the temporaries that an operation takes, apart from those of the blocks that it holds."""
+    kind = type(op)
+    if kind not in _taking:
+        _taking[kind] = _fields(kind)
+    found: list[Temp] = []
+    for name, read in _taking[kind]:
+        found += read(getattr(op, name))
     return found
 
 
-def operands(op: Op) -> Iterator[Temp]:
-    """Yield the temporaries that an operation takes, apart from those of the blocks that it holds."""
-    for name, kind in _fields(op):
-        value = getattr(op, name)
-        if kind == "Temp":
-            yield from () if value == NO_TEMP else (value,)
-        elif kind == "tuple[Temp, ...]":
-            yield from value
-        elif kind == "tuple[tuple[str, Temp], ...]":
-            yield from (temp for _, temp in value)
-        else:
-            for part in value if isinstance(value, tuple) else (value,):
-                yield from _within(part)
+def _in_parts(value: object) -> Iterator[Temp]:
+    for part in value if isinstance(value, tuple) else (value,):
+        yield from _within(part)
+
+
+_READERS: dict[str, Callable[[Any], Iterable[Temp]]] = {
+    "Temp": lambda value: () if value == NO_TEMP else (value,),
+    "tuple[Temp, ...]": lambda value: value,
+    "tuple[tuple[str, Temp], ...]": lambda value: [temp for _, temp in value],
+}
 
 
 def _within(part: object) -> Iterator[Temp]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from .blocks import operations
 from .control import Await, For, Return, Yield
-from .defuse import DefUse, operands
+from .defuse import definitions, operands
 from .ops import (
     Bind,
     Call,
@@ -36,7 +36,7 @@ class Holding:
 
     def __init__(self, function: Function, source: Op, users: Iterable[Op]) -> None:
         self._body = list(operations(function.body))
-        self._flow = DefUse(function)
+        self._flow = definitions(function)
         self._edges: dict[_Node, set[_Node]] = {}
         for op in self._body:
             for node, other in self._passes(op):
