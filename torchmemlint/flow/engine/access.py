@@ -51,7 +51,7 @@ from torchmemlint.flow.engine import instances, lazy
 from torchmemlint.flow.engine.loops import run_loop
 from torchmemlint.flow.ir.ops import FIRST
 from torchmemlint.flow.ir.places import SOME_PART
-from torchmemlint.flow.models import containers, gradients, modules, tensors
+from torchmemlint.flow.models import containers, contracted, gradients, modules, tensors
 from torchmemlint.flow.models.parameters import parameter
 
 _CARRIERS = (Graph, Bare, Part, Result, Derived, Phi, Slot)
@@ -109,6 +109,8 @@ def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: st
         known = frame.machine.index.attribute(holder.module, name)
         if known is not None and known.refs != Behind.of(holder, name).alone:
             return loaded(state, known)
+    if contracted.is_call(frame.machine.index.contracts, holder, name) and state.heap.get(holder, name) is None:
+        return of(Method.of(holder, name))
     if holder.symbolic:
         return _behind(frame, state, holder, base, name, point, item=False)
     if type(holder) is External:

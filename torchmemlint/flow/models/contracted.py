@@ -12,6 +12,9 @@ from torchmemlint.flow.domain.refs import Object, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value
 from torchmemlint.flow.domain.values import of as value_of
 from torchmemlint.knowledge import torch_api
+from torchmemlint.knowledge.contracts import Contracts
+
+_CALLED = ("runs-without-gradients", "differentiates")
 
 
 def owners(target: Ref) -> tuple[str, ...]:
@@ -21,6 +24,15 @@ def owners(target: Ref) -> tuple[str, ...]:
         if type(target) is Object and target.kind is Kind.OPAQUE and isinstance(target.about, str)
         else ()
     )
+
+
+def is_call(known: Contracts, target: Ref, name: str) -> bool:
+    """Is it a method that runs without gradients, or differentiates, whoever calls it: a bound one, a thread?"""
+    if name not in known.methods or not (type(target) is Object or target.symbolic):
+        return False
+    if type(target) is Object and target.kind not in (Kind.MODULE, Kind.OPAQUE):
+        return False
+    return any(known.names(term).has_method(name, owners(target)) for term in _CALLED)
 
 
 def method(site: CallSite, target: Ref, name: str) -> Value | None:
