@@ -45,6 +45,19 @@ def test_what_lies_in_another_folder() -> None:
     assert found({"lib/training.py": NET + STEP, "other/training.py": NET + STEP, "main.py": main}) == set()
 
 
+def test_a_network_whose_base_comes_with_everything_of_another_file() -> None:
+    network = "from common import *\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    network += "        self.layer = nn.Linear(2, 2)\n\n    def forward(self, x):\n        return self.layer(x)\n"
+    score = "import torch\nfrom net import Net\n\n\ndef score(loader):\n    net = Net()\n"
+    score += "    net.load_state_dict(torch.load('a'))\n    net.eval()\n    right = 0\n    for x, y in loader:\n"
+    score += "        right += (net(x).argmax(1) == y).sum().item()\n    return right\n"
+    files = {"net.py": network, "score.py": score}
+    assert found({**files, "common.py": "import torch\nimport torch.nn as nn\n"}) == {("score.py", 11, "TML201")}
+    assert (
+        found({**files, "common.py": "import torch\nfrom own import nn\n", "own/nn.py": "class Module: ...\n"}) == set()
+    )
+
+
 def test_a_pass_that_a_file_elsewhere_trains() -> None:
     """A function's demonstration in its own file does not say how it is used."""
     sampler = "import torch\n\nclass Sampler:\n    def __init__(self, table):\n        self.table = table\n\n"

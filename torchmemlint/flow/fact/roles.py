@@ -31,7 +31,9 @@ def infers(engine: Engine, function: Function) -> bool:
         return function.parent is function.unit.module and predicts(engine, function)
     if is_called_to_infer(engine, function):
         return True
-    return engine.index.may_be_network(function.cls) and predicts(engine, function)
+    if not engine.index.may_be_network(function.cls) or not predicts(engine, function):
+        return False
+    return function not in engine.index.forward(function.cls)  # a part of what training runs, whatever its name
 
 
 def is_given(entry: Function) -> bool:

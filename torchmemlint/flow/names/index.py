@@ -255,10 +255,15 @@ class Index:
                 for base in c.bases:
                     if self.find_class(c.unit, base) is None:
                         head, _, rest = base.partition(".")
-                        where = c.unit.imports.get(head)
+                        where = c.unit.imports.get(head) or self._through_stars(c.unit, head)
                         names.add(f"{where}.{rest}" if where and rest else where or base)
             known = self._libraries[cls] = frozenset(names)
         return known
+
+    def _through_stars(self, unit: Unit, name: str) -> str | None:
+        """Return what a name of a library is called there that `from module import *` brings along."""
+        found = self.in_unit(unit, name) if unit.stars else None
+        return next((r.qualified for r in found.refs if type(r) is External), None) if found is not None else None
 
     def is_network(self, cls: Class) -> bool:
         """Is it a torch.nn.Module?"""
