@@ -55,6 +55,7 @@ class Written:
     before: frozenset[Source] = NO_SOURCES  # of what the place held until then
     hook: bool = False  # by a hook
     adds: bool = False  # one more element, beside those that are there
+    part: bool = False  # a list of some of the elements of another one
     often: bool = False  # under a test that says that it happens once in a few times
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 
+PART = "part"  # what a list is about that has only some of the elements of another one
 PIECES = "pieces"  # what the sequence of the smaller batches is about that one is cut into
 
 
@@ -19,7 +20,7 @@ class Special(enum.Enum):
     FACTORY = "factory"  # of a defaultdict: what makes missing values
     MIXED = "mixed"  # of a list: something was stored under an index that is not known
     NAMED = "named"  # every attribute whose name is not known
-    PART = "part"  # a slice of a sequence
+    PART = "part"  # a slice of a sequence; of a list that is one: where the whole has been
     SHORT = "short"  # of a container: it was filled from a few things that are written out
     BOUNDED = "bounded"  # of a container: old elements are pushed out
     FUNCTION = "function"  # of a partial: what it calls

@@ -5,8 +5,9 @@ from __future__ import annotations
 from torchmemlint.flow.domain.effects import Derive, Differentiate, Erase, Forward, Put, Renew, Slotted, Write
 from torchmemlint.flow.domain.frame import Frame, Written
 from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, by_caller, load, reached, renew, visible
-from torchmemlint.flow.domain.kinds import Kind, Special
+from torchmemlint.flow.domain.kinds import PART, Kind, Special
 from torchmemlint.flow.domain.manners import How, Reading, Stored
+from torchmemlint.flow.domain.provenance import places_of
 from torchmemlint.flow.domain.refs import (
     Bare,
     Behind,
@@ -19,6 +20,7 @@ from torchmemlint.flow.domain.refs import (
     Method,
     Object,
     Phi,
+    Place,
     Point,
     Ref,
     Result,
@@ -72,7 +74,8 @@ def write(
             frame.keys.add(key)
         if frame.loops:
             before = NO_SOURCES.union(*(held.graph for held in held_under(state, holder, key)))
-            frame.wrote((holder, key), Written(point, sources, frame.kind(value), strong, before, adds=weak))
+            part = is_part(state, value, (holder, key))
+            frame.wrote((holder, key), Written(point, sources, frame.kind(value), strong, before, False, weak, part))
         kept = with_graph(value, sources) if key is ELEMENT and sources is not value.graph else value
         graphs = frozenset(s for s in sources if type(s) not in (Leaf, Bare))  # those are only themselves
         if graphs and not weak and _is_slot(frame, holder):
@@ -119,6 +122,19 @@ def _replaced(frame: Frame, old: Value | None, new: Value) -> None:
             frame.gave_up(r)
             if type(r) is Object and r.older:
                 frame.gave_up(Object.of(r.kind, r.site, r.context, r.about))
+
+
+def is_part(state: State, value: Value, place: Place) -> bool:
+    """Is it a list of only some elements of the one that a place held before?"""
+    wholes = [state.heap.get(r, Special.PART) for r in value.refs if type(r) is Object and r.about == PART]
+    return bool(wholes) and all(whole is not None and place in places_of(whole.graph) for whole in wholes)
+
+
+def shadowed(frame: Frame, state: State, old: Value, new: Value, point: Point) -> None:
+    """Note that who asks for a container by its place is given another one from now on, though something holds it."""
+    for r in old.each():
+        if r not in new.refs and (r.symbolic or (type(r) is Object and r.kind in _REPLACEABLE)):
+            erase(frame, state, of(r), ELEMENT, point)
 
 
 def _is_slot(frame: Frame, holder: Ref) -> bool:
@@ -175,7 +191,8 @@ def write_variable(frame: Frame, state: State, name: str, value: Value, point: P
         if value.refs and name not in frame.missing:
             _replaced(frame, state.variables.get(name), value)
         sources = reached(state, value)
-        frame.wrote((None, name), Written(point, sources, frame.kind(value), True))
+        part = is_part(state, value, (None, name))
+        frame.wrote((None, name), Written(point, sources, frame.kind(value), True, part=part))
     state.variables[name] = value
 
 

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 
-from torchmemlint.flow.domain.refs import Bare, Behind, Derived, Graph, Loop, Phi, Source, root
+from torchmemlint.flow.domain.refs import Bare, Behind, Derived, Graph, Loop, Phi, Place, Slot, Source, root
 
 _NONE: frozenset[Source] = frozenset()
 
@@ -54,6 +54,26 @@ class Provenance:
             wholes.difference_update(self.parents.get(source, ()))
         return found - wholes
 
+    def apart_from(self, sources: Iterable[Source], ways: Iterable[Source]) -> frozenset[Source]:
+        """Return sources without what went through the places of some phis and slots, in whichever loop.
+
+        Of a place that took some of it over, what else it holds stays.
+        """
+        places = places_of(ways)
+        found: set[Source] = set()
+        queue = list(sources)
+        while queue:
+            source = queue.pop()
+            if source not in found and places_of((source,)).isdisjoint(places):
+                found.add(source)
+                if self._leads_to(source, places):
+                    queue.extend(self.parents[source])
+        return frozenset(s for s in found if not self._leads_to(s, places))
+
+    def _leads_to(self, source: Source, places: Set[Place]) -> bool:
+        """Is a source a place that took over what stood in one of some others?"""
+        return isinstance(source, Phi | Slot) and not places.isdisjoint(places_of(self.ancestors((source,))))
+
     def computed_from(self, sources: Iterable[Source]) -> set[Source]:
         """Return sources with what they are made from by operations, not by calls or places that may hold others."""
         found = set(sources)
@@ -98,3 +118,8 @@ class Provenance:
                 seen.add(source.base)
                 queue.append(source.base)
         return seen
+
+
+def places_of(sources: Iterable[Source]) -> set[Place]:
+    """Return the places that something went through."""
+    return {s.place if isinstance(s, Phi) else (s.holder, s.key) for s in sources if isinstance(s, Phi | Slot)}

@@ -50,7 +50,7 @@ from torchmemlint.flow.domain.values import (
 from torchmemlint.flow.engine import instances, lazy
 from torchmemlint.flow.engine.loops import run_loop
 from torchmemlint.flow.ir.ops import FIRST
-from torchmemlint.flow.ir.places import SOME_PART
+from torchmemlint.flow.ir.places import SOME_PART, SliceKey
 from torchmemlint.flow.models import containers, contracted, gradients, modules, tensors
 from torchmemlint.flow.models.parameters import parameter
 
@@ -124,6 +124,8 @@ def _attribute_of(frame: Frame, state: State, holder: Ref, base: Value, name: st
                 return containers.marked(own, containers.through(base))
             if name in containers.METHODS:
                 return of(Method.of(holder, name))
+            if name in containers.INNER.get(holder.about, ()):
+                return base
             if holder.kind is Kind.DICT:
                 found = containers.item(frame, state, holder, name, containers.through(base), point)
                 return UNKNOWN if found is NOTHING else found
@@ -195,16 +197,23 @@ def _asked(frame: Frame, base: Value, key: Key, item: bool, point: Point, holder
     return symbol(result)
 
 
-def slice_of(frame: Frame, base: Value, point: Point) -> Value:
-    """Return a slice of something symbolic: only a caller knows whether that is a list."""
-    rest = frozenset(s for s in base.graph if s not in base.refs and isinstance(s, _CARRIERS))
-    return with_graph(_asked(frame, base, Special.PART, True, point), rest)
+def slice_of(frame: Frame, state: State, base: Value, point: Point, key: SliceKey) -> Value:
+    """Return a slice. Of something symbolic, only a caller knows whether that is a list.
+
+    That of a tensor comes from where the whole has been; a list of some of the elements does not.
+    """
+    if frame.entry or not base.refs or not all(holder.symbolic for holder in base.refs):
+        return containers.part_of(frame, state, base, point, key)
+    part = _asked(frame, base, Special.PART, True, point)
+    for result in part.refs:
+        frame.provenance.derive(result, (s for s in base.graph if s not in base.refs and isinstance(s, _CARRIERS)))
+    return part
 
 
 def item(frame: Frame, state: State, base: Value, key: Key, point: Point) -> Value:
     """Return `base[key]`; the key is a constant, or the element where it is computed."""
     if key is Special.PART:
-        return containers.part_of(frame, state, base, point, SOME_PART)
+        return slice_of(frame, state, base, point, SOME_PART)
     if not base.refs:
         beside = type(key) is int and key > 0
         return Value(graph=_parts_of(frame, base.graph, key) if beside else base.graph, open=base.open)
@@ -372,6 +381,12 @@ def _instance_next(frame: Frame, state: State, holder: Object, point: Point) -> 
 
 def consume(frame: Frame, state: State, source: Value, box: Value, point: Point) -> Value:
     """Put every item of an iterable into a box, as the loop that it is. Return any of them."""
+    items = containers.written_out(state, source)
+    if items:  # one by one
+        for value in items if box.refs else ():
+            write(frame, state, box, ELEMENT, containers.marked(value, containers.through(source)), point, True)
+        containers.shorten(state, box)
+        return containers.all_values(state, source)
     seen = [NOTHING]
 
     def body(inner: State) -> None:

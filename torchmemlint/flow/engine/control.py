@@ -10,7 +10,8 @@ from torchmemlint.flow.domain.refs import Loop
 from torchmemlint.flow.domain.values import UNKNOWN, Value, join
 from torchmemlint.flow.engine import access, conditions
 from torchmemlint.flow.engine.loops import run_loop
-from torchmemlint.flow.engine.transfer import SIMPLE, narrow, value_of
+from torchmemlint.flow.engine.narrowing import narrow
+from torchmemlint.flow.engine.transfer import SIMPLE, value_of
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import missed
 from torchmemlint.flow.ir.control import Break, Continue, Enter, For, If, Raise, Return, Try, While, With

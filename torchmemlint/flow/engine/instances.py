@@ -6,7 +6,7 @@ from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State
 from torchmemlint.flow.domain.kinds import Kind, Special
-from torchmemlint.flow.domain.memory import begin, write
+from torchmemlint.flow.domain.memory import begin, shadowed, write
 from torchmemlint.flow.domain.refs import (
     Behind,
     Bound,
@@ -221,7 +221,18 @@ def set_attribute(frame: Frame, state: State, base: Value, name: str, value: Val
             if setter is not None:
                 frame.machine.call(frame, state, of(Bound.of(code_of(setter), holder)), Arguments([value]), point)
                 return
+            if frame.loops and value.refs:
+                shadowed(frame, state, _held_by_class(frame, state, holder, name), value, point)
     write(frame, state, base, name, value, point)
+
+
+def _held_by_class(frame: Frame, state: State, holder: Object, name: str) -> Value:
+    """Return what an attribute of an instance is as long as nobody sets it."""
+    for cls in frame.machine.index.order(holder.about.cls):
+        if name in cls.members:
+            owner = holder.about if cls is holder.about.cls else ClassRef.of(cls, Globals.of(cls.unit.name))
+            return state.heap.get(owner, name) or symbol(Behind.of(owner, name))
+    return NOTHING
 
 
 def item_setter(frame: Frame, state: State, base: Value) -> Value | None:

@@ -244,8 +244,8 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
         stores = [(note, ancestors(note.sources)) for note in _last(notes)] if events else []
         for kept in _apart(events):
             erased = holder is not None and holder in frame.erased[loop]
-            replacing = [n for n, stored in stores if n.strong and phi not in stored and not kept & stored]
-            often = holder not in (None, frame.own) or any(n.often for n in replacing)
+            replacing = [n for n, stored in stores if n.strong and (n.part or not (phi in stored or kept & stored))]
+            often = holder not in (None, frame.own) or any(n.often or n.part for n in replacing)
             reset = Reset.NEVER if not (erased or replacing) else Reset.OFTEN if often else Reset.SELDOM
             for note, stored in stores:
                 fresh = kept & stored

@@ -140,10 +140,9 @@ def _get_item(frame: Frame, state: State, op: ops.GetItem) -> None:
 
 
 def _part_of(frame: Frame, state: State, base: Value, key: SliceKey, point: Point) -> Value:
-    """Return a slice; of what only a caller knows, it says whether that is a list."""
-    asks = key.single and key.parts and frame.loops and not frame.entry
-    if asks and base.refs and all(holder.symbolic for holder in base.refs):
-        return access.slice_of(frame, base, point)
+    """Return a slice; where it may bound what grows, a caller is asked whether that is a list."""
+    if key.limited and (frame.loops or key.put):
+        return access.slice_of(frame, state, base, point, key)
     return containers.part_of(frame, state, base, point, key)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import CallSite, Frame, Transfer
-from torchmemlint.flow.domain.heap import BOXES, ELEMENT, Mode, State, elements, graph_of, load, reached
+from torchmemlint.flow.domain.heap import BOXES, ELEMENT, Mode, State, graph_of, reached
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Reading
-from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, discrete, each_key, write
+from torchmemlint.flow.domain.memory import begin, changed_in_place, computed, discrete, write
 from torchmemlint.flow.domain.refs import (
-    Behind,
     ClassRef,
     Code,
     Counted,
@@ -19,7 +18,6 @@ from torchmemlint.flow.domain.refs import (
     Point,
     Ref,
     SuperRef,
-    with_graphs,
 )
 from torchmemlint.flow.domain.values import (
     NO_SOURCES,
@@ -35,11 +33,12 @@ from torchmemlint.flow.domain.values import (
     symbol,
 )
 from torchmemlint.flow.engine import access, calls, conditions, instances
+from torchmemlint.flow.engine.narrowing import narrow
 from torchmemlint.flow.engine.places import PLACES, key_of, store
 from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.control import Await, Check, Narrowing, Yield
+from torchmemlint.flow.ir.control import Await, Check, Yield
 from torchmemlint.flow.ir.defuse import of_gradient
-from torchmemlint.flow.ir.places import NO_TEMP, Argument, Name, Scope, Spread
+from torchmemlint.flow.ir.places import NO_TEMP, Argument, Spread
 from torchmemlint.flow.models import containers, guards, optimizers, tensors
 
 _MADE = {"list": Kind.LIST, "tuple": Kind.TUPLE, "set": Kind.LIST, "dict": Kind.DICT}
@@ -169,66 +168,6 @@ def _format(frame: Frame, state: State, op: ops.Format) -> None:
 def _check(frame: Frame, state: State, op: Check) -> None:
     _read_all(frame, state, (op.test,))
     narrow(frame, state, op.narrowings, True)
-
-
-def narrow(frame: Frame, state: State, narrowings: tuple[Narrowing, ...], taken: bool) -> None:
-    """Let places hold what a test says of them on one of its branches."""
-    for narrowing in narrowings:
-        if not (narrowing.in_then if taken else narrowing.in_orelse) or narrowing.holds is taken:
-            continue
-        name = narrowing.name
-        if name.scope is not Scope.LOCAL and (name.hops or not _is_own(frame, name)):
-            continue
-        local = name.scope is Scope.LOCAL
-        value = state.variables.get(name.text) if local else state.heap.get(frame.own, name.text)
-        if value is None:
-            continue
-        if narrowing.key is not None:
-            _narrow_part(frame, state, value, narrowing.key, narrowing.kind)
-        elif local:
-            narrower = state.variables[name.text] = _narrowed(frame, value, narrowing.kind)
-            if narrower is not value and narrowing.kind == "tensor":
-                _narrow_items(frame, state, value, narrower)
-        else:
-            state.heap.put(frame.own, name.text, _narrowed(frame, value, narrowing.kind))
-
-
-def _is_own(frame: Frame, name: Name) -> bool:
-    """Is it a variable of this function that nested ones share, or of the file whose body is run?"""
-    return name.scope is Scope.CELL or (name.scope is Scope.GLOBAL and frame.function.parent is None)
-
-
-def _narrow_part(frame: Frame, state: State, base: Value, key: Key, kind: str) -> None:
-    if len(base.refs) == 1:
-        (holder,) = base.refs
-        held = load(state, holder, key)
-        if held is not None and (narrower := _narrowed(frame, held, kind)) is not held:
-            state.heap.put(holder, key, narrower)
-
-
-def _narrow_items(frame: Frame, state: State, item: Value, narrower: Value) -> None:
-    """Let containers hold what a test says of an item that a loop has in turn, under the key that it has in turn."""
-    for key in frame.keys:
-        if type(key) is Behind and key is each_key(key.base) and _comes_from(item, elements(state, key.base)):
-            write(frame, state, of(key.base), key, narrower, Point(frame.function))
-
-
-def _comes_from(item: Value, held: Value) -> bool:
-    """Is it what a container holds, but for the places that it went through on the way?"""
-    way = item.graph - held.graph
-    return item.refs == held.refs and with_graphs(held.graph) <= item.graph and containers.through(way) == way
-
-
-def _narrowed(frame: Frame, value: Value, kind: str) -> Value:
-    """Return what is left of a value that is no tensor, no module, or not None."""
-    if kind == "tensor":
-        if value.graph and not any(type(r) is Object for r in value.refs):
-            return Value(value.refs, frozenset(), value.constant, value.open)
-    elif kind == "module":
-        return access.no_module(frame, value)
-    elif value.constant is None:
-        return Value(value.refs, value.graph, open=value.open or not value.refs)
-    return value
 
 
 # Calls.

@@ -38,6 +38,8 @@ def key_of(b: Builder, node: ast.expr) -> Key:
     if isinstance(node, ast.Slice):
         start = node.lower.value if isinstance(node.lower, ast.Constant) else 0
         part = _part(b, [node])
+        if part.parts or node.upper is not None:
+            part = replace(part, limited=True)
         return replace(part, start=start) if type(start) is int and start else part
     if isinstance(node, ast.Tuple):
         if any(_takes_part(element) for element in node.elts):

@@ -65,13 +65,16 @@ class SliceKey:
     """`x[a:b]`, `x[:, 0]`, `x[..., 1]`: a part, perhaps a view. `parts` are the temporaries of the indices.
 
     `start`: how many items from the front are left out, as far as that is written out. `single`: it is just `a:b`,
-    which a list has, too. `layout`: for each index `:`, `+` (None, a new dimension), `.` (an ellipsis), `*` (starred),
-    `#` (another).
+    which a list has, too. `limited`: it is that, and gives at most so many items of a list, however long that is.
+    `put`: what it gives becomes an attribute or an item at once. `layout`: for each index `:`, `+` (None, a new
+    dimension), `.` (an ellipsis), `*` (starred), `#` (another).
     """
 
     parts: tuple[Temp, ...] = ()
     start: int = 0
     single: bool = False
+    limited: bool = field(default=False, compare=False)
+    put: bool = field(default=False, compare=False)
     layout: str = field(default="", compare=False)
 
     @property
@@ -80,7 +83,7 @@ class SliceKey:
         return sum(sign in ":#" for sign in self.layout)
 
 
-SOME_PART = SliceKey((NO_TEMP,))  # of which no more is known
+SOME_PART = SliceKey((NO_TEMP,), limited=True)  # of which no more is known
 Key = ConstantKey | ComputedKey | SliceKey
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from .building import Builder, span, where
 from .calls import placed
 from .keys import key_of
-from .ops import Bind, SetAttribute, SetItem, Unpack
-from .places import Name, Temp
+from .ops import Bind, GetItem, SetAttribute, SetItem, Unpack
+from .places import Name, SliceKey, Temp
 
 
 def assign(b: Builder, target: ast.expr, src: Temp) -> None:
@@ -28,13 +29,22 @@ def _name(b: Builder, target: ast.Name, src: Temp) -> None:
 
 
 def _attribute(b: Builder, target: ast.Attribute, src: Temp) -> None:
+    _put(b, src)
     base = b.expression(target.value)
     b.mentions.add(target.attr)
     b.stores(target.attr)
     b.block.append(SetAttribute(b.function, span(target), base, target.attr, src))
 
 
+def _put(b: Builder, src: Temp) -> None:
+    """Note of a slice that it is put somewhere."""
+    made = b.block[-1] if b.block else None
+    if type(made) is GetItem and made.dst == src and type(made.key) is SliceKey and made.key.limited:
+        made.key = replace(made.key, put=True)
+
+
 def _item(b: Builder, target: ast.Subscript, src: Temp) -> None:
+    _put(b, src)
     base, place = placed(b, target.value)
     key = key_of(b, target.slice)
     if isinstance(place, Name):

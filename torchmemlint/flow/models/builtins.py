@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchmemlint.flow.domain.effects import Serve
+from torchmemlint.flow.domain.effects import Arguments, Serve
 from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.heap import BOXES, ELEMENT, State, reachable, renew, visible
 from torchmemlint.flow.domain.kinds import Kind, Special
@@ -12,6 +12,7 @@ from torchmemlint.flow.domain.manners import Reading
 from torchmemlint.flow.domain.memory import computed, sources_of, write_variable
 from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, NUMBERS, External, Loop, Object, Ref
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, constant, join, of
+from torchmemlint.flow.ir.places import SOME_PART
 from torchmemlint.flow.models import containers, threads
 
 Model = Callable[[CallSite], Value]
@@ -136,7 +137,30 @@ def _chosen(site: CallSite) -> Value:
     """`sorted(xs)`, `random.sample(xs, k)`: a list of items of what is given."""
     box = containers.made(site, Kind.LIST, "sorted")
     site.consume(site.value(0), box)
-    return box
+    return Value(box.refs, containers.through(site.value(0)))
+
+
+def _few(site: CallSite) -> Value:
+    """`heapq.nsmallest(n, xs)`: a list of some of the items of what is given."""
+    items = site.value(1, "iterable")
+    is_list = items.refs and all(type(r) is Object and r.kind in (Kind.LIST, Kind.TUPLE) for r in items.refs)
+    box = items if is_list else containers.made(site, Kind.LIST, "items")
+    if not is_list:
+        site.consume(items, box)
+    return containers.part_of(site.frame, site.state, box, site.point, SOME_PART)
+
+
+def _heap(*methods: str) -> Model:
+    """`heapq.heappush(xs, x)` and its like: methods of the list that they work on."""
+
+    def model(site: CallSite) -> Value:
+        result = PLAIN
+        for name in methods:
+            given = site.arguments.rest() if name == "append" else Arguments()
+            result = site.machine.call_method(site.frame, site.state, site.value(0), name, given, site.point)
+        return result
+
+    return model
 
 
 def _lazy(how: str) -> Model:
@@ -311,6 +335,10 @@ FUNCTIONS: dict[str, Model] = {
     **dict.fromkeys(("max", "min", "random.choice"), _any_item),
     "next": _next,
     **dict.fromkeys(("sorted", "random.sample", "random.choices"), _chosen),
+    **dict.fromkeys(("heapq.nsmallest", "heapq.nlargest"), _few),
+    "heapq.heappush": _heap("append"),
+    "heapq.heappop": _heap("pop"),
+    **dict.fromkeys(("heapq.heappushpop", "heapq.heapreplace"), _heap("append", "pop")),
     "enumerate": _lazy("enumerate"),
     "zip": _lazy("zip"),
     "itertools.zip_longest": _lazy("zip"),

@@ -9,8 +9,8 @@ from functools import partial
 from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import ELEMENT, State, elements, load, renew, visible
-from torchmemlint.flow.domain.kinds import Kind, Special
-from torchmemlint.flow.domain.memory import begin, erase, key_of
+from torchmemlint.flow.domain.kinds import PART, Kind, Special
+from torchmemlint.flow.domain.memory import begin, erase, key_of, write
 from torchmemlint.flow.domain.refs import Bare, External, Key, Object, Phi, Point, Ref, Slot, Source
 from torchmemlint.flow.domain.values import NOTHING, PLAIN, UNKNOWN, Value, chosen, join, join_all, of, with_graph
 from torchmemlint.flow.ir.ops import FIRST, Call, Make
@@ -21,8 +21,12 @@ METHODS = frozenset(
     "copy add update most_common discard index count reverse put put_nowait get_nowait union push "
     "__setitem__ __getitem__ __delitem__".split()
 )
-ON_SYMBOLS = frozenset("append extend setdefault items values keys pop popleft clear appendleft insert get".split())
+ON_SYMBOLS = frozenset(
+    "append extend setdefault items values keys pop popleft clear appendleft insert get "
+    "__setitem__ __getitem__ __delitem__".split()
+)
 ADDING = frozenset({"append", "appendleft", "add", "put", "put_nowait", "push"})
+INNER = {"queue": ("queue", "_queue")}  # by what is about: attributes under which it gives what it keeps its items in
 _TAKING = frozenset({"pop", "popleft", "popitem", "get_nowait"})
 
 
@@ -128,19 +132,22 @@ def part_of(frame: Frame, state: State, base: Value, point: Point, key: SliceKey
     boxes = [r for r in base.refs if type(r) is Object and r.kind in (Kind.LIST, Kind.TUPLE)]
     if not boxes:
         return base
-    new = Object.of(Kind.LIST, point.site, point.context, "part")
+    new = Object.of(Kind.LIST, point.site, point.context, PART if key.limited or key.start else "slice")
     renew(state, new)
     held = NOTHING
     for holder in boxes:
         for name, value in visible(state.heap.edges(holder)):
             if not (type(name) is int and 0 <= name < key.start):
                 held = join(held, value)
-    if key.parts:  # a part does not grow with the whole: it may be the last few
-        own = through(base)
-        state.heap.put(new, ELEMENT, Value(held.refs, held.graph - own, open=held.open))
+    own = through(base)
+    if own:
+        state.heap.put(new, Special.PART, Value(graph=own))
+    if key.limited:  # a part does not grow with the whole: it may be the last few
+        rest = frame.provenance.apart_from(held.graph - own, own)
+        state.heap.put(new, ELEMENT, Value(held.refs, rest, open=held.open))
         return of(new)
     state.heap.put(new, ELEMENT, held)
-    return Value(new.alone, through(base))
+    return Value(new.alone, own)
 
 
 def _key(site: CallSite, index: int, name: str) -> Key:
@@ -180,7 +187,7 @@ def method(site: CallSite, target: Ref, name: str, graph: frozenset[Source]) -> 
             value = site.item(box, _key(site, 0, "key"))
             return join(value, arguments.positional[1]) if len(arguments.positional) > 1 else value
         case "__setitem__":
-            site.write(box, _key(site, 0, "key"), site.value(1))
+            write(site.frame, state, box, _key(site, 0, "key"), site.value(1), site.point, item=True)
         case "clear":
             erase(site.frame, site.state, of(target), None, site.point)
         case "remove" | "discard" | "__delitem__":

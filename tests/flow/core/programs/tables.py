@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import Program, read
+from .bounded import BOUNDED
 from .caches import CACHES
 from .closing import CLOSING
 from .collecting import COLLECTING
@@ -40,7 +41,7 @@ from .unseen import UNSEEN
 from .untrained import UNTRAINED
 
 LARGER = (
-    *(SUMS, STATES, CACHES, CONTAINERS, KEEPING_MORE, CONTROL, FUNCTIONS, OBJECTS, LIVES),
+    *(SUMS, STATES, CACHES, CONTAINERS, BOUNDED, KEEPING_MORE, CONTROL, FUNCTIONS, OBJECTS, LIVES),
     *(MODES, PASSES, HOOKS, LIBRARIES, PARTS, TORCH_THINGS, FRAMEWORKS, PRACTICE, PROJECTS, UNCALLED, UNSEEN),
     *(NEEDED, UNTRAINED, SPENT, RETAINED, DISCARDED, DEFERRED),
 )
