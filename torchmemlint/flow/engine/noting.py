@@ -64,6 +64,7 @@ class Noting(Renaming):
             elif (
                 target.symbolic
                 or type(target) in (Derived, Part)
+                or (type(target) is Graph and effect.evidence is fx.Evidence.DETACHED)
                 or (type(target) is Object and target.kind is Kind.OPAQUE)
             ):
                 self.frame.log(fx.Use(self.at(effect), target, effect.evidence))

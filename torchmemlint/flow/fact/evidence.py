@@ -82,6 +82,7 @@ class Evidence:
         self.evaluated_at: dict[Ref, Point] = {}
         self.for_more: set[Source] = set()  # differentiated, but only by what creates a graph for another one
         self.readings: dict[Reading, set[Source]] = {}
+        self.read: dict[Reading, set[Source]] = {}  # and not what that is made from
         self.owned = owned(engine, run)
         self._from_passes: dict[Source, bool] = {}
         self.cut = frozenset({Doubt.CUT}) if run.cut else CERTAIN
@@ -154,6 +155,7 @@ class Evidence:
         for read in run.effects(fx.Read):
             found = run.provenance.ancestors(read.sources, numbers=_FOLLOWED.get(read.reading, Numbers.NONE))
             self.readings.setdefault(read.reading, set()).update(found)
+            self.read.setdefault(read.reading, set()).update(read.sources)
             if read.reading in (Reading.ARRAY, Reading.TEXT):
                 self.arrays |= run.provenance.computed_from(read.sources)
 
@@ -228,7 +230,7 @@ class Evidence:
         kind = type(source)
         if kind is Bare or source in self.networks or source in self.called:
             return None  # what is called is no tensor
-        if source in self.arrays and not (kind is Graph and source in self.differentiated):
+        if source in self.arrays and not (kind is Graph and source in self.differentiated | self.detached):
             return None
         mode = self.cut | {Doubt.MODE} if self._is_mode_open(source) else self.cut
         if kind is Graph:

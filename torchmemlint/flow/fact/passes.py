@@ -183,11 +183,10 @@ class Passes:
         differentiated = self._is_differentiated(source)
         reason: Reason | None = None
         mode = self.evidence.modes.get(source)
-        is_array = self.evidence.is_read(source, Reading.ARRAY)  # that would raise if it had a graph
         if differentiated and source in self.teaching.idle and mode is not Mode.WANTED:
             reason = Reason.UNTRAINED
             doubts |= {Doubt.CALLER} if self._is_of_network() else set()
-        if not differentiated and not is_array and mode is not Mode.WANTED:
+        if not differentiated and not self._is_array(source) and mode is not Mode.WANTED:
             reason, more = self._reason(point, source, module, loops, evaluating)
             doubts |= more
             if reason is not None:
@@ -195,6 +194,15 @@ class Passes:
                 doubts |= self._of_framework() | self._of_kind(point, source, module)
         kept, switched = self.growing.get(source), self.switched(module) if reason is Reason.EVALUATING else None
         return Pass(point, source, module, loops, differentiated, reason, doubts, evaluating, kept, switched)
+
+    def _is_array(self, source: Source) -> bool:
+        """Is it made an array, as nothing that has a graph can be? Of a result, all parts that are read."""
+        evidence = self.evidence
+        if not evidence.is_read(source, Reading.ARRAY) or source in evidence.detached:
+            return False
+        parts = {how: {s for s in read if s is not source and root(s) is source} for how, read in evidence.read.items()}
+        arrays = parts.get(Reading.ARRAY, set())
+        return not arrays or all(read <= arrays for read in parts.values())
 
     def switched(self, module: frozenset[Ref]) -> Point | None:
         """Return where eval() was called on a network, or on what it is a part of."""

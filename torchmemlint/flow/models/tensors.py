@@ -11,6 +11,7 @@ from torchmemlint.flow.domain.memory import bare, changed_in_place, computed, di
 from torchmemlint.flow.domain.refs import (
     Derived,
     External,
+    Graph,
     Leaf,
     Object,
     Parameters,
@@ -185,8 +186,13 @@ def _detached(frame: Frame, base: Value, sources: frozenset[Source], point: Poin
 def _shown(frame: Frame, sources: frozenset[Source], evidence: Evidence, point: Point) -> None:
     """Note what a use shows of sources that only a caller knows, or that code which is not seen gave."""
     for source in sources:
-        if source.symbolic or type(source) in (Derived, Part):
+        if source.symbolic or type(source) in (Derived, Part) or _says_graph(source, evidence):
             frame.log(Use(point, source, evidence))
+
+
+def _says_graph(source: Source, evidence: Evidence) -> bool:
+    """Does the program say that what a pass gives has a graph?"""
+    return type(source) is Graph and evidence is Evidence.DETACHED
 
 
 def _gives_one_tensor(name: str, arguments: Arguments) -> bool:
