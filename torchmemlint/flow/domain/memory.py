@@ -60,6 +60,8 @@ def write(
     `item`: by `base[key] = value`, which a class may define.
     """
     single = len(base.refs) == 1 and not weak and not base.open and key is not ELEMENT
+    if isinstance(key, Ref) and _is_listed(state, key, base):
+        key = Special.NAMED
     for holder in base.each():
         if isinstance(holder, _NO_HOLDERS):
             continue
@@ -69,7 +71,8 @@ def write(
             changed_in_place(frame, state, of(holder), sources, point)
             continue
         if is_outside(holder):
-            frame.log(Write(point, holder, key, value, weak if key is ELEMENT else not strong, item))
+            weakly = weak if key is ELEMENT else key is Special.NAMED or not strong
+            frame.log(Write(point, holder, key, value, weakly, item))
         if isinstance(key, Ref):
             frame.keys.add(key)
         if frame.loops:
@@ -85,7 +88,7 @@ def write(
             frame.log(Put(point, graphs, Point(holder.site, holder.context), _attributes(state, holder)))
         if key is ELEMENT and state.heap.get(holder, Special.BOUNDED) is not None:
             frame.gave_up(holder)
-        if strong:
+        if strong and key is not Special.NAMED:
             if frame.loops and value.refs and key not in frame.missing:
                 _replaced(frame, load(state, holder, key), value)
             if key is each_key(holder):
@@ -108,6 +111,14 @@ def held_under(state: State, holder: Ref, key: Key) -> list[Value]:
     """Return what a holder has under a key. What it had under one that is another each time is an element by now."""
     keys = (key, ELEMENT) if isinstance(key, Ref) else (key,)
     return [held for k in keys if (held := state.heap.get(holder, k)) is not None]
+
+
+def _is_listed(state: State, key: Ref, base: Value) -> bool:
+    """Does a key run over those of another dict, in which each is written out? Then it is one of a few names."""
+    if type(key) is not Behind or key is not each_key(key.base) or key.base in base.refs:
+        return False
+    keys = [k for k, _ in visible(state.heap.edges(key.base))] if type(key.base) is Object else []
+    return bool(keys) and all(type(k) is str or k is Special.NAMED for k in keys)
 
 
 def each_key(holder: Ref) -> Ref:

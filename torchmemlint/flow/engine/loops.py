@@ -13,7 +13,7 @@ from torchmemlint.flow.domain.frame import Frame, Written
 from torchmemlint.flow.domain.heap import ELEMENT, State, behind_code, load, reachable, reached
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import How, Reset
-from torchmemlint.flow.domain.memory import held_under, lies_behind
+from torchmemlint.flow.domain.memory import each_key, held_under, lies_behind
 from torchmemlint.flow.domain.refs import (
     Bare,
     Behind,
@@ -225,7 +225,7 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
         if place not in frame.known[loop]:
             continue  # it holds no graph, or has not come round
         holder, key = place
-        if holder is not None and (_is_passing(holder) or (type(key) is Special and key not in _GROWING)):
+        if holder is not None and (_is_passing(holder) or (type(key) is Special and key not in _HELD)):
             continue
         if holder is not None and root(holder) in made:
             continue  # what a call of this iteration gave: another object in each
@@ -245,6 +245,8 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
         for kept in _apart(events):
             erased = holder is not None and holder in frame.erased[loop]
             replacing = [n for n, stored in stores if n.strong and (n.part or not (phi in stored or kept & stored))]
+            if _is_of_other(place):
+                replacing += [n for n, stored in stores if n.strong and phi not in stored]
             often = holder not in (None, frame.own) or any(n.often or n.part for n in replacing)
             reset = Reset.NEVER if not (erased or replacing) else Reset.OFTEN if often else Reset.SELDOM
             for note, stored in stores:
@@ -283,7 +285,13 @@ def _alive(frame: Frame, state: State) -> set[Ref]:
 
 _FIXED = frozenset({"_parameters", "_buffers", "_modules"})  # dicts of a module whose keys stay the same
 _KEPT = {Special.CACHED: How.CACHE, Special.OUTPUTS: How.OUTPUT}  # of calls, one beside the other
-_GROWING = frozenset({ELEMENT, Special.GRAPH, *_KEPT})
+_HELD = frozenset({ELEMENT, Special.GRAPH, Special.NAMED, *_KEPT})
+
+
+def _is_of_other(place: Place) -> bool:
+    """Does a key run over those of another dict? It may have the same ones each time."""
+    holder, key = place
+    return type(key) is Behind and key is each_key(key.base) and key.base is not holder
 
 
 def _is_passing(holder: object) -> bool:

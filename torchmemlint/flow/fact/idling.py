@@ -110,11 +110,7 @@ def _makes_on_device(unit: Unit) -> bool:
         if "set_default_tensor_type" in function.mentions or "set_default_device" in function.mentions:
             flow = definitions(function)
             for op in operations(function.body):
-                if (
-                    type(op) is ops.CallMethod
-                    and f"{flow.name(op.base)}.{op.name}" in _DEFAULTS
-                    and op.arguments
-                ):
+                if type(op) is ops.CallMethod and f"{flow.name(op.base)}.{op.name}" in _DEFAULTS and op.arguments:
                     return _is_accelerator(flow, op.arguments[0].temp, typed=op.name.endswith("type"))
     return False
 

@@ -121,6 +121,9 @@ def item(frame: Frame, state: State, holder: Object, key: Key, marks: frozenset[
 def _under_any_key(state: State, holder: Object, key: Key) -> Value | None:
     """Return what may stand under a key because it was stored under one that is not known."""
     found = state.heap.get(holder, ELEMENT)
+    named = state.heap.get(holder, Special.NAMED)
+    if named is not None:
+        found = named if found is None else join(found, named)
     for other, held in state.heap.edges(holder).items():
         if other is not key and (isinstance(other, Ref) or (isinstance(key, Ref) and type(other) is not Special)):
             found = held if found is None else join(found, held)
@@ -273,7 +276,7 @@ def merge(site: CallSite, box: Value, other: Value) -> None:
                 site.write(box, ELEMENT, pair, True)
             continue
         for key, value in list(visible(site.state.heap.edges(holder))):
-            site.write(box, key, value, key is ELEMENT)
+            site.write(box, key, value, type(key) is Special)
         if type(holder) is External:
             site.write(box, ELEMENT, UNKNOWN, True)
         unseen = holder.symbolic or (type(holder) is Object and holder.kind is Kind.OPAQUE)

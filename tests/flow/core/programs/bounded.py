@@ -145,4 +145,26 @@ BOUNDED = {
                 # instead: value = lambda: loss.item() if torch.is_tensor(loss) else loss
                 kept.append(value())  # expect: TML102
         """,
+    "losses by the names of others": """
+        def train(loader):
+            totals = {}
+            for x, y in loader:
+                out = model(x)
+                losses = {"squared": F.mse_loss(out, y), "absolute": F.l1_loss(out, y)}
+                sum(losses.values()).backward()
+                for name, value in losses.items():
+                    totals[name] = totals.get(name, 0) + value  # expect: TML101  # instead: totals[name] = value
+            print(totals)
+        """,
+    "losses by names that are seen in turn and read again": """
+        def train(loader):
+            last, seen = {}, []
+            for x, y in loader:
+                out = model(x)
+                losses = {"squared": F.mse_loss(out, y), "absolute": F.l1_loss(out, y)}
+                sum(losses.values()).backward()
+                for name, value in losses.items():
+                    last[name] = value
+                seen.append(last["squared"])  # expect: TML102  # instead: seen.append(last["squared"].item())
+        """,
 }
