@@ -259,7 +259,7 @@ def _locals(site: CallSite) -> Value:
 
 
 def _same(site: CallSite) -> Value:
-    """Return what is given: copies keep graphs, `weakref.proxy` stands for its object."""
+    """Return what is given: `weakref.proxy` stands for its object."""
     return site.value(0)
 
 
@@ -268,17 +268,42 @@ def _deepcopy(site: CallSite) -> Value:
     if any(r.symbolic for r in value.refs) and site.knows_more:
         return site.postpone("copy.deepcopy")
     if value.refs and all(r.symbolic for r in value.refs):
-        made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, "copy.deepcopy")
-        for flag in (Special.FROZEN, Special.EVALUATING):
-            set_to = [site.state.heap.get(r, flag) for r in value.refs]
-            if set_to[0] is not None and len(set_to) == 1:
-                site.state.heap.put(made, flag, set_to[0])
-        return Value(made.alone, value.graph, open=True)
+        return _copied_unseen(site, value)
     if any(type(r) is Object and r.kind in _COPIED for r in value.refs):
         return _copied_modules(site, value)
     return Value(value.refs, value.graph, open=value.open)
 
 
+def _copied_unseen(site: CallSite, value: Value) -> Value:
+    """Return a copy of what is not known, with the flags that were set on that."""
+    made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, "copy.deepcopy")
+    for flag in (Special.FROZEN, Special.EVALUATING):
+        set_to = [site.state.heap.get(r, flag) for r in value.refs]
+        if set_to[0] is not None and len(set_to) == 1:
+            site.state.heap.put(made, flag, set_to[0])
+    return Value(made.alone, value.graph, open=True)
+
+
+def _copy(site: CallSite) -> Value:
+    """`copy.copy(x)`: another container of the same elements. A network has the same parameters: it stays the same."""
+    value = site.value(0)
+    if any(r.symbolic for r in value.refs) and site.knows_more:
+        return site.postpone("copy.copy")
+    refs, graph = set[Ref](), value.graph
+    for r in value.each():
+        if type(r) is Object and r.kind in _ELEMENTS:
+            made = containers.made(site, r.kind, r.about)
+            for holder in made.each():
+                for key, held in site.state.heap.edges(r).items():
+                    if key is not Special.MADE:
+                        site.state.heap.put(holder, key, held)
+            refs |= made.refs
+        else:
+            refs.add(r)
+    return Value(frozenset(refs), graph, value.constant, value.open)
+
+
+_ELEMENTS = frozenset({Kind.LIST, Kind.DICT, Kind.TUPLE})
 _COPIED = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.OPAQUE, Kind.OPTIMIZER})
 
 
@@ -359,7 +384,8 @@ FUNCTIONS: dict[str, Model] = {
     "getattr": _getattr,
     "setattr": _setattr,
     "locals": _locals,
-    **dict.fromkeys(("vars", "weakref.proxy", "copy.copy"), _same),
+    **dict.fromkeys(("vars", "weakref.proxy"), _same),
+    "copy.copy": _copy,
     "typing.cast": lambda site: site.value(1, "val"),
     "copy.deepcopy": _deepcopy,
     "contextlib.ExitStack": lambda site: of(Object.of(Kind.STACK, site.point.site, site.point.context)),

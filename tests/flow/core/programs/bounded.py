@@ -167,4 +167,15 @@ BOUNDED = {
                     last[name] = value
                 seen.append(last["squared"])  # expect: TML102  # instead: seen.append(last["squared"].item())
         """,
+    "what a list begins with is copied": """
+        import copy
+
+        def train(loader):
+            start = []
+            for x, y in loader:
+                kept = start  # instead: kept = copy.copy(start)
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                kept.append(loss)  # expect: TML102
+        """,
 }
