@@ -81,3 +81,17 @@ def test_samples_that_a_value_has_read_in_order() -> None:
     assert _told(text) == [(3, "TML405", "possible")]
     assert _told(text.replace("shuffle=training", "shuffle=True")) == [(3, "TML405", "certain")]
     assert _told(text.replace("shuffle=training", "shuffle=False")) == []
+
+
+def test_a_graph_that_an_unseen_optimizer_may_outdate() -> None:
+    """What it holds decides whether the next iteration differentiates a graph of older parameters."""
+    text = """
+        def fit(network: nn.Module, optimizer, x, targets):
+            features = network(x)
+            for y in targets:
+                nn.functional.mse_loss(features, y).backward(retain_graph=True)
+                optimizer.step()
+        """
+    assert _told(text) == [(4, "TML105", "possible")]
+    assert _told(text.replace("                optimizer.step()", "            optimizer.step()")) == []
+    assert _told(text.replace("optimizer.step()", "print(y)")) == []

@@ -77,7 +77,7 @@ def outcome(
     passes = [Passes(engine, run, evidence) for run, evidence in _watched(engine, done)]
     handing = list(discarded(engine, done))
     training = differentiating(run for run, _ in done)
-    again = [(run, evidence, one) for run, evidence in done for one in retained(run, evidence, training)]
+    again = [(run, evidence, one) for run, evidence in done for one in retained(engine, run, evidence, training)]
     guards = Guards()
     shut = [one for run, evidence in done for one in closed(run, evidence, guards)]
     builders, programs = Builders(engine.index), [unit for unit in units if not _is_test(engine, unit)]

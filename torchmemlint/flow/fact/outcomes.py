@@ -57,6 +57,13 @@ class Discarding:
 
 
 @dataclass(frozen=True, slots=True)
+class Again:
+    """How a graph is differentiated again in vain."""
+
+    step: Place  # that has changed its parameters by then
+
+
+@dataclass(frozen=True, slots=True)
 class Serving:
     """Which function that manages memory or watches the program is called, and whether for every batch."""
 
@@ -225,6 +232,7 @@ About: TypeAlias = (
     | Precision
     | Bound
     | Discarding
+    | Again
     | Activating
     | Overwriting
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from itertools import dropwhile
 
 from torchmemlint.doubts import Doubt
@@ -30,6 +31,7 @@ from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.notes import notes
 from torchmemlint.flow.fact.outcomes import (
     Activating,
+    Again,
     Bound,
     Case,
     Copied,
@@ -45,6 +47,7 @@ from torchmemlint.flow.fact.outcomes import (
     Serving,
     Waste,
 )
+from torchmemlint.flow.fact.outdated import Outdated
 from torchmemlint.flow.fact.overwriting import Overwritten
 from torchmemlint.flow.fact.passes import Pass, Passes, Reason
 from torchmemlint.flow.fact.records import Kept
@@ -331,7 +334,14 @@ class Places:
             if not one.needed:
                 place, *calls = map(self.of, one.point.chain())
                 graphs = self._graphs(self._begun(run, evidence, one.sources))
-                yield Case(place, "TML105", one.doubts, graphs=graphs, calls=tuple(calls), creates=one.creates)
+                case = Case(place, "TML105", one.doubts, graphs=graphs, calls=tuple(calls), creates=one.creates)
+                yield case if one.outdated is None else self._again(case, one.outdated)
+
+    def _again(self, case: Case, old: Outdated) -> Case:
+        """Say what outdates the graph that a backward pass keeps."""
+        loop, step = old.loop.site, self.first(old.step)
+        assert step is not None
+        return replace(case, loop=self.of(loop) if isinstance(loop, Op) else None, about=Again(step))
 
     def discarded(self, found: Iterable[tuple[Run, Evidence, Discarded]]) -> Iterator[Case]:
         """Yield backward passes that go on into networks whose gradients nobody uses."""

@@ -12,8 +12,10 @@ from torchmemlint.flow.domain.effects import Effect
 from torchmemlint.flow.domain.heap import HOLDERS, reached
 from torchmemlint.flow.domain.kinds import Special
 from torchmemlint.flow.domain.refs import Behind, Graph, Input, Object, Phi, Point, Ref, Result, Source, root
+from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.outdated import Outdated, outdated
 from torchmemlint.flow.fact.relevance import HOOKED
 from torchmemlint.flow.fact.sequence import Sequence
 from torchmemlint.flow.ir.ops import Function
@@ -28,6 +30,7 @@ class Retained:
     needed: bool  # by a backward pass that follows
     doubts: frozenset[Doubt]
     sources: frozenset[Source]
+    outdated: Outdated | None = None  # what it is kept for
 
 
 def differentiating(runs: Iterable[Run]) -> set[Function]:
@@ -36,14 +39,14 @@ def differentiating(runs: Iterable[Run]) -> set[Function]:
     return {chain[0].owner for chain in (point.chain() for point in points) if chain}
 
 
-def retained(run: Run, evidence: Evidence, functions: set[Function]) -> Iterator[Retained]:
+def retained(engine: Engine, run: Run, evidence: Evidence, functions: set[Function]) -> Iterator[Retained]:
     """Yield the backward passes of one run that keep their graph. `functions` are all that have backward passes."""
     retaining: _Retaining | None = None  # few runs have any
     for event in run.of(fx.Differentiate):
         effect = event.effect
         assert isinstance(effect, fx.Differentiate)
         if effect.asked and effect.point.chain():
-            retaining = retaining or _Retaining(run, evidence, functions)
+            retaining = retaining or _Retaining(engine, run, evidence, functions)
             found = retaining.of(event, effect)
             if found is not None:
                 yield found
@@ -52,7 +55,8 @@ def retained(run: Run, evidence: Evidence, functions: set[Function]) -> Iterator
 class _Retaining:
     """What follows the backward passes of a run."""
 
-    def __init__(self, run: Run, evidence: Evidence, functions: set[Function]) -> None:
+    def __init__(self, engine: Engine, run: Run, evidence: Evidence, functions: set[Function]) -> None:
+        self._engine = engine
         self._run, self._evidence, self._functions = run, evidence, functions
         self._sequence = Sequence(run)
 
@@ -60,8 +64,15 @@ class _Retaining:
         run, evidence = self._run, self._evidence
         through = run.provenance.ancestors(effect.sources)
         graphs = frozenset(filter(self._is_graph, through))
-        if any(self._shares(event, effect, other, _through(other)) for other in run.of(fx.Differentiate)):
-            return Retained(effect.point, effect.creates, True, frozenset(), graphs)
+        following = [e for e in run.of(fx.Differentiate) if self._shares(event, effect, e, _through(e))]
+        if following:
+            old = self._outdated(event, effect) if following == [event] else None
+            doubts = evidence.best(effect.sources, old.sources) if old is not None else None
+            if old is None or doubts is None:
+                return Retained(effect.point, effect.creates, True, frozenset(), graphs)
+            if run.life is not None:
+                return None  # told where the method is run once
+            return Retained(effect.point, effect.creates, False, doubts | old.doubts, old.sources, old)
         doubts = evidence.best(effect.sources, graphs)
         if doubts is None or run.life is not None:
             return None
@@ -71,6 +82,13 @@ class _Retaining:
     def _shares(self, event: Event, effect: fx.Differentiate, other: Event, sources: Iterable[Source]) -> bool:
         """Does something that follows a backward pass go through a part of its graph?"""
         return any(map(self._has_graph, self._sequence.shared(event, effect.sources, other, sources)))
+
+    def _outdated(self, event: Event, effect: fx.Differentiate) -> Outdated | None:
+        """Return what only the next iteration needs, and should not: its parameters are others by then."""
+        if effect.creates:
+            return None
+        shared = self._sequence.shared(event, effect.sources, event, effect.sources)
+        return outdated(self._engine, self._run, self._evidence, event, shared)
 
     def _is_graph(self, source: Source) -> bool:
         """Does a graph begin here, with a pass of this run?"""

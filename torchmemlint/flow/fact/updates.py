@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -27,9 +27,12 @@ class Update:
 
     def reaches(self, module: frozenset[object], within: frozenset[object]) -> frozenset[object]:
         """Return the parts of a module that it is about. `within`: the module, and what it is a part of."""
-        if self.networks is None:
-            return frozenset()
-        return module if self.networks & within else module & self.networks
+        return reached(self.networks or frozenset(), module, within)
+
+
+def reached(networks: Set[object], module: frozenset[object], within: frozenset[object]) -> frozenset[object]:
+    """Return the parts of a module that are among some networks. `within`: the module, and what it is a part of."""
+    return module if networks & within else module & networks
 
 
 class Updates:
@@ -42,11 +45,9 @@ class Updates:
         self.zeros: list[Update] = []
         for run in runs:
             if run.life is None:  # what happens there happens where each method is run once
-                for event, holder in updates(run):
-                    known = None if holder is None else held(run.state, holder)
-                    networks = None if known is None else frozenset(family(engine, run.state, known))
+                for event, networks in holding(engine, run):
                     update = Update(run, Moment(self.sequence(run), event), networks)
-                    (self.steps if getattr(event.effect, "name", "") == "step" else self.zeros).append(update)
+                    (self.steps if is_step(event) else self.zeros).append(update)
 
     def sequence(self, run: Run) -> Sequence:
         """Return the order of a run's events."""
@@ -63,6 +64,18 @@ class Updates:
                     zero = next((z for z in zeros if z.moment.separates(backward, step.moment)), None)
                     (used if zero is None else zeroed).append(zero or step)
         return used, zeroed
+
+
+def holding(engine: Engine, run: Run) -> Iterator[tuple[Event, frozenset[object] | None]]:
+    """Yield what steps or zeroes gradients, with the networks that it is about; None where those are not known."""
+    for event, holder in updates(run):
+        known = None if holder is None else held(run.state, holder)
+        yield event, None if known is None else frozenset(family(engine, run.state, known))
+
+
+def is_step(event: Event) -> bool:
+    """Does an optimizer step there?"""
+    return getattr(event.effect, "name", "") == "step"
 
 
 def updates(run: Run) -> Iterator[tuple[Event, Value | None]]:

@@ -17,6 +17,33 @@ RETAINED = {
             for y in ys:
                 loss = F.mse_loss(z, y)
                 loss.backward(retain_graph=True)
+            optimizer.step()
+        """,
+    "a graph that every iteration goes through, of parameters that have changed": """
+        def train(x, ys):
+            z = model(x)
+            for y in ys:
+                loss = F.mse_loss(z, y)
+                loss.backward(retain_graph=True)  # expect: TML105
+                optimizer.step()  # instead: pass
+        """,
+    "a graph of parameters that have changed, in a list": """
+        def train(xs, ys):
+            zs = [model(x) for x in xs]
+            for y in ys:
+                loss = F.mse_loss(torch.cat(zs), y)
+                loss.backward(retain_graph=True)  # expect: TML105
+                optimizer.step()  # instead: print(loss.item())
+        """,
+    "a graph of parameters that another optimizer changes": """
+        def train(loader, head):
+            fast = torch.optim.SGD(head.parameters(), 0.1)
+            for x, ys in loader:
+                z = model(x)
+                for y in ys:
+                    loss = F.mse_loss(head(z), y)
+                    loss.backward(retain_graph=True)
+                    fast.step()
                 optimizer.step()
         """,
     "a graph that is made anew in every iteration": """
