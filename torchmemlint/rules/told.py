@@ -101,7 +101,9 @@ class Told:
         """Where the graphs begin."""
         for place in self.case.graphs:
             if place != self.case.place:
-                yield self.link(place, f"`{self.text_of(place)}` builds the graph")
+                head = self.callee_of(place)
+                what = head[4:] if head.startswith("def ") else self.text_of(place)  # a method of a network, or a call
+                yield self.link(place, f"`{what}` builds the graph")
 
     def each(self) -> Iterator[Evidence]:
         """What shows that it happens for every batch."""

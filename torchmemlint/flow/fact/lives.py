@@ -168,7 +168,9 @@ def perform(engine: Engine, frame: Frame, state: State, cls: Class, method: Func
         callee = instances.attribute(frame, state, receiver, method.name, point)
     inside = engine.index.is_network(cls) and method.name == "forward" and not engine.index.differentiates(cls)
     if inside:
-        frame.inside.append(Graph.of(method, ()))
+        begun = Graph.of(method, ())
+        frame.provenance.arise(begun, frame.loops)  # each call is a pass of its own
+        frame.inside.append(begun)
     try:
         returned = enter(engine, frame, state, method, callee, 0 if static else 1, point)
     finally:

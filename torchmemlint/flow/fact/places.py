@@ -59,7 +59,7 @@ from torchmemlint.flow.fact.smallness import small
 from torchmemlint.flow.fact.storing import Readers, stores
 from torchmemlint.flow.fact.trainers import collecting
 from torchmemlint.flow.fact.zeroing import Zeroing
-from torchmemlint.flow.ir.ops import Class, Op, Span, Unit
+from torchmemlint.flow.ir.ops import Class, Function, Op, Span, Unit
 from torchmemlint.flow.names.sources import Sources
 from torchmemlint.knowledge import checkpoints
 
@@ -355,7 +355,12 @@ class Places:
                 yield Case(place, "TML107", one.doubts, graphs=graphs, calls=tuple(calls), backward=backward, about=how)
 
     def _graphs(self, begun: Iterable[Point]) -> tuple[Place, ...]:
-        return tuple(dict.fromkeys(self.of(point.chain()[0]) for point in begun))
+        return tuple(dict.fromkeys(place for point in begun if (place := self._begin(point)) is not None))
+
+    def _begin(self, point: Point) -> Place | None:
+        """Return the call that begins a graph, or the network's method that does."""
+        site = point.site
+        return self.of_span(site.unit, site.span) if isinstance(site, Function) else self.first(point)
 
     def first(self, point: Point | None) -> Place | None:
         """Return where something happens, if that is known."""
@@ -380,7 +385,7 @@ class Places:
         found = set()
         for source in passes or graphs:
             begins = root(source) if type(source) is Behind else source
-            if isinstance(begins, Graph | Result) and isinstance(begins.site, Op):
+            if isinstance(begins, Graph | Result) and isinstance(begins.site, Op | Function):
                 found.add(Point(begins.site, begins.context))
         return sorted(found, key=lambda point: [(op.owner.unit.name, op.span) for op in point.chain()])
 

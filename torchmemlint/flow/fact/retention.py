@@ -13,10 +13,12 @@ from torchmemlint.flow.domain.manners import How, Reset, Stored
 from torchmemlint.flow.domain.refs import (
     Behind,
     Graph,
+    Input,
     Key,
     Loop,
     Part,
     Phi,
+    Place,
     Point,
     Ref,
     Result,
@@ -27,7 +29,7 @@ from torchmemlint.flow.domain.refs import (
 )
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
-from torchmemlint.flow.ir.ops import Op
+from torchmemlint.flow.ir.ops import Function, Op
 
 
 class Fate(enum.Enum):
@@ -67,6 +69,8 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         assert isinstance(effect, fx.Keep)
         if run.life is not None and effect.loop not in run.life:
             continue  # seen where it is run once
+        if run.life is not None and _is_argument(effect.place):
+            continue  # the next call is given another tensor
         if not with_graphs(effect.events):
             continue  # tensors without a graph
         doubts = evidence.best(effect.sources, effect.events)
@@ -103,6 +107,8 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         if _is_emptied(effect, fate):
             doubts |= {Doubt.RESET}
         read = evidence.is_read(effect.phi)
+        if fate is Fate.NEVER and not read and any(map(_is_forward, effect.events)):
+            doubts |= {Doubt.READER}
         holder, key = effect.place
         yield Retention(
             effect.point,
@@ -147,6 +153,17 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             slotted.stored,
             spent or (read and bool(evidence.differentiated)),
         )
+
+
+def _is_forward(source: Source) -> bool:
+    """Is it the pass of a network that nobody runs in what was seen? Who does may read what the network keeps."""
+    return type(source) is Graph and isinstance(source.site, Function)
+
+
+def _is_argument(place: Place) -> bool:
+    """Is it a tensor that a method is given, and works on in place?"""
+    holder, key = place
+    return type(holder) is Input and key is Special.GRAPH
 
 
 def _is_emptied(effect: fx.Keep, fate: Fate) -> bool:

@@ -404,4 +404,49 @@ LIVES = {
             def fill(self, x):
                 self.weight[x > 0] = model(x)  # expect: TML102  # instead: self.weight[x > 0] = x
         """,
+    "what the forward of a network keeps, and a method reads": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 4)
+                self.seen = []
+
+            def forward(self, x):
+                y = self.layer(x)
+                self.seen.append(y)  # expect: TML102  # instead: self.seen.append(y.detach())
+                return y
+
+            def largest(self):
+                return max(y.abs().max().item() for y in self.seen)
+        """,
+    "what the forward of a network sums up, and a method reads": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 4)
+                self.norm = torch.zeros(())
+
+            def forward(self, x):
+                y = self.layer(x)
+                self.norm = self.norm + y.norm()  # expect: TML101  # instead: self.norm = self.norm + y.norm().item()
+                return y
+
+            def read(self):
+                return self.norm.item()
+        """,
+    "what the forward of a network adds to what it is given": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 4)
+                self.place = nn.Parameter(torch.zeros(4))
+
+            def forward(self, x):
+                x += self.place
+                return self.layer(x)
+
+            def read(self, x):
+                with torch.no_grad():
+                    return self(x).sum().item()
+        """,
 }
