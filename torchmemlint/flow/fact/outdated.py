@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from torchmemlint.doubts import Doubt
-from torchmemlint.flow.domain.refs import Loop, Point, Source, root
+from torchmemlint.flow.domain.refs import Graph, Loop, Point, Result, Source, root
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.families import family, wholes
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.updates import holding, is_step, reached
+from torchmemlint.flow.ir.ops import Op
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,13 @@ class Outdated:
     step: Point
     sources: frozenset[Source]
     doubts: frozenset[Doubt]
+
+    @property
+    def begun(self) -> list[Point]:
+        """Where the graphs begin, in order of place."""
+        wholes = {root(s) for s in self.sources}
+        found = {Point(w.site, w.context) for w in wholes if isinstance(w, Graph | Result) and isinstance(w.site, Op)}
+        return sorted(found, key=lambda point: [(op.owner.unit.name, op.span) for op in point.chain()])
 
 
 def outdated(

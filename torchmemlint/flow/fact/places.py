@@ -339,9 +339,9 @@ class Places:
 
     def _again(self, case: Case, old: Outdated) -> Case:
         """Say what outdates the graph that a backward pass keeps."""
-        loop, step = old.loop.site, self.first(old.step)
-        assert step is not None
-        return replace(case, loop=self.of(loop) if isinstance(loop, Op) else None, about=Again(step))
+        loop, step = old.loop.site, self.of(old.step.chain()[0])
+        around = self.of(loop) if isinstance(loop, Op) else None
+        return replace(case, loop=around, graphs=self._graphs(old.begun), about=Again(step))
 
     def discarded(self, found: Iterable[tuple[Run, Evidence, Discarded]]) -> Iterator[Case]:
         """Yield backward passes that go on into networks whose gradients nobody uses."""
