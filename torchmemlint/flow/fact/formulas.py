@@ -142,7 +142,8 @@ class Formula:
         self._read: dict[Op, Operation | None] = {}
 
     @cached_property
-    def _flow(self) -> DefUse:
+    def flow(self) -> DefUse:
+        """What makes and takes its temporaries."""
         return definitions(self.function)
 
     @cached_property
@@ -174,26 +175,74 @@ class Formula:
         """Is it worth reading? What an attribute of the receiver is called says nothing of the layer that it is."""
         if isinstance(op, CallMethod):
             return _plain(op.name) in names or (self.function.cls is not None and self.is_receiver(op.base))
+        if isinstance(op, Operate):
+            return _OPERATORS.get(op.operator) in names
         return isinstance(op, Call) or (isinstance(op, GetItem) and "getitem" in names)
 
     # What makes values.
 
     def written(self, temp: Temp) -> Op | None:
         """The operation that stands where a value is written; None of what is unpacked, or iterated over."""
-        return self._flow.made.get(temp)
+        return self.flow.made.get(temp)
+
+    def root(self, temp: Temp | None) -> Temp | None:
+        """A value before it had names, where each stands for one thing; None where that is not known."""
+        while temp is not None:
+            op = self.flow.made.get(temp)
+            if type(op) is not Load:
+                return None if type(op) is Move else temp
+            definitions = self.definitions_of(op)
+            defined = next(iter(definitions)) if len(definitions) == 1 else None
+            if not isinstance(defined, Bind):
+                changed = defined.dst if isinstance(defined, Operate | CallMethod) else None
+                return temp if definitions == _BEGIN else changed
+            temp = defined.src
+        return None
 
     def made(self, temp: Temp | None) -> Op | None:
         """What made a value, by way of names that stand for one thing; None where that is not known."""
-        while temp is not None:
-            op = self._flow.made.get(temp)
-            if type(op) is not Load:
-                return None if type(op) is Move else op
-            definitions = self._names.at.get(op, _BEGIN)
-            defined = next(iter(definitions)) if len(definitions) == 1 else None
-            if not isinstance(defined, Bind):
-                return defined if isinstance(defined, Operate | CallMethod) else op if definitions == _BEGIN else None
-            temp = defined.src
-        return None
+        root = self.root(temp)
+        return self.flow.made.get(root) if root is not None else None
+
+    def sources(self, temp: Temp) -> list[Op]:
+        """All that may have made a value, by way of names and conditional expressions; none where one is not known."""
+        found: dict[Op, None] = {}
+        pending = [temp]
+        for one in pending:
+            op = self.flow.made.get(one)
+            added: list[Temp] = []
+            if type(op) is Move:
+                added = [
+                    move.src for move in operations(self.function.body) if isinstance(move, Move) and move.dst == one
+                ]
+            elif isinstance(op, Load):
+                for definition in self.definitions_of(op):
+                    if isinstance(definition, Bind):
+                        added.append(definition.src)
+                    else:
+                        found[definition if isinstance(definition, Operate | CallMethod) else op] = None
+            elif op is None:
+                return []
+            else:
+                found[op] = None
+            pending += [other for other in added if other not in pending]
+        return list(found)
+
+    def called(self, op: Call | CallMethod) -> str:
+        """The qualified name of what a call is of, if it is imported or built in."""
+        callee = self.made(op.callee if isinstance(op, Call) else op.base)
+        if isinstance(op, Call) and isinstance(callee, Load) and callee.name.scope is Scope.BUILTIN:
+            return callee.name.text
+        name = self.name(op.callee if isinstance(op, Call) else op.base)
+        return f"{name}.{op.name}" if name and isinstance(op, CallMethod) else name
+
+    def definitions_of(self, load: Load) -> frozenset[Op | None]:
+        """What may have defined a name where it is read; None: before the function begins, or in another one."""
+        return self._names.at.get(load, _BEGIN)
+
+    def readers(self, definition: Op) -> list[Load]:
+        """Where a name is read that an operation may have defined."""
+        return self._names.readers.get(definition, [])
 
     def of(self, temp: Temp | None) -> Operation | None:
         """The operation that made a value; None where that is not known."""
@@ -229,11 +278,12 @@ class Formula:
     def is_receiver(self, temp: Temp) -> bool:
         """Is it the object whose method this is?"""
         cls, parameters = self.function.cls, self.function.parameters
-        op = self._flow.made.get(temp)
+        op = self.flow.made.get(temp)
         if cls is None or not parameters or not isinstance(op, Load) or op.name.text != parameters[0].name:
             return False
         plain = not any(d.name in ("staticmethod", "classmethod") for d in self.function.decorators)
-        return plain and self._names.at.get(op) == _BEGIN
+        begun = self._names.at.get(op)
+        return plain and (op.name.text not in self.flow.bound if begun is None else begun == _BEGIN)
 
     def stored(self, temp: Temp | None) -> list[tuple[Formula, Temp]]:
         """What a value may be that is an attribute of the receiver: as its class puts it there."""
@@ -269,6 +319,8 @@ class Formula:
                 return Operation(op, operator, operands)
             case GetItem(base=base):
                 return Operation(op, "getitem", (base,))
+            case GetAttribute(base=base, name="mT" | "mH" as name):
+                return Operation(op, name, (base,))
             case Call(callee=callee, arguments=arguments) | CallMethod(base=callee, arguments=arguments):
                 if any(one.spread in (Spread.STAR, Spread.STARS) for one in arguments):
                     return None
@@ -316,7 +368,7 @@ class Formula:
 
     def taken(self, temp: Temp) -> list[Op]:
         """The operations that take a value, before it has a name."""
-        return self._flow.taken.get(temp, [])
+        return self.flow.taken.get(temp, [])
 
     def _takings(self, temp: Temp) -> list[Taking]:
         found: list[Taking] = []
@@ -339,7 +391,7 @@ class Formula:
 
     def _taking(self, op: Op, temp: Temp) -> Taking:
         if isinstance(op, Make):
-            joining = self._flow.following(op)
+            joining = self.flow.following(op)
             operation = self.read(joining[0]) if len(joining) == 1 else None
             if operation is not None and operation.operands[:1] == (op.dst,) and operation.name in torch_api.JOINERS:
                 return Taking(op, temp, operation)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.names.suites import tests_live_here
 from torchmemlint.knowledge import versions
-from torchmemlint.rules.activations import fused_edits
-from torchmemlint.rules.activations.attention import search
-from torchmemlint.rules.activations.attention.stages import Attention, Kind, Product
+from torchmemlint.rules.activations.attention import chain, rewriting
+from torchmemlint.rules.activations.attention.chain import Attention, Kind
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import Link, is_test, report
-from torchmemlint.syntax.source_module import Piece
+from torchmemlint.rules.findings import report_operation
 
 _FUSED_SINCE = (2, 0)  # F.scaled_dot_product_attention; a function in C++, which the data of releases lacks
 _SCALE_SINCE = (2, 1)  # its argument `scale`
+# A file that names one of them has chosen already, or looks at the weights from outside.
+_CHOSEN = (
+    "scaled_dot_product_attention memory_efficient_attention flash_attn flex_attention xformers sdpa "
+    "register_forward_hook register_full_backward_hook register_forward_pre_hook register_hook"
+).split()
 
 
 class MaterialisedAttention(Rule):
@@ -80,30 +83,24 @@ class MaterialisedAttention(Rule):
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield attentions whose weights need not be made."""
         target = versions.release_of(facts.target_torch)
-        if is_test(facts) or tests_live_here(facts.path):
+        if tests_live_here(facts.path) or any(word in facts.source.text for word in _CHOSEN):
             return
         available = target >= _FUSED_SINCE
-        seen: list[Product] = []
-        for found in search.find(facts.program):
-            if any(found.product is other for other in seen):  # its weights meet the values on each of several ways
-                continue
-            seen.append(found.product)
-            piece = facts.program.piece_of(found.function)
-            site = piece.site_of(found.product.node, facts.source.rows) if piece is not None else None
-            if piece is None or site is None:
-                continue
-            edits = fused_edits.edits(found, facts.source.rows, with_scale=target >= _SCALE_SINCE) if available else ()
-            yield report(
+        for found in (one for formula in facts.formulas(_WORDS, _LAYERS) for one in chain.find(formula)):
+            scaled = target >= _SCALE_SINCE
+            edits = rewriting.edits(found, facts.source, with_scale=scaled) if available else ()
+            yield report_operation(
                 self,
                 facts,
-                site,
+                found.product.op,
                 "The attention weights are made for one weighted sum: `F.scaled_dot_product_attention` "
                 + ("computes it without them" if available else "of torch 2.0 and newer would do without them"),
-                evidence=_evidence(found, piece, facts),
+                evidence=_evidence(found),
                 fix=Fix("Use `F.scaled_dot_product_attention`", Applicability.UNSAFE, edits) if edits else None,
             )
 
 
+_WORDS, _LAYERS = frozenset({"softmax"}), frozenset({"Softmax"})
 _SAID = {
     Kind.ADD: "a mask or bias is added to them",
     Kind.FILL: "a mask fills some of them",
@@ -112,10 +109,8 @@ _SAID = {
 }
 
 
-def _evidence(found: Attention, piece: Piece, facts: FileFacts) -> list[Link]:
-    said: list[tuple[ast.expr, str]] = [(found.product.node, "one score for each pair of a query and a key")]
-    stages = sorted(found.weights.past(), key=lambda stage: (stage.step.node.lineno, stage.step.node.col_offset))
-    said += [(stage.step.node, _SAID[stage.step.kind]) for stage in stages if stage.step.kind in _SAID]
-    said.append((found.node, "nothing but this sum of values uses them"))
-    places = [(piece.site_of(node, facts.source.rows), text) for node, text in said]
-    return [(site, text) for site, text in places if site is not None]
+def _evidence(found: Attention) -> list[tuple[Op, str]]:
+    stages = sorted(found.past(), key=lambda stage: stage.step.op.span)
+    said = [(stage.step.op, _SAID[stage.step.kind]) for stage in stages if stage.step.kind in _SAID]
+    first = (found.product.op, "one score for each pair of a query and a key")
+    return [first, *said, (found.sum.op, "nothing but this sum of values uses them")]

@@ -1,6 +1,5 @@
 """Attention that is written out: softmax of the products of queries and keys, times the values.
 
-`search` finds it, within one function, from `stages` (what the scores and weights go through), `operations` (which
-call is which), `numbers` (is a factor a number?) and `axes` (does a product run over features or over positions?).
-Works on the standard parser's trees, and only in functions whose text speaks of a softmax and a product.
+`chain` finds it in the operations of one function, with `numbers` (is a factor a number?), `axes` (does a product run
+over features or over positions?) and `einsums`. `fused` writes the call that computes the same, `rewriting` the edits.
 """

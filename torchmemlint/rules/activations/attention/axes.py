@@ -6,18 +6,27 @@ each pair of features: "channel attention", whose scores are few and which no fu
 
 from __future__ import annotations
 
-import ast
 import enum
 import re
 
-from torchmemlint.rules.activations.attention.operations import Operations, argument, integer
-from torchmemlint.rules.activations.attention.stages import Definition, Names
-from torchmemlint.syntax.outline import dotted
+from torchmemlint.flow.fact.formulas import Formula, Operation
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.control import Return, Yield
+from torchmemlint.flow.ir.ops import (
+    Call,
+    CallMethod,
+    Collect,
+    Define,
+    GetAttribute,
+    GetItem,
+    Make,
+    Operate,
+    Unpack,
+)
+from torchmemlint.flow.ir.places import ConstantKey, SliceKey, Temp
 
 _DEPTH = 12
-_SAME = frozenset(
-    {"contiguous", "clone", "float", "half", "to", "type_as", "type", "mul", "mul_", "div", "div_", "relu"}
-)
+_SAME = frozenset({"contiguous", "clone", "float", "half", "to", "type_as", "type", "mul", "div", "relu"})
 _CONVOLUTIONS = frozenset({"torch.nn.Conv1d", "torch.nn.Conv2d", "torch.nn.Conv3d"})
 _TOKENS = re.compile(r"\([^()]*\)|[\w.]+")
 
@@ -34,175 +43,171 @@ class Axis(enum.Enum):
 Axes = tuple[Axis, ...]
 
 
-def axes(node: ast.expr, names: Names, operations: Operations, depth: int = 0) -> Axes | None:
-    """The axes of an expression's value; None where not even their number is known."""
-    if depth > _DEPTH:
+def axes(formula: Formula, temp: Temp, depth: int = 0) -> Axes | None:
+    """The axes of a value; None where not even their number is known."""
+    root = formula.root(temp)
+    if depth > _DEPTH or root is None:
         return None
 
-    def of(part: ast.expr) -> Axes | None:
-        return axes(part, names, operations, depth + 1)
+    def of(part: Temp) -> Axes | None:
+        return axes(formula, part, depth + 1)
 
-    match node:
-        case ast.Name(id=name):
-            definition = names.get(name)
-            return _of_definition(definition, operations, depth) if definition is not None else None
-        case ast.BinOp(left=left, op=ast.Mult() | ast.Div() | ast.Add(), right=right):
+    op = formula.written(root)
+    match op:
+        case Unpack(star=-1, targets=targets):
+            return _unpacked(formula, op, targets.index(root), depth)
+        case Operate(operator="*" | "/" | "+", operands=(left, right)):
             return of(left) or of(right)
-        case ast.Attribute(value=value, attr="mT"):
-            return _swapped(of(value), -2, -1)
-        case ast.Subscript(value=value, slice=index):
-            return _taken(of(value)) if integer(index) is not None else None
-        case ast.Call():
-            return _of_call(node, names, operations, depth)
+        case GetAttribute(base=base, name="mT"):
+            return _swapped(of(base), -2, -1)
+        case GetItem(base=base, key=ConstantKey(value=int())):
+            return _taken(of(base))
+        case Call(arguments=arguments) if formula.called(op).startswith("einops."):
+            pattern = formula.constant(arguments[1].temp) if len(arguments) > 1 else None
+            return _rearranged(pattern) if isinstance(pattern, str) else None
+        case CallMethod():
+            operation = formula.read(op)
+            return _of_method(formula, operation, of(op.base)) if operation is not None and operation.operands else None
     return None
 
 
-def exchanged(node: ast.expr, names: Names, depth: int = 0) -> ast.expr | None:
-    """What an expression exchanges the last two axes of (`k.transpose(-2, -1)`), else None.
+def order(formula: Formula, operation: Operation) -> list[int | None]:
+    """The whole numbers that `transpose`, `permute` and the like are given, as numbers or as one tuple."""
+    return [formula.integer(temp) for temp in given(formula, operation)]
+
+
+def given(formula: Formula, operation: Operation) -> list[Temp]:
+    """What a method is given beside its owner, by position; the entries of a single tuple or list."""
+    found = list(operation.operands[1:])
+    whole = formula.made(found[0]) if len(found) == 1 else None
+    return [entry.temp for entry in whole.entries] if isinstance(whole, Make) else found
+
+
+def exchanged(formula: Formula, temp: Temp) -> Temp | None:
+    """What a value exchanges the last two axes of (`k.transpose(-2, -1)`), else None.
 
     An exchange of the second and third axes of three or four counts: as a factor, nothing else makes sense there.
     """
-    match node:
-        case ast.Attribute(value=value, attr="mT" | "mH"):
-            return value
-        case ast.Call(func=ast.Attribute(value=value, attr="transpose" | "swapaxes"), args=[first, second]):
-            pair = {integer(first), integer(second)}
+    op = formula.made(temp)
+    if isinstance(op, GetAttribute) and op.name in ("mT", "mH"):
+        return op.base
+    operation = formula.of(temp)
+    match operation:
+        case Operation(name="transpose", operands=(value, _, _)):
+            pair = set(order(formula, operation))
             return value if pair in ({-1, -2}, {1, 2}, {2, 3}, {1, -1}, {3, -2}, {2, -1}, {3, 4}) else None
-        case ast.Call(func=ast.Attribute(value=value, attr="permute"), args=order):
-            if len(order) == 1 and isinstance(order[0], ast.Tuple | ast.List):
-                order = order[0].elts
-            numbers = [integer(item) for item in order]
+        case Operation(name="permute", operands=(value, *_)):
+            numbers = order(formula, operation)
             last = len(numbers) - 1
-            return value if len(numbers) > 2 and numbers[-2] in (last, -1) and numbers[-1] in range(last) else None
-        case ast.Call(func=ast.Attribute(value=value, attr="contiguous"), args=[]):
-            return exchanged(value, names, depth)
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="transpose"), args=[value, first, second]):
-            return value if {integer(first), integer(second)} in ({-1, -2}, {1, 2}, {2, 3}) else None
-        case ast.Name(id=name) if depth < 3:
-            definition = names.get(name)
-            if definition is not None and definition.index is None:
-                return exchanged(definition.value, definition.before, depth + 1)
+            return value if last > 1 and numbers[-2] in (last, -1) and numbers[-1] in range(last) else None
+        case Operation(name="contiguous", operands=(value,)):
+            return exchanged(formula, value)
     return None
 
 
-def _of_definition(definition: Definition, operations: Operations, depth: int) -> Axes | None:
-    value, names, index = definition.value, definition.before, definition.index
-    if index is None:
-        return axes(value, names, operations, depth + 1)
-    match value:
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            return axes(elements[index], names, operations, depth + 1) if index < len(elements) else None
-        case ast.Call(func=ast.Name(id="map"), args=[ast.Lambda(body=body), _]):
-            return axes(body, {}, operations, depth + 1)
-        case ast.GeneratorExp(elt=element) | ast.ListComp(elt=element):
-            return axes(element, {}, operations, depth + 1)
-        case ast.Call(func=ast.Attribute(value=base, attr="chunk" | "split")):
-            return axes(base, names, operations, depth + 1)
-        case ast.Call(func=ast.Attribute(value=base, attr="unbind")):
-            along = argument(value, "dim", 0)
-            if integer(along) == -1:
-                return (Axis.UNKNOWN, Axis.POSITIONS)  # single features
-            return _taken(axes(base, names, operations, depth + 1)) if along is None or integer(along) == 0 else None
-    return _taken(axes(value, names, operations, depth + 1))
+def _unpacked(formula: Formula, op: Unpack, index: int, depth: int) -> Axes | None:
+    made, whole = formula.made(op.src), formula.of(op.src)
+    match made:
+        case Make(entries=entries) if entries:
+            return axes(formula, entries[index].temp, depth + 1) if index < len(entries) else None
+        case Make(dst=box):
+            collected = [one.src for one in formula.taken(box) if isinstance(one, Collect)]
+            return axes(formula, collected[0], depth + 1) if len(collected) == 1 else None
+        case Call(callee=callee, arguments=arguments):
+            function = formula.made(callee if len(arguments) == 1 else arguments[0].temp) if arguments else None
+            if isinstance(function, Define):  # `map(lambda t: ..., parts)`, `(f(x) for x in parts)`
+                body = operations(function.function.body)
+                ends = [one.src for one in body if isinstance(one, Return | Yield)]
+                return axes(formula.beside.of(function.function), ends[0], depth + 1) if len(ends) == 1 else None
+    if whole is not None and whole.name in ("chunk", "split"):
+        return axes(formula, whole.operands[0], depth + 1)
+    if whole is not None and whole.name == "unbind":
+        along = formula.integer(whole.argument("dim", 1))
+        if along == -1:
+            return Axis.UNKNOWN, Axis.POSITIONS  # single features
+        if whole.argument("dim", 1) is not None and along != 0:
+            return None
+        return _taken(axes(formula, whole.operands[0], depth + 1))
+    return _taken(axes(formula, op.src, depth + 1))
 
 
-def _of_call(call: ast.Call, names: Names, operations: Operations, depth: int) -> Axes | None:
-    if operations.qualified(call.func).startswith("einops.") and dotted(call.func).endswith("rearrange"):
-        match call.args:
-            case [_, ast.Constant(value=str(pattern))]:
-                return _rearranged(pattern)
-        return None
-    if not isinstance(call.func, ast.Attribute):
-        return None
-    value, given = call.func.value, list(call.args)
-
-    def inner() -> Axes | None:
-        return axes(value, names, operations, depth + 1)
-
-    match call.func.attr:
-        case "view" | "reshape":
-            if len(given) == 1 and isinstance(given[0], ast.Tuple | ast.List):
-                given = list(given[0].elts)
-            if len(given) < 2 or any(isinstance(item, ast.Starred) for item in given):
-                return None
-            return _reshaped(given, value, names, operations)
-        case "flatten" if integer(argument(call, "start_dim", 0)) == 2 and len(given) < 2:
-            convolved = _convolved(value, operations)
+def _of_method(formula: Formula, operation: Operation, inner: Axes | None) -> Axes | None:
+    temps = given(formula, operation)
+    match operation.name:
+        case "view" | "reshape" if len(temps) > 1:
+            return _reshaped(formula, temps, operation.operands[0])
+        case "flatten" if len(temps) < 2 and formula.integer(operation.argument("start_dim", 1)) == 2:
+            convolved = _is_convolved(formula, operation.operands[0])
             return (Axis.UNKNOWN, Axis.FEATURES, Axis.POSITIONS) if convolved else None
-        case "transpose" | "swapaxes" if len(given) == 2:
-            return _swapped(inner(), integer(given[0]), integer(given[1]))
-        case "permute":
-            if len(given) == 1 and isinstance(given[0], ast.Tuple | ast.List):
-                given = list(given[0].elts)
-            known, order = inner(), [integer(item) for item in given]
-            if known is None or len(known) != len(order):
-                return None
-            found = [known[place] for place in order if place is not None and -len(known) <= place < len(known)]
-            return tuple(found) if len(found) == len(known) else None
+        case "transpose" if len(temps) == 2:
+            return _swapped(inner, *order(formula, operation))
+        case "permute" if inner is not None and len(inner) == len(temps):
+            places = [place for place in order(formula, operation) if place is not None]
+            fits = len(places) == len(inner) and all(-len(inner) <= place < len(inner) for place in places)
+            return tuple(inner[place] for place in places) if fits else None
         case "unsqueeze":
-            known, place = inner(), integer(argument(call, "dim", 0))
-            if known is None:
+            place = formula.integer(operation.argument("dim", 1))
+            if inner is None:
                 return (Axis.UNKNOWN, Axis.ONE, Axis.UNKNOWN) if place in (1, -2) else None
-            if place is None or not -len(known) - 1 <= place <= len(known):
+            if place is None or not -len(inner) - 1 <= place <= len(inner):
                 return None
-            place = place if place >= 0 else place + len(known) + 1
-            return (*known[:place], Axis.ONE, *known[place:])
+            place = place if place >= 0 else place + len(inner) + 1
+            return *inner[:place], Axis.ONE, *inner[place:]
         case name if name in _SAME:
-            return inner()
+            return inner
     return None
 
 
-def _reshaped(given: list[ast.expr], value: ast.expr, names: Names, operations: Operations) -> Axes:
-    found = [Axis.ONE if integer(item) == 1 else _of_length(item, names) for item in given]
-    last = given[-1]
-    if len(given) == 3 and _convolved(value, operations) and (integer(last) == -1 or isinstance(last, ast.BinOp)):
+def _reshaped(formula: Formula, lengths: list[Temp], value: Temp) -> Axes:
+    found = [Axis.ONE if formula.integer(length) == 1 else _of_length(formula, length) for length in lengths]
+    last, three = lengths[-1], len(lengths) == 3
+    open_end = formula.integer(last) == -1
+    if three and _is_convolved(formula, value) and (open_end or isinstance(formula.written(last), Operate)):
         found[1], found[2] = Axis.FEATURES, Axis.POSITIONS
-    elif len(given) == 3 and integer(last) == -1 and found[1] is Axis.FEATURES:
+    elif three and open_end and found[1] is Axis.FEATURES:
         found[2] = Axis.POSITIONS
-    elif found[-1] is Axis.POSITIONS and len(given) == 3 and found[1] is Axis.UNKNOWN:
+    elif three and found[-1] is Axis.POSITIONS and found[1] is Axis.UNKNOWN:
         found[1] = Axis.FEATURES
-    elif len(given) >= 4 and found[-1] is Axis.UNKNOWN and not any(axis is Axis.POSITIONS for axis in found):
+    elif len(lengths) > 3 and found[-1] is Axis.UNKNOWN and Axis.POSITIONS not in found:
         found[-1] = Axis.FEATURES  # heads are cut from the features
     return tuple(found)
 
 
-def _of_length(node: ast.expr, names: Names) -> Axis:
+def _of_length(formula: Formula, temp: Temp) -> Axis:
     """What an axis of this length holds: `h * w` positions, where the two stand side by side in a shape."""
-    match node:
-        case ast.BinOp(left=ast.Name(id=first), op=ast.Mult(), right=ast.Name(id=second)):
-            if first == second:
-                return Axis.POSITIONS
-            places = _place(first, names), _place(second, names)
-            if None in places:
-                return Axis.UNKNOWN
-            (one, count), (other, same) = sorted(place for place in places if place is not None)
-            beside = count == same and other - one == 1
-            return Axis.POSITIONS if beside and (count, one) in ((4, 2), (4, 1), (2, 0), (5, 3)) else Axis.UNKNOWN
-        case ast.Name(id=name):
-            place = _place(name, names)
-            return Axis.FEATURES if place == (2, 3) else Axis.UNKNOWN
-    return Axis.UNKNOWN
+    op = formula.written(temp)
+    if not isinstance(op, Operate) or op.operator != "*":
+        return Axis.FEATURES if _place(formula, temp) == (2, 3) else Axis.UNKNOWN
+    roots = {formula.root(operand) for operand in op.operands}
+    if len(roots) == 1 and None not in roots:
+        return Axis.POSITIONS
+    first, second = sorted(_place(formula, operand) or (0, 0) for operand in op.operands)
+    beside = (
+        first[1] == second[1] and second[0] - first[0] == 1 and (first[1], first[0]) in ((4, 2), (4, 1), (2, 0), (5, 3))
+    )
+    return Axis.POSITIONS if beside else Axis.UNKNOWN
 
 
-def _place(name: str, names: Names) -> tuple[int, int] | None:
+def _place(formula: Formula, temp: Temp) -> tuple[int, int] | None:
     """Where in a shape a length was read from, and how many lengths were."""
-    definition = names.get(name)
-    if definition is None or definition.index is None:
+    root = formula.root(temp)
+    op = formula.written(root) if root is not None else None
+    if not isinstance(op, Unpack) or root is None:
         return None
-    match definition.value:
-        case ast.Attribute(attr="shape") | ast.Call(func=ast.Attribute(attr="size"), args=[]):
-            return definition.index, definition.count
-        case ast.Subscript(value=ast.Attribute(attr="shape")):
-            return (definition.index, 2) if definition.count == 2 else None
+    place = op.targets.index(root), len(op.targets)
+    match formula.made(op.src):
+        case GetAttribute(name="shape") | CallMethod(name="size", arguments=()):
+            return place
+        case GetItem(base=base, key=SliceKey()) if place[1] == 2:
+            shape = formula.made(base)
+            return place if isinstance(shape, GetAttribute) and shape.name == "shape" else None
     return None
 
 
-def _convolved(value: ast.expr, operations: Operations) -> bool:
+def _is_convolved(formula: Formula, temp: Temp) -> bool:
     """Is it what a convolution made?"""
-    if not isinstance(value, ast.Call):
-        return False
-    built = operations.modules(value.func, {})
-    return bool(built) and all(program.qualify(dotted(made.func)) in _CONVOLUTIONS for made, program in built)
+    made = formula.of(temp)
+    return made is not None and made.layer is not None and made.qualified in _CONVOLUTIONS
 
 
 def _rearranged(pattern: str) -> Axes | None:
@@ -210,21 +215,12 @@ def _rearranged(pattern: str) -> Axes | None:
     before, arrow, after = pattern.partition("->")
     if not arrow or "..." in pattern:
         return None
-    cut = {
-        group[1:-1].split()[-1] for group in _TOKENS.findall(before) if group.startswith("(") and group[1:-1].split()
-    }
-    found: list[Axis] = []
-    for token in _TOKENS.findall(after):
-        if token == "1":
-            found.append(Axis.ONE)
-        elif token in cut:
-            found.append(Axis.FEATURES)
-        else:
-            found.append(Axis.UNKNOWN)
-    last = _TOKENS.findall(after)[-1] if found else ""
-    if last.startswith("("):
-        parts = last[1:-1].split()
-        whole = _TOKENS.findall(before)
+    whole, tokens = _TOKENS.findall(before), _TOKENS.findall(after)
+    cut = {token[1:-1].split()[-1] for token in whole if token.startswith("(") and token[1:-1].split()}
+    kinds = {"1": Axis.ONE} | dict.fromkeys(cut, Axis.FEATURES)
+    found = [kinds.get(token, Axis.UNKNOWN) for token in tokens]
+    if tokens and tokens[-1].startswith("("):
+        parts = tokens[-1][1:-1].split()
         if len(parts) > 1 and all(part in whole for part in parts):
             found[-1] = Axis.POSITIONS  # axes of the image, side by side
     return tuple(found)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from torchmemlint.rules.activations.attention.stages import Stage
+Subscripts = tuple[str, str, str]
 
 
-def parts(equation: str) -> tuple[str, str, str]:
+def parts(equation: str) -> Subscripts:
     """The subscripts of the two operands and of the result."""
     operands, _, result = equation.partition("->")
     first, _, second = operands.partition(",")
     return first, second, result
 
 
-def scores(equation: str) -> tuple[str, str, str] | None:
+def scores(equation: str) -> Subscripts | None:
     """The subscripts of queries, keys and scores, where an einsum makes scores whose last axis runs over the keys."""
     first, second, result = parts(equation)
     if not result or "," in second:
@@ -27,19 +27,14 @@ def scores(equation: str) -> tuple[str, str, str] | None:
     return (second, first, result) if result[-1] in rows else None
 
 
-def summed(equation: str, place: int, weights: Stage) -> tuple[str, str, str] | None:
-    """The subscripts of weights, values and result, where an einsum sums over the keys."""
+def summed(equation: str, place: int, product: Subscripts | None) -> Subscripts | None:
+    """The subscripts of weights, values and result, where an einsum sums over the keys; `product`: of the scores."""
     first, second, result = parts(equation)
     own, value = (first, second) if place == 0 else (second, first)
     if not result or "," in second or not own or own[-1] in result or own[-1] not in value:
         return None
-    product = weights.product
-    if product is not None and product.subscripts is not None and len(product.subscripts[2]) != len(own):
+    if product is not None and len(product[2]) != len(own):
         return None
-    free = set(value) - set(own) - {"."}
-    rows = set(own) - set(value) - {"."}
-    return (
-        (own, value, result)
-        if len(free) == 1 and len(rows) == 1 and rows <= set(result) and free <= set(result)
-        else None
-    )
+    free, rows = set(value) - set(own) - {"."}, set(own) - set(value) - {"."}
+    fits = len(free) == 1 and len(rows) == 1 and rows <= set(result) and free <= set(result)
+    return (own, value, result) if fits else None

@@ -5,167 +5,109 @@ Only a number can be the fused function's `scale`. A learned temperature cannot,
 
 from __future__ import annotations
 
-import ast
-import enum
-from collections.abc import Callable
-
-from torchmemlint.flow.program import Program
-from torchmemlint.rules.activations.attention.operations import Assigned, Operations
-from torchmemlint.rules.activations.attention.stages import Definition, Names
-from torchmemlint.syntax.outline import dotted
+from torchmemlint.flow.fact.formulas import Formula
+from torchmemlint.flow.ir.ops import (
+    Call,
+    CallMethod,
+    Choose,
+    Constant,
+    GetAttribute,
+    GetItem,
+    Load,
+    Op,
+    Operate,
+    Unpack,
+)
+from torchmemlint.flow.ir.places import Scope, Temp
 
 _DEPTH = 6
 _NUMBERS = frozenset({"float", "int", "len", "min", "max", "round", "abs", "pow", "sum"})
-_ARITHMETIC = frozenset({"sqrt", "rsqrt", "pow"})
+_MAKING = frozenset({"tensor", "FloatTensor", "Tensor", "as_tensor"})
+_SIZES = frozenset({"size", "dim", "numel", "item"})
 
 
-class Factor(enum.Enum):
-    """What a factor is."""
-
-    NUMBER = "number"
-    TENSOR = "tensor"  # a constant one: torch.sqrt(torch.tensor(64.0))
-    LEARNED = "learned"
-    UNKNOWN = "unknown"
-
-
-def factor(node: ast.expr, names: Names, operations: Operations, function: ast.AST, depth: int = 0) -> Factor:
-    """What an expression in a function is."""
-
-    def of(part: ast.expr) -> Factor:
-        return factor(part, names, operations, function, depth + 1)
-
-    if depth > _DEPTH:
-        return Factor.UNKNOWN
-    match node:
-        case ast.Constant(value=int() | float()):
-            return Factor.NUMBER
-        case ast.UnaryOp(operand=operand):
-            return of(operand)
-        case ast.BinOp(left=left, op=op, right=right):
-            both = of(left), of(right)
-            if isinstance(op, ast.Pow) and both[1] is Factor.NUMBER and both[0] is Factor.UNKNOWN:
-                return Factor.NUMBER if isinstance(left, ast.Name | ast.Attribute) else Factor.UNKNOWN
-            if isinstance(op, ast.FloorDiv) and Factor.UNKNOWN in both and isinstance(left, ast.Name | ast.Attribute):
-                return Factor.NUMBER  # width // heads
-            return _both(*both)
-        case ast.BoolOp(values=values):
-            kinds = {of(value) for value in values}
-            return (
-                Factor.NUMBER if Factor.NUMBER in kinds and kinds <= {Factor.NUMBER, Factor.UNKNOWN} else Factor.UNKNOWN
-            )
-        case ast.IfExp(body=body, orelse=orelse):
-            kinds = {of(body), of(orelse)}
-            return (
-                Factor.NUMBER if Factor.NUMBER in kinds and kinds <= {Factor.NUMBER, Factor.UNKNOWN} else Factor.UNKNOWN
-            )
-        case ast.Subscript(value=ast.Attribute(attr="shape")):
-            return Factor.NUMBER
-        case ast.Call():
-            return _of_call(node, of, operations.program)
-        case ast.Name(id=name):
-            definition = names.get(name)
-            if definition is not None:
-                return _of_definition(
-                    definition.value,
-                    definition.index,
-                    lambda part: factor(part, definition.before, operations, function, depth + 1),
-                )
-            return _of_parameter(name, function) if name not in names else Factor.UNKNOWN
-        case ast.Attribute(value=ast.Name(id="self"), attr=name):
-            return _of_attribute(operations.owner.attribute(name), operations, depth)
-    return Factor.UNKNOWN
+def is_number(formula: Formula, temp: Temp, depth: int = 0) -> bool | None:
+    """Whether a factor is a number, or else a tensor made of numbers alone; None: it may be anything."""
+    made = formula.sources(temp) if depth <= _DEPTH else []
+    kinds = {_kind(formula, op, depth + 1) for op in made}
+    if len(kinds) == 1:
+        return kinds.pop()
+    return True if kinds == {True, None} and not any(_is_of_torch(formula, op) for op in made) else None
 
 
-def _both(left: Factor, right: Factor) -> Factor:
-    for kind in (Factor.LEARNED, Factor.UNKNOWN, Factor.TENSOR):
-        if kind in (left, right):
-            return kind
-    return Factor.NUMBER
+def _is_of_torch(formula: Formula, op: Op) -> bool:
+    operation = formula.read(op)
+    return operation is not None and bool(operation.qualified)
 
 
-def _of_call(call: ast.Call, of: Callable[[ast.expr], Factor], program: Program) -> Factor:
-    path = dotted(call.func)
-    name = program.qualify(path) if path else ""
-    last = call.func.attr if isinstance(call.func, ast.Attribute) else name
-    if name in _NUMBERS or name.startswith(("math.", "numpy.")):
-        return Factor.NUMBER
-    if last in ("size", "dim", "numel", "item"):
-        return Factor.NUMBER
-    if name.endswith(("nn.Parameter", "nn.parameter.Parameter")):
-        return Factor.LEARNED
-    inner = [of(item) for item in call.args]
-    if isinstance(call.func, ast.Attribute) and not name.startswith("torch."):
-        inner.append(of(call.func.value))  # a method: .to(device), .exp()
-        return (
-            Factor.LEARNED if Factor.LEARNED in inner else inner[-1] if inner[-1] is Factor.TENSOR else Factor.UNKNOWN
-        )
-    if name.startswith("torch."):
-        return Factor.LEARNED if Factor.LEARNED in inner else Factor.TENSOR if _constant(call) else Factor.UNKNOWN
-    return Factor.UNKNOWN
+def _kind(formula: Formula, op: Op, depth: int) -> bool | None:
+    match op:
+        case Constant(value=int() | float()) | Unpack() | GetItem() if _is_size(formula, op):
+            return True
+        case Operate(operator="-", operands=(operand,)):
+            return is_number(formula, operand, depth)
+        case Operate(operator=operator, operands=(left, right)):
+            first, second = is_number(formula, left, depth), is_number(formula, right, depth)
+            of_size = operator in ("**", "//") and first is None and second is not False
+            if of_size and isinstance(formula.made(left), Load | GetAttribute):  # `width // heads`
+                return True if operator == "//" or second else None
+            return None if None in (first, second) else first and second
+        case Choose(operands=operands):
+            kinds = {is_number(formula, operand, depth) for operand in operands}
+            return True if True in kinds and False not in kinds else None
+        case Call() | CallMethod():
+            return _of_call(formula, op, depth)
+        case Load(name=name):
+            function = formula.function
+            found = formula.beside.constant(name.text) if name.scope is Scope.GLOBAL else []
+            annotations = {p.name: p.annotation for p in function.parameters}
+            if name.text in annotations:
+                if annotations[name.text] in ("int", "float"):
+                    return True
+                found = formula.beside.default(function, name.text) if not annotations[name.text] else []
+            return _of_all(found, depth)
+        case GetAttribute(dst=dst):
+            return _of_all(formula.stored(dst), depth)
+    return None
 
 
-def _constant(call: ast.Call) -> bool:
-    """Is a tensor made of numbers only: `torch.sqrt(torch.FloatTensor([d]))`?"""
-    name = dotted(call.func).rpartition(".")[2]
-    if name in ("tensor", "FloatTensor", "Tensor", "as_tensor"):
-        return True
-    if name in _ARITHMETIC and call.args:
-        inner = call.args[0]
-        while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and not dotted(inner.func):
-            inner = inner.func.value  # .float(), .to(device)
-        return isinstance(inner, ast.Call) and _constant(inner)
+def _of_all(found: list[tuple[Formula, Temp]], depth: int) -> bool | None:
+    made = [(formula, src) for formula, src in found if not _is_none(formula.made(src))]
+    kinds = {is_number(formula, src, depth) for formula, src in made}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _is_none(op: Op | None) -> bool:
+    return isinstance(op, Constant) and (op.value is None or isinstance(op.value, bool))
+
+
+def _is_size(formula: Formula, op: Op) -> bool:
+    """Is it a plain number, or a length read from a shape?"""
+    match op:
+        case Constant(value=value):
+            return not isinstance(value, bool)
+        case Unpack(src=whole) | GetItem(base=whole):
+            made = formula.made(whole)
+            if isinstance(made, GetItem):  # of `x.shape[-2:]`
+                made = formula.made(made.base)
+            return isinstance(made, GetAttribute | CallMethod) and made.name in ("shape", "size")
     return False
 
 
-def _of_definition(value: ast.expr, index: int | None, of: Callable[[ast.expr], Factor]) -> Factor:
-    if index is None:
-        return of(value)
-    match value:
-        case ast.Tuple(elts=elements) if index < len(elements):
-            return of(elements[index])
-        case ast.Attribute(attr="shape") | ast.Call(func=ast.Attribute(attr="size")):
-            return Factor.NUMBER
-        case ast.Subscript(value=ast.Attribute(attr="shape")):
-            return Factor.NUMBER
-    return Factor.UNKNOWN
-
-
-def _of_parameter(name: str, function: ast.AST) -> Factor:
-    """A parameter of the function: its annotation or default tells."""
-    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-        return Factor.UNKNOWN
-    given = function.args
-    positional = [*given.posonlyargs, *given.args]
-    defaults: list[ast.expr | None] = [*[None] * (len(positional) - len(given.defaults)), *given.defaults]
-    for parameter, default in zip([*positional, *given.kwonlyargs], [*defaults, *given.kw_defaults], strict=True):
-        if parameter.arg != name:
-            continue
-        annotation = ast.unparse(parameter.annotation) if parameter.annotation is not None else ""
-        number = isinstance(default, ast.Constant) and isinstance(default.value, int | float)
-        if annotation:
-            words = set(annotation.replace("[", " ").replace("]", " ").replace("|", " ").replace(",", " ").split())
-            plain = words <= {"int", "float", "None", "Optional", "Union", "typing.Optional"} and words & {
-                "int",
-                "float",
-            }
-            return Factor.NUMBER if plain else Factor.UNKNOWN
-        return Factor.NUMBER if number and not isinstance(default.value, bool) else Factor.UNKNOWN  # type: ignore[union-attr]
-    return Factor.UNKNOWN
-
-
-def _of_attribute(assigned: list[Assigned | None], operations: Operations, depth: int) -> Factor:
-    kinds: set[Factor] = set()
-    for one in assigned:
-        if one is None:
-            return Factor.UNKNOWN
-        names: Names = {}
-        for node in ast.walk(one.method):
-            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-                names[node.targets[0].id] = Definition(node.value, None, 1, dict(names))
-        inner = Operations(one.program, operations.owner)
-        if isinstance(one.value, ast.Constant) and one.value.value is None:
-            continue
-        kinds.add(factor(one.value, names, inner, one.method, depth + 1))
-    if len(kinds) == 1:
-        return kinds.pop()
-    return Factor.LEARNED if Factor.LEARNED in kinds else Factor.UNKNOWN
+def _of_call(formula: Formula, op: Call | CallMethod, depth: int) -> bool | None:
+    operation = formula.read(op)
+    name = formula.called(op)
+    if name in _NUMBERS or name.startswith(("math.", "numpy.")):
+        return True
+    if isinstance(op, CallMethod) and op.name in _SIZES:
+        return True
+    last = name.rpartition(".")[2]
+    if name.startswith("torch.") and operation is not None:
+        if last in _MAKING:
+            return False
+        if last in ("sqrt", "rsqrt", "pow") and operation.operands:
+            return False if is_number(formula, operation.operands[0], depth) is False else None
+        return None
+    if isinstance(op, CallMethod) and not name and is_number(formula, op.base, depth) is False:
+        return False  # of a constant tensor: `.to(device)`
+    return None
