@@ -13,6 +13,7 @@ from torchmemlint.flow.fact.cases import Cases, in_memory
 from torchmemlint.flow.fact.formulas import Formula, Formulas
 from torchmemlint.flow.fact.outcomes import Case, Place
 from torchmemlint.flow.ir import ops
+from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.program import Program
 from torchmemlint.immutable import immutable
 from torchmemlint.syntax.source_module import SourceModule
@@ -94,6 +95,13 @@ class FileFacts:
         for function in unit.functions:
             if layered or not function.mentions.isdisjoint(words):
                 yield self._formulas.of(function)
+
+    def calls(self, *words: str) -> Iterator[tuple[Formula, ops.Call | ops.CallMethod, str]]:
+        """The calls of a file that mentions one of some words, each with the qualified name of what it calls."""
+        for formula in self.formulas(frozenset(), frozenset(words)):
+            for op in operations(formula.function.body):
+                if isinstance(op, ops.Call | ops.CallMethod) and (name := formula.called(op)):
+                    yield formula, op, name
 
     def runs_without_gradients(self, function: ops.Span) -> bool:
         """Is a function called with gradients off, wherever it is seen to be called? To be asked last."""

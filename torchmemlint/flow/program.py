@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,6 @@ class ClassInfo:
     name: str
     node: ast.ClassDef
     program: Program
-    _ancestors: list[ClassInfo] | None = field(default=None)
 
     def __repr__(self) -> str:
         return f"ClassInfo({self.name})"
@@ -42,15 +41,6 @@ class ClassInfo:
     def methods(self) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
         """Its own methods."""
         return (one for one in self.node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
-
-    def ancestors(self) -> list[ClassInfo]:
-        """This class and its bases in the project, nearest first."""
-        if self._ancestors is None:
-            found = self._ancestors = [self]
-            for cls in found:  # which grows on the way
-                bases = (cls.program.resolve_class(name) for name in cls.bases)
-                found += (base for base in bases if base is not None and base not in found)
-        return self._ancestors
 
 
 class Program:
@@ -109,18 +99,6 @@ class Program:
         if found is None and self.project is not None and "." in name:
             return self.project.find_class(name, self.source.path)
         return found
-
-    def piece_of(self, node: ast.stmt) -> Piece | None:
-        """The method of a class of the top level that a function is, else the top-level statement that it lies in."""
-        for piece in self.source.pieces:
-            around = piece.outline
-            if around is None or not around.lineno <= node.lineno <= (around.end_lineno or 0):
-                continue
-            is_method = isinstance(around, ast.ClassDef) and any(node is part for part in around.body)
-            if is_method and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                return piece.method(node)
-            return piece
-        return None
 
     def outline_of(self, piece: Piece) -> Outline:
         """The outline of a piece; empty where only libcst could read the file."""

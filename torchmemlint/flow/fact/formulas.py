@@ -236,6 +236,11 @@ class Formula:
         name = self.name(op.callee if isinstance(op, Call) else op.base)
         return f"{name}.{op.name}" if name and isinstance(op, CallMethod) else name
 
+    def spelled(self, op: Call | CallMethod) -> str:
+        """What is called as it is written, where that is a dotted name."""
+        path = self.flow.path(op.callee if isinstance(op, Call) else op.base)
+        return f"{path}.{op.name}" if path and isinstance(op, CallMethod) else path
+
     def definitions_of(self, load: Load) -> frozenset[Op | None]:
         """What may have defined a name where it is read; None: before the function begins, or in another one."""
         return self._names.at.get(load, _BEGIN)

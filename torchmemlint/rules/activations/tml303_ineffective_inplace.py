@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.ir.ops import Constant
 from torchmemlint.flow.names.suites import tests_live_here
 from torchmemlint.knowledge import activations
-from torchmemlint.rules.activations import working_in_place
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import is_test, report
+from torchmemlint.rules.findings import report_operation
 
 
 class IneffectiveInplace(Rule):
@@ -61,23 +61,30 @@ class IneffectiveInplace(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield in-place forms that save nothing for backward."""
-        if is_test(facts) or tests_live_here(facts.path):
+        if tests_live_here(facts.path):
             return
-        for call in working_in_place.calls(facts.program, activations.SAVES_NOTHING | activations.IGNORES_INPLACE):
-            if call.kind in activations.IGNORES_INPLACE:
-                message = f"`{call.kind}` takes `inplace` and does not use it: nothing is saved"
-                says = f"torch's `{call.kind}` makes a new tensor either way"
+        for formula, op, name in facts.calls("inplace"):
+            kind = _kind(name)
+            given = next((formula.made(one.temp) for one in op.arguments if one.name == "inplace"), None)
+            if kind is None or not isinstance(given, Constant) or given.value is not True:
+                continue
+            if kind in activations.IGNORES_INPLACE:
+                message = f"`{kind}` takes `inplace` and does not use it: nothing is saved"
+                says = f"torch's `{kind}` makes a new tensor either way"
             else:
                 message = (
-                    f"`{call.kind}` in place saves nothing in training: backward needs its input, which is copied "
+                    f"`{kind}` in place saves nothing in training: backward needs its input, which is copied "
                     "first (without gradients it needs one tensor less while it runs)"
                 )
-                says = f"measured: with and without `inplace=True`, `{call.kind}` keeps as much for backward"
-            yield report(
-                self,
-                facts,
-                call.site,
-                message,
-                evidence=[(call.argument, says)],
-                fix=Fix("Do not work in place", Applicability.HINT, (Edit(call.argument.span, "False"),)),
-            )
+                says = f"measured: with and without `inplace=True`, `{kind}` keeps as much for backward"
+            edit = Edit(facts.source.span_of(given.span), "False")
+            fix = Fix("Do not work in place", Applicability.HINT, (edit,))
+            yield report_operation(self, facts, op, message, evidence=[(given, says)], fix=fix)
+
+
+def _kind(qualified: str) -> str | None:
+    """The short name of the class of an activation that saves nothing in place, or of that which a function is of."""
+    function = activations.functional(qualified)
+    name = (function or qualified).rpartition(".")[2]
+    known = name in activations.SAVES_NOTHING | activations.IGNORES_INPLACE
+    return name if known and (function is not None or qualified.startswith("torch.nn")) else None

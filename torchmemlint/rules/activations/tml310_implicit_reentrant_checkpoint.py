@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.ir.ops import Call, CallMethod, Import
+from torchmemlint.flow.ir.places import Spread
 from torchmemlint.flow.names.suites import tests_live_here
 from torchmemlint.knowledge import versions
-from torchmemlint.rules.activations import recomputing
-from torchmemlint.rules.activations.recomputing import Recomputation
 from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import is_test, report
+from torchmemlint.rules.findings import node_at, report_operation
 
 # Releases whose function takes `use_reentrant`: docs.pytorch.org/docs/1.11/checkpoint.html, pytorch#86331.
-_CHOICE_SINCE = {
-    "torch.utils.checkpoint.checkpoint": (1, 11),
-    "torch.utils.checkpoint.checkpoint_sequential": (2, 0),
-}
+_CHECKPOINT = "torch.utils.checkpoint.checkpoint"
+_CHOICE_SINCE = {_CHECKPOINT: (1, 11), "torch.utils.checkpoint.checkpoint_sequential": (2, 0)}
+_NEVER = (99,)
+_POSITION = 3  # of the choice in `checkpoint_sequential`; that of `checkpoint` is given by keyword only
+# The keywords that the reentrant form of `checkpoint` takes; for others, which it could not hand on, it raises.
+_REENTRANT = frozenset({"function", "use_reentrant", "preserve_rng_state", "determinism_check", "early_stop"})
 
 
 class ImplicitReentrantCheckpoint(Rule):
@@ -70,25 +75,41 @@ class ImplicitReentrantCheckpoint(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield checkpoints that leave the choice to torch's default."""
-        if is_test(facts) or tests_live_here(facts.path):
+        if tests_live_here(facts.path):
             return
         target = versions.release_of(facts.target_torch)
-        for call in recomputing.undecided(facts.program):
-            if target < _CHOICE_SINCE[call.qualified]:
+        for formula, op, name in facts.calls("checkpoint"):
+            if target < _CHOICE_SINCE.get(name, _NEVER) or not _is_undecided(op, name) or _is_rebound(formula, op):
                 continue
-            yield report(
+            site = node_at(facts, op, cst.Call)
+            edits = adding(facts, site, "use_reentrant=False") if site is not None else ()
+            yield report_operation(
                 self,
                 facts,
-                call.site,
-                f"`{call.callee}` without `use_reentrant` takes the reentrant form, {_trouble(call)}",
-                evidence=[(call.site, f"`{call.qualified}` is called without `use_reentrant`")],
-                fix=Fix(
-                    "Give `use_reentrant=False`", Applicability.UNSAFE, adding(facts, call.site, "use_reentrant=False")
-                ),
+                op,
+                f"`{formula.spelled(op)}` without `use_reentrant` takes the reentrant form, "
+                f"{_trouble(formula, op, name)}",
+                evidence=[(op, f"`{name}` is called without `use_reentrant`")],
+                fix=Fix("Give `use_reentrant=False`", Applicability.UNSAFE, edits),
             )
 
 
-def _trouble(call: Recomputation) -> str:
-    if not call.refused:
-        return "of which torch warns"
-    return f"which takes no {', '.join(f'`{name}`' for name in call.refused)}: this call raises"
+def _is_undecided(op: Call | CallMethod, name: str) -> bool:
+    spreads = [one.spread for one in op.arguments]
+    if Spread.STARS in spreads or any(one.name == "use_reentrant" for one in op.arguments):
+        return False
+    return name == _CHECKPOINT or (Spread.STAR not in spreads and spreads.count(Spread.PLAIN) <= _POSITION)
+
+
+def _is_rebound(formula: Formula, op: Call | CallMethod) -> bool:
+    """Is the imported name given another value in the file: `checkpoint = partial(checkpoint, use_reentrant=False)`?"""
+    bound = formula.beside.constant(formula.spelled(op).partition(".")[0])
+    return any(not isinstance(module.made(source), Import) for module, source in bound)
+
+
+def _trouble(formula: Formula, op: Call | CallMethod, name: str) -> str:
+    given = {one.name: one.temp for one in op.arguments if one.spread is Spread.NAMED and name == _CHECKPOINT}
+    refused = [f"`{one}`" for one in given if one not in _REENTRANT]
+    if "`debug`" in refused and formula.constant(given["debug"]) is False:
+        refused.remove("`debug`")
+    return f"which takes no {', '.join(refused)}: this call raises" if refused else "of which torch warns"

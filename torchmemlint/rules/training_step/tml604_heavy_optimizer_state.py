@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.ops import Call, CallMethod, Op
+from torchmemlint.flow.ir.places import Spread
+from torchmemlint.knowledge import optimizers
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import is_test, report
-from torchmemlint.rules.training_step import optimizers
+from torchmemlint.rules.findings import report_operation
 
 _HEAVY = 2  # numbers for each parameter
 _FLOAT = 4  # bytes
 _DIVIDED = ("FSDP", "FullyShardedDataParallel", "fully_shard", "ZeroRedundancyOptimizer", "deepspeed", "fsdp")
 _FEW = ("get_peft_model", "LoraConfig", "add_adapter")
+_NAMES = frozenset(qualified.rpartition(".")[2] for qualified in optimizers.KEEPS)
+_SETTINGS = frozenset(setting for known in optimizers.KEEPS.values() for setting, _ in known.settings)
+_OF_MODELS = frozenset({"parameters", "named_parameters"})
 
 
 class HeavyOptimizerState(Rule):
@@ -63,19 +70,37 @@ class HeavyOptimizerState(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield optimizers with at least two numbers for each parameter."""
-        text = facts.source.text
-        if is_test(facts) or any(word in text for word in (*_DIVIDED, *_FEW)):
+        if any(word in facts.source.text for word in (*_DIVIDED, *_FEW)):
             return
-        for built in optimizers.built(facts.program):
-            if built.keeps < _HEAVY:
+        for formula, op, name in facts.calls(*_NAMES):
+            kept, parameters = _kept(formula, op, name), _parameters(formula, op)
+            if kept is None or kept < _HEAVY or parameters is None:
                 continue
-            state, whole = built.keeps * _FLOAT, (built.keeps + 2) * _FLOAT
-            yield report(
+            yield report_operation(
                 self,
                 facts,
-                built.site,
-                f"`{built.callee}` keeps {built.keeps} more numbers for every parameter: {state} bytes of state, "
-                f"{whole} with the parameter and its gradient (float32)",
-                evidence=[(built.parameters, "all of these have a state from the first `step()` on")],
+                op,
+                f"`{formula.spelled(op)}` keeps {kept} more numbers for every parameter: "
+                f"{kept * _FLOAT} bytes of state, {(kept + 2) * _FLOAT} with the parameter and its gradient (float32)",
+                evidence=[(parameters, "all of these have a state from the first `step()` on")],
                 fix=Fix("Where it does not fit: 8-bit or factored state, or state divided over processes", self.fix),
             )
+
+
+def _kept(formula: Formula, op: Call | CallMethod, name: str) -> int | None:
+    """Numbers for each number of a parameter; None where settings that are not in view may ask for more, or less."""
+    if any(one.spread in (Spread.STAR, Spread.STARS) for one in op.arguments):
+        return None
+    settings = {one.name: formula.constant(one.temp) for one in op.arguments if one.name in _SETTINGS}
+    return None if None in settings.values() else optimizers.keeps(name, settings)
+
+
+def _parameters(formula: Formula, op: Call | CallMethod) -> Op | None:
+    """`model.parameters()` in what is optimized."""
+    given = next((one for one in op.arguments if one.name in ("", "params")), None)
+    whole = formula.written(given.temp) if given is not None else None
+    if whole is None:
+        return None
+    parts = (part for part in operations(formula.function.body) if isinstance(part, CallMethod))
+    within = (part for part in parts if whole.span[:2] <= part.span[:2] and part.span[2:] <= whole.span[2:])
+    return next((part for part in within if part.name in _OF_MODELS), None)
