@@ -130,32 +130,6 @@ def test_a_buffer_whose_values_are_differentiated_later_is_no_leak(tmp_path: Pat
     assert (found.code, found.confidence) == ("TML108", Confidence.POSSIBLE)
 
 
-def test_bases_in_other_files(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        {
-            "base.py": "from torch import nn\n\nclass Base(nn.Module):\n    pass\n",
-            "middle.py": "from base import Base\n\nclass Middle(Base):\n    pass\n",
-            "net.py": "import middle\n\nclass Net(middle.Middle):\n    def forward(self, x):\n        return x\n",
-        },
-    )
-    net = Project(tmp_path).find_class("net.Net", tmp_path / "train.py")
-    assert net is not None
-    assert [cls.name for cls in net.ancestors()] == ["Net", "Middle", "Base"]
-
-
-def test_imports_in_a_circle_end(tmp_path: Path) -> None:
-    write(tmp_path, {"a.py": "from b import X\n", "b.py": "from a import X\n"})
-    assert Project(tmp_path).find_class("a.X", tmp_path / "c.py") is None
-
-
-def test_a_file_that_cannot_be_read_is_unknown(tmp_path: Path) -> None:
-    write(tmp_path, {"broken.py": "def f(:\n", "fine.py": "class C:\n    pass\n"})
-    project = Project(tmp_path)
-    assert project.find_class("broken.C", tmp_path / "c.py") is None
-    assert project.find_class("fine.C", tmp_path / "c.py") is not None
-
-
 def test_only_what_is_asked_for_is_read(tmp_path: Path) -> None:
     files = {f"pkg/m{number}.py": "class Meter:\n    pass\n" for number in range(20)}
     write(tmp_path, {**files, "pkg/meters.py": METERS, "train.py": train("pkg.meters")})

@@ -11,24 +11,21 @@ from pathlib import Path
 from torchmemlint.findings import ContextFile, Lead
 from torchmemlint.flow.fact.cases import Cases
 from torchmemlint.flow.fact.outcomes import Case
-from torchmemlint.flow.ir.ops import Unit
+from torchmemlint.flow.ir.ops import Class, Unit
 from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import Finder
 from torchmemlint.flow.names.importing import Imports
 from torchmemlint.flow.names.needs import Ledger, Needs
 from torchmemlint.flow.names.sources import Found, Sources
 from torchmemlint.flow.names.suites import is_test
-from torchmemlint.flow.program import ClassInfo, Program
 from torchmemlint.flow.texts import Texts
 from torchmemlint.knowledge.contracts import Contracts, contracts
 from torchmemlint.regular import is_within
 from torchmemlint.source.decoding import UnreadableFile, decode, read
 from torchmemlint.source.naming import names_one
-from torchmemlint.syntax.source_module import SourceModule
 from torchmemlint.syntax.trees import Trees
 
 MAX_FILE = 1_000_000  # bytes; longer files are tables or generated, and are not read for context
-MAX_HOPS = 8  # re-exports followed
 
 
 class Files:
@@ -128,39 +125,26 @@ class Project:
         self.files = files or Files(root)
         self.contracts = promised or contracts()
         self._ledger = Ledger()
-        self._programs: dict[Path, Program | None] = {}  # by which classes of other files were found
 
     @property
     def runs(self) -> Cases:
         """What runs of its files show, as far as they were asked for."""
         return self.files.cases(self.contracts)
 
-    def find_class(self, qualified: str, path: Path) -> ClassInfo | None:
-        """The class of the project that a dotted name, as a file imports it, stands for."""
-        for _ in range(MAX_HOPS):
-            place, sought = self.files.finder.place(qualified, path)
-            self._ledger.followed(path, place[0] if place is not None else None, sought)
-            program = self._program(place[0]) if place is not None else None
-            if place is None or program is None or not place[1]:
-                return None
-            found = program.find_class(place[1])
-            if found is not None:
-                return found
-            first, dot, rest = place[1].partition(".")
-            if first not in program.imported:
-                return None
-            qualified, path = program.imported[first] + dot + rest, place[0]
-        return None
-
-    def _program(self, path: Path) -> Program | None:
-        if path not in self._programs:
-            text = self.files.readable(path)
-            try:
-                source = SourceModule(text, path, trees=self.files.trees) if text is not None else None
-            except (UnreadableFile, RecursionError):
-                source = None
-            self._programs[path] = Program(source, self) if source is not None else None
-        return self._programs[path]
+    def has_own_tensors(self, packages: Iterable[str], path: Path) -> bool:
+        """Has one of the packages of the project that a file imports a `Tensor` that differentiates by itself?"""
+        for other in self.mentioning("class Tensor", path) or ():
+            unit = self.runs.unit(other)
+            cls = unit.once.get("Tensor") if unit is not None else None
+            if not isinstance(cls, Class) or cls.bases or "backward" not in cls.methods:
+                continue
+            self._ledger.followed(path, other, ())
+            for package in packages:
+                place, sought = self.files.finder.place(f"{package}.Tensor", path)
+                self._ledger.followed(path, place[0] if place is not None else None, sought)
+                if place is not None and (place[0] == other or place[0].parent in other.parents):
+                    return True
+        return False
 
     def mentioning(self, phrase: str, by: Path) -> dict[Path, int] | None:
         """As `Texts.mentioning`, asked on behalf of the file `by`."""
