@@ -1,183 +1,134 @@
 """Copies of a model's state that are taken again and again, to be put back later: of the best epoch, say.
 
-They are told by their syntax: a copy of `state_dict()` that is assigned under a comparison, is only ever put back,
-saved or returned, in code that brings something to a device.
+A copy of `state_dict()` that is assigned under a comparison, and only ever put back, saved or returned, in code that
+brings something to a device.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-import libcst as cst
+from torchmemlint.flow.fact.devices import is_device
+from torchmemlint.flow.fact.formulas import Formula
+from torchmemlint.flow.ir.blocks import Layout, operations
+from torchmemlint.flow.ir.control import Check, For, If, Return, While
+from torchmemlint.flow.ir.defuse import operands
+from torchmemlint.flow.ir.ops import Bind, Call, CallMethod, Collect, Compare, GetAttribute, Load, Op, SetAttribute
+from torchmemlint.flow.ir.places import Temp
 
-from torchmemlint.flow.program import Program
-from torchmemlint.immutable import immutable
-from torchmemlint.knowledge.checkpoints import WITHOUT_TENSORS
-from torchmemlint.syntax.outline import dotted_text
-from torchmemlint.syntax.source_module import Piece, Site
-from torchmemlint.syntax.text import string_value, text_of
-from torchmemlint.syntax.walking import children, inside
+_ORDERS = frozenset({"<", ">", "<=", ">="})
+_DETACHING = ("detach", "data")
 
 
-@immutable()
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """A copy of a state that stays on the device."""
 
-    site: Site  # the copying expression
-    owner: str  # source text of what the state is of
-    target: str  # source text of what it is assigned to
-    clone: Site | None  # `value.clone()` of a comprehension; None: `copy.deepcopy`
-    test: Site  # the condition that says when one is taken
-    restored: Site  # where it is put back, saved or returned
-    on_device: Site  # what is brought to a device
+    op: Op  # the copying expression
+    state: CallMethod  # `model.state_dict()`
+    target: str  # what it is assigned to, as it is written
+    clone: CallMethod | None  # `value.clone()` of a comprehension; None: `copy.deepcopy`
+    test: Op  # the condition that says when one is taken
+    restored: Op  # where it is put back, saved or returned
+    on_device: Op  # what is brought to a device
 
 
-class _Tree:
-    """The nodes of a top-level statement, and what is above each."""
-
-    def __init__(self, piece: Piece) -> None:
-        self.piece = piece
-        self.nodes = list(inside(piece.module))
-        self.above = {id(child): node for node in self.nodes for child in children(node)}
-
-    def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        above = self.above.get(id(node))
-        while above is not None:
-            yield above
-            above = self.above.get(id(above))
-
-    def around(self, node: cst.CSTNode, *kinds: type[cst.CSTNode]) -> cst.CSTNode | None:
-        """The innermost node of a kind that it stands in."""
-        return next((above for above in self.ancestors(node) if isinstance(above, kinds)), None)
-
-
-def find(program: Program) -> Iterator[Snapshot]:
-    """The snapshots of a file, in its order."""
-    for piece in program.source.pieces:
-        if "state_dict()" not in piece.text or not ("deepcopy(" in piece.text or ".clone()" in piece.text):
+def find(formula: Formula) -> Iterator[Snapshot]:
+    """The snapshots that a function takes, in its order."""
+    if formula.function.mentions.isdisjoint({"state_dict"}):
+        return
+    layout = Layout(formula.function)
+    for op in operations(formula.function.body):
+        state, clone = _copied(formula, op)
+        kept = [one for one in formula.flow.following(op) if not isinstance(one, Collect)]
+        if state is None or len(kept) != 1 or not isinstance(kept[0], Bind | SetAttribute):
             continue
-        tree = _Tree(piece)
-        for node in tree.nodes:
-            found = _snapshot(program, tree, node)
-            if found is not None:
-                yield found
+        target = kept[0].name.text if isinstance(kept[0], Bind) else f"{formula.flow.path(kept[0].base)}.{kept[0].name}"
+        branch = _branch(formula, layout, op)
+        if branch is None or not _repeats(formula, layout, op):
+            continue
+        restored = _restored(formula, target, branch, layout)
+        on_device = _on_device(formula)
+        test = formula.written(branch.test)
+        if restored is not None and on_device is not None and test is not None:
+            yield Snapshot(op, state, target, clone, test, restored, on_device)
 
 
-def _snapshot(program: Program, tree: _Tree, node: cst.CSTNode) -> Snapshot | None:
-    owner, clone = _copied(program, node)
-    assign = tree.above.get(id(node))
-    if owner is None or not isinstance(assign, cst.Assign) or len(assign.targets) != 1:
-        return None
-    if any(word in owner.lower() for word in WITHOUT_TENSORS):
-        return None
-    target = dotted_text(assign.targets[0].target)
-    function = tree.around(node, cst.FunctionDef)
-    test = _test(tree, node, function)
-    if not target or test is None or not _repeats(tree, node, function):
-        return None
-    whole = tree.around(node, cst.ClassDef) if "." in target else function
-    restored = _restored(tree, target, whole if whole is not None else tree.piece.module, test)
-    on_device = _on_device(tree, function, tree.around(node, cst.ClassDef))
-    if restored is None or on_device is None:
-        return None
-    site = (Site(tree.piece, part) for part in (node, test, restored, on_device))
-    place, condition, back, moved = site
-    return Snapshot(
-        place, owner, target, Site(tree.piece, clone) if clone is not None else None, condition, back, moved
-    )
-
-
-def _copied(program: Program, node: cst.CSTNode) -> tuple[str | None, cst.Call | None]:
-    """What a state is copied of, and the call that clones each value."""
-    match node:
-        case cst.Call(func=func, args=[cst.Arg(value=state, star="")]) if (owner := _state_of(state)) is not None:
-            return (
-                (owner, None) if program.qualify(dotted_text(func)) in ("copy.deepcopy", "deepcopy") else (None, None)
-            )
-        case cst.DictComp(
-            value=cst.Call(func=cst.Attribute(value=source, attr=cst.Name(value="clone")), args=[]) as clone,
-            for_in=cst.CompFor(
-                target=cst.Tuple(elements=[_, cst.Element(value=cst.Name(value=name))]),
-                iter=cst.Call(func=cst.Attribute(value=state, attr=cst.Name(value="items"))),
-                inner_for_in=None,
-            ),
-        ) if text_of(source) in (name, f"{name}.detach()", f"{name}.data"):
-            return _state_of(state), clone
+def _copied(formula: Formula, op: Op) -> tuple[CallMethod | None, CallMethod | None]:
+    """The state that an operation copies, and the call that clones each value."""
+    flow = formula.flow
+    if isinstance(op, Call | CallMethod) and formula.called(op) == "copy.deepcopy" and len(op.arguments) == 1:
+        return _state(formula, op.arguments[0].temp), None
+    collected = [one for one in flow.following(op) if isinstance(one, Collect)]
+    clone = flow.made.get(collected[0].src) if len(collected) == 1 and collected[0].key is not None else None
+    if not isinstance(clone, CallMethod) or clone.name != "clone" or clone.arguments:
+        return None, None
+    value = flow.made.get(clone.base)
+    while isinstance(value, CallMethod | GetAttribute) and value.name in _DETACHING:
+        value = flow.made.get(value.base)
+    for loop in operations(formula.function.body):
+        if isinstance(loop, For) and collected[0] in loop.body and isinstance(value, Load):
+            items = flow.made.get(loop.source)
+            if isinstance(items, CallMethod) and items.name == "items":
+                return _state(formula, items.base), clone
     return None, None
 
 
-def _state_of(node: cst.BaseExpression) -> str | None:
-    match node:
-        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="state_dict")), args=[]):
-            return text_of(owner)
-    return None
+def _state(formula: Formula, temp: Temp) -> CallMethod | None:
+    made = formula.flow.made.get(temp)
+    return made if isinstance(made, CallMethod) and made.name == "state_dict" and not made.arguments else None
 
 
-def _test(tree: _Tree, node: cst.CSTNode, function: cst.CSTNode | None) -> cst.BaseExpression | None:
+def _branch(formula: Formula, layout: Layout, op: Op) -> If | None:
     """The comparison under which it is taken: a better result than before."""
-    below = node
-    for above in tree.ancestors(node):
-        if above is function:
-            break
-        if isinstance(above, cst.If) and below is above.body:
-            orders = (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)
-            if any(isinstance(part, orders) for part in inside(above.test)):
-                return above.test
-        below = above
+    for above, block in layout.above(op):
+        if isinstance(above, If) and block is above.then and _compares(formula, above.test):
+            return above
     return None
 
 
-def _repeats(tree: _Tree, node: cst.CSTNode, function: cst.CSTNode | None) -> bool:
+def _compares(formula: Formula, temp: Temp) -> bool:
+    op = formula.flow.made.get(temp)
+    if isinstance(op, Compare) and op.operator in _ORDERS:
+        return True
+    return op is not None and any(_compares(formula, one) for one in operands(op))
+
+
+def _repeats(formula: Formula, layout: Layout, op: Op) -> bool:
     """Is it in a loop, or in a method without one, which somebody calls again and again?"""
-    for above in tree.ancestors(node):
-        if isinstance(above, cst.For | cst.While):
-            return True
-        if above is function:
-            loops = any(isinstance(part, cst.For | cst.While) for part in inside(above))
-            return not loops and tree.around(above, cst.ClassDef) is not None
-    return False
+    if any(isinstance(above, For | While) for above, _ in layout.above(op)):
+        return True
+    loops = (one for one in operations(formula.function.body) if isinstance(one, For | While))
+    return formula.function.cls is not None and all(isinstance(one, For) and one.comprehension for one in loops)
 
 
-def _restored(tree: _Tree, target: str, whole: cst.CSTNode, test: cst.CSTNode) -> cst.CSTNode | None:
+def _restored(formula: Formula, target: str, branch: If, layout: Layout) -> Op | None:
     """Where the copy is put back, returned, or saved later on; None where it is not, or more is done with it."""
-    found: cst.CSTNode | None = None
-    for node in inside(whole):
-        if not isinstance(node, cst.Name | cst.Attribute) or dotted_text(node) != target:
-            continue
-        above = tree.above.get(id(node))
-        call = tree.above.get(id(above)) if isinstance(above, cst.Arg) else None
-        if isinstance(above, cst.AssignTarget | cst.AnnAssign | cst.Comparison | cst.If | cst.UnaryOperation):
-            continue
-        if isinstance(above, cst.Element) and isinstance(tree.around(above, cst.AssignTarget), cst.AssignTarget):
-            continue  # `best, state = 0.0, None`
-        if isinstance(above, cst.ComparisonTarget | cst.Del | cst.Param):
-            continue
-        if isinstance(above, cst.Attribute) and above.attr is node:
-            continue
-        if isinstance(above, cst.Return):
-            found = found or node
-        elif isinstance(call, cst.Call) and text_of(call.func).endswith(("load_state_dict", "save")):
-            at_once = any(isinstance(one, cst.If) and one.test is test for one in tree.ancestors(call))
-            found = found if at_once else call
-        else:
-            return None
+    found: Op | None = None
+    cls = formula.function.cls if "." in target else None
+    for one in map(formula.beside.of, cls.methods.values()) if cls is not None else [formula]:
+        for op in operations(one.function.body):
+            if not isinstance(op, Load | GetAttribute) or one.flow.path(op.dst) != target:
+                continue
+            for use in one.flow.taken.get(op.dst, ()):
+                if isinstance(use, Return):
+                    found = found or op
+                elif isinstance(use, Call | CallMethod) and one.spelled(use).endswith(("load_state_dict", "save")):
+                    at_once = one is formula and any(above is branch for above, _ in layout.above(use))
+                    found = found if at_once else use
+                elif not isinstance(use, Compare | If | Check):
+                    return None
     return found
 
 
-def _on_device(tree: _Tree, *scopes: cst.CSTNode | None) -> cst.CSTNode | None:
+def _on_device(formula: Formula) -> Op | None:
     """Something that is brought to a device, in the function, else in its class."""
-    for scope in scopes:
-        for node in inside(scope) if scope is not None else ():
-            match node:
-                case cst.Call(func=cst.Attribute(attr=cst.Name(value="cuda"))):
-                    return node
-                case cst.Call(func=cst.Attribute(attr=cst.Name(value="to")), args=[cst.Arg(value=place), *_]):
-                    if _is_device(place):
-                        return node
+    cls = formula.function.cls
+    for one in (formula, *(map(formula.beside.of, cls.methods.values()) if cls is not None else ())):
+        moving = (op for op in operations(one.function.body) if isinstance(op, CallMethod))
+        for op in moving:
+            to_device = op.name == "to" and bool(op.arguments) and is_device(one.flow, op.arguments[0].temp)
+            if op.name == "cuda" or to_device:
+                return op
     return None
-
-
-def _is_device(node: cst.BaseExpression) -> bool:
-    if isinstance(node, cst.SimpleString):
-        return str(string_value(node)).startswith(("cuda", "xpu", "mps"))
-    return dotted_text(node).rpartition(".")[2].endswith("device")

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.knowledge.checkpoints import WITHOUT_TENSORS
 from torchmemlint.rules.allocation import snapshots
 from torchmemlint.rules.allocation.snapshots import Snapshot
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import is_test, report
-from torchmemlint.syntax.text import shortened, text_of
+from torchmemlint.rules.findings import report_operation, written
+from torchmemlint.syntax.text import shortened
 
+_COPYING = frozenset({"deepcopy", "clone"})
 _ON_HOST = 'to("cpu", copy=True)'
 
 
@@ -66,26 +68,29 @@ class StateDictCopyOnDevice(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield copies of states that could wait on the host."""
-        if is_test(facts):
-            return
-        for found in snapshots.find(facts.program):
-            yield report(
+        for found in (one for formula in facts.formulas(_COPYING) for one in snapshots.find(formula)):
+            owner = written(facts, found.state, 80).removesuffix(".state_dict()")
+            if any(word in owner.lower() for word in WITHOUT_TENSORS):
+                continue
+            yield report_operation(
                 self,
                 facts,
-                found.site,
-                f"`{found.target}` is a copy of `{shortened(found.owner, 40)}` on the device, to be put back later",
+                found.op,
+                f"`{found.target}` is a copy of `{shortened(owner, 40)}` on the device, to be put back later",
                 evidence=[
                     (found.on_device, "there is a device here"),
-                    (found.test, f"a copy is taken where `{shortened(text_of(found.test.node), 50)}`"),
+                    (found.test, f"a copy is taken where `{written(facts, found.test, 50)}`"),
                     (found.restored, "this is all that is done with it"),
                 ],
-                fix=Fix("Copy to the host", Applicability.UNSAFE, _edits(found)),
+                fix=Fix("Copy to the host", Applicability.UNSAFE, (_edit(facts, found),)),
             )
 
 
-def _edits(found: Snapshot) -> tuple[Edit, ...]:
+def _edit(facts: FileFacts, found: Snapshot) -> Edit:
+    rows = facts.source.rows
     if found.clone is not None:
-        value = found.clone.piece.written(found.clone.node).removesuffix(".clone()")
-        return (Edit(found.clone.span, f"{value}.{_ON_HOST}"),)
-    copied = f"{{name: value.{_ON_HOST} for name, value in {found.owner}.state_dict().items()}}"
-    return (Edit(found.site.span, copied),)
+        span = facts.source.span_of(found.clone.span)
+        return Edit(span, f"{span.text(rows).removesuffix('.clone()')}.{_ON_HOST}")
+    state = facts.source.span_of(found.state.span).text(rows)
+    copied = f"{{name: value.{_ON_HOST} for name, value in {state}.items()}}"
+    return Edit(facts.source.span_of(found.op.span), copied)
