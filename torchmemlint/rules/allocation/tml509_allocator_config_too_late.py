@@ -8,8 +8,11 @@ from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.allocation import allocator_settings
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import is_test, report
-from torchmemlint.syntax.text import shortened, text_of
+from torchmemlint.rules.findings import report_operation, written
+
+_ALL = frozenset({"ALLOC_CONF"})
+# What starts other processes, which get the environment as it is then.
+_STARTING = ("subprocess", "multiprocessing", "spawn", "Popen", "os.exec", "os.system", "ray.", "fork", "launch")
 
 
 class AllocatorConfigTooLate(Rule):
@@ -62,17 +65,18 @@ class AllocatorConfigTooLate(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield settings that nobody reads any more."""
-        if is_test(facts):
+        if any(word in facts.source.text for word in _STARTING):
             return
-        for late in allocator_settings.find(facts.program):
-            yield report(
+        settings = (late for formula in facts.formulas(frozenset(), _ALL) for late in allocator_settings.find(formula))
+        for late in settings:
+            yield report_operation(
                 self,
                 facts,
-                late.site,
+                late.op,
                 f"`{late.variable}` is set here after it was read",
                 evidence=[
-                    (late.before, f"it is read here: `{shortened(text_of(late.before.node), 50)}`"),
-                    (late.site, "no longer read in this process"),
+                    (late.before, f"it is read here: `{written(facts, late.before, 50)}`"),
+                    (late.op, "no longer read in this process"),
                 ],
                 fix=Fix("Set it before torch is imported, or where the program is started", Applicability.HINT),
             )
