@@ -151,6 +151,15 @@ class Formula:
         return Reaching(self.function)
 
     @cached_property
+    def _moved(self) -> dict[Temp, list[Temp]]:
+        """What the branches of conditional expressions leave."""
+        found: dict[Temp, list[Temp]] = {}
+        for op in operations(self.function.body):
+            if isinstance(op, Move):
+                found.setdefault(op.dst, []).append(op.src)
+        return found
+
+    @cached_property
     def binds(self) -> list[Bind]:
         """Where it binds names."""
         return [op for op in operations(self.function.body) if isinstance(op, Bind)]
@@ -212,9 +221,7 @@ class Formula:
             op = self.flow.made.get(one)
             added: list[Temp] = []
             if type(op) is Move:
-                added = [
-                    move.src for move in operations(self.function.body) if isinstance(move, Move) and move.dst == one
-                ]
+                added = self._moved[one]
             elif isinstance(op, Load):
                 for definition in self.definitions_of(op):
                     if isinstance(definition, Bind):

@@ -19,6 +19,7 @@ from torchmemlint.rules.activations.attention.einsums import Subscripts
 from torchmemlint.rules.activations.attention.numbers import is_number
 
 PRODUCTS = frozenset({"matmul", "bmm", "baddbmm", "einsum"})
+_LONGEST = 50  # steps
 _CASTS = frozenset({"float", "half", "bfloat16", "to", "type", "type_as", "contiguous", "double"})
 _TURNS = ([0, 2, 1], [0, 1, 3, 2], [0, 1, 2, 4, 3])
 _PAIRS = ({-1, -2}, {1, 2}, {2, 3}, {1, -1}, {2, -1})
@@ -125,6 +126,7 @@ class Chain:
         self.formula = formula
         self.layout = Layout(formula.function)
         self._known: dict[tuple[Op, bool], Stage | None] = {}
+        self._depth = 0
 
     def attention(self, operation: Operation) -> Attention | None:
         """A product as that of weights and values."""
@@ -157,10 +159,12 @@ class Chain:
 
     def _stage(self, op: Op, weights: bool) -> Stage | None:
         key = op, weights
-        if key not in self._known:
+        if key not in self._known and self._depth < _LONGEST:
             self._known[key] = None  # what a loop carries round is none
+            self._depth += 1
             self._known[key] = self._made(op, weights)
-        return self._known[key]
+            self._depth -= 1
+        return self._known.get(key)
 
     def _made(self, op: Op, weights: bool) -> Stage | None:
         operation = self.formula.read(op)
