@@ -24,6 +24,7 @@ from torchmemlint.flow.fact.doubles import doubles
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.failures import Failures
 from torchmemlint.flow.fact.feeding import Fed
+from torchmemlint.flow.fact.guarding import Guarding
 from torchmemlint.flow.fact.leftover import leftovers
 from torchmemlint.flow.fact.lingering import lingering
 from torchmemlint.flow.fact.loading import Loading
@@ -295,6 +296,7 @@ class Places:
     def wasted(self, engine: Engine, passes: Collection[Passes]) -> Iterator[Waste]:
         """Yield the passes for which nothing needs gradients."""
         little = set(small(engine, passes))
+        guarding = Guarding(seen.run for seen in passes)
         for seen, one in ((run, p) for run in passes for p in run.all if p.reason is not None):
             sites = one.point.chain()
             if one.reason is Reason.ROLE:  # told in what infers, not in what training may run, too
@@ -308,7 +310,7 @@ class Places:
             case = Case(
                 calls[0],
                 code_of_pass(one),
-                one.doubts,
+                one.doubts | ({Doubt.UNDIFFERENTIATED} if guarding.is_doubtful(seen.run, one) else set()),
                 reason=one.reason,
                 runs=tuple(self._forwards(engine, one)),
                 unmade=seen.is_unmade(one),
