@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import libcst as cst
 
-from torchmemlint.doubts import Doubt, ordered
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.ir.ops import Op
@@ -17,34 +15,22 @@ from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 from torchmemlint.syntax.walking import inside
 
-Link = tuple[Site, str]  # a place and what it contributes
-
 
 def report(
     rule: Rule,
     facts: FileFacts,
-    site: Site,
+    span: Span,
     message: str,
     *,
     severity: Severity | None = None,
-    evidence: Iterable[Link] = (),
+    evidence: Iterable[tuple[Span, str]] = (),
     fix: Fix | None = None,
-    doubts: Iterable[Doubt] = (),
 ) -> Finding:
-    """A finding of `rule` at `site`."""
-    span = site.span
+    """A finding of `rule` at a place of the file, with others that contribute to it."""
+    links = dict.fromkeys(Evidence(text, other) for other, text in evidence)
+    whole = facts.source.statement_span(span)
     return Finding(
-        rule.code,
-        rule.name,
-        severity or rule.severity,
-        message,
-        site.piece.path,
-        span,
-        facts.source.statement_span(span),
-        chain(evidence, facts.path),
-        fix,
-        rule.why,
-        doubts=ordered(doubts),
+        rule.code, rule.name, severity or rule.severity, message, facts.path, span, whole, tuple(links), fix, rule.why
     )
 
 
@@ -59,13 +45,9 @@ def report_operation(
     fix: Fix | None = None,
 ) -> Finding:
     """A finding of `rule` at an operation of the file, with others that contribute to it."""
-    source = facts.source
-    span = source.span_of(op.span)
-    links = dict.fromkeys(Evidence(text, source.span_of(other.span)) for other, text in evidence)
-    whole = source.statement_span(span)
-    return Finding(
-        rule.code, rule.name, severity or rule.severity, message, facts.path, span, whole, tuple(links), fix, rule.why
-    )
+    place = facts.source.span_of
+    links = ((place(other.span), text) for other, text in evidence)
+    return report(rule, facts, place(op.span), message, severity=severity, evidence=links, fix=fix)
 
 
 def written(facts: FileFacts, op: Op, limit: int) -> str:
@@ -81,15 +63,6 @@ def node_at(facts: FileFacts, op: Op, kind: Any) -> Site | None:
     found = (n for n in inside(piece.module) if isinstance(n, kind) and piece.span(n) == span) if piece else iter(())
     node = next(found, None)
     return Site(piece, node) if piece is not None and node is not None else None
-
-
-def chain(links: Iterable[Link], path: Path) -> tuple[Evidence, ...]:
-    """Evidence for a finding in `path`, in the order given, each place and sentence once."""
-    found: dict[Evidence, None] = {}
-    for site, message in links:
-        elsewhere = site.piece.path if site.piece.path != path else None
-        found[Evidence(message, site.span, elsewhere)] = None
-    return tuple(found)
 
 
 _ATOMS = (

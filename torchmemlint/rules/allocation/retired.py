@@ -2,68 +2,53 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-import libcst as cst
-
-from torchmemlint.flow.program import Program
+from torchmemlint.findings import Span
+from torchmemlint.flow.facts import FileFacts
 from torchmemlint.immutable import immutable
 from torchmemlint.knowledge import versions
 from torchmemlint.knowledge.versions import Retirement
-from torchmemlint.syntax.outline import dotted_text
-from torchmemlint.syntax.source_module import Piece, Site
+from torchmemlint.syntax.outline import dotted, parts
 
 
 @immutable()
 class RetiredName:
     """A use of a retired name."""
 
-    site: Site  # the whole dotted name
+    span: Span  # the whole dotted name
     text: str  # as the file spells it
     retirement: Retirement
 
 
-def uses(program: Program, names: tuple[str, ...], target: str | None) -> Iterator[RetiredName]:
-    """Uses of those of the qualified names that are retired for the target; in the order of the file.
+def uses(facts: FileFacts, names: tuple[str, ...]) -> Iterator[RetiredName]:
+    """Uses of those of the qualified names that are retired for the file's target; in the order of the file.
 
-    A piece that also names what took the name's place chooses between the two, and is passed over.
+    A top-level statement that also names what took the name's place chooses between the two, and is passed over.
     """
-    retired = {name: found for name in names if (found := versions.retirement(name, target)) is not None}
+    source = facts.source
+    retired = {name: found for name in names if (found := versions.retirement(name, facts.target_torch)) is not None}
     words = {name.rpartition(".")[2] for name in retired}
-    if not any(word in program.source.text for word in words):
-        return
-    for piece in program.source.pieces:
-        if any(word in piece.text for word in words):
-            for node, text in _references(piece):
-                retirement = retired.get(program.qualify(text))
-                if retirement is not None and not _chooses(piece, retirement):
-                    yield RetiredName(Site(piece, node), text, retirement)
-
-
-def _chooses(piece: Piece, retirement: Retirement) -> bool:
-    other = (retirement.instead or "").rpartition(".")[2]
-    return bool(other) and other in piece.text
-
-
-def _references(piece: Piece) -> Iterator[tuple[cst.BaseExpression, str]]:
-    """The dotted names that are read, longest first and each once; imports and assignments' targets are none."""
-    stack: list[cst.CSTNode] = [piece.module]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cst.Import | cst.ImportFrom):
+    for piece in source.pieces if any(word in source.text for word in words) else ():
+        if piece.outline is None or not any(word in piece.text for word in words):
             continue
-        if isinstance(node, cst.Attribute | cst.Name):
-            text = dotted_text(node)
-            if text:
+        for statement in (piece.outline, *piece.beside):
+            for node, text in _references(statement):
+                retirement = retired.get(facts.program.qualify(text))
+                other = (retirement.instead or "").rpartition(".")[2] if retirement is not None else ""
+                if retirement is not None and not (other and other in piece.text):
+                    place = (node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
+                    yield RetiredName(source.span_of(place), text, retirement)
+
+
+def _references(statement: ast.stmt) -> Iterator[tuple[ast.expr, str]]:
+    """The dotted names that are read, longest first and each once."""
+    pending: list[ast.AST] = [statement]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Attribute | ast.Name) and (text := dotted(node)):
+            if isinstance(node.ctx, ast.Load):
                 yield node, text
-                continue
-        if isinstance(node, cst.Assign | cst.AnnAssign | cst.AugAssign) and node.value is not None:
-            stack.append(node.value)
             continue
-        if isinstance(node, cst.Arg):  # not its keyword
-            stack.append(node.value)
-            continue
-        if isinstance(node, cst.FunctionDef | cst.ClassDef):  # not its name
-            stack += [child for child in reversed(node.children) if child is not node.name]
-            continue
-        stack += reversed(node.children)
+        pending += reversed(parts(node))

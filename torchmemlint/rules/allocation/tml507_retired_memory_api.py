@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.knowledge.versions import Retirement
 from torchmemlint.rules.allocation import retired
@@ -79,13 +77,13 @@ class RetiredMemoryApi(Rule):
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield uses of retired names."""
-        for use in retired.uses(facts.program, _NAMES, facts.target_torch):
+        for use in retired.uses(facts, _NAMES):
             yield report(
                 self,
                 facts,
-                use.site,
+                use.span,
                 f"`{use.text}` {_since(use.retirement)}: use `{use.retirement.instead}`",
-                evidence=[(use.site, f"torch says: {use.retirement.says}")],
+                evidence=[(use.span, f"torch says: {use.retirement.says}")],
                 fix=_fix(use),
             )
 
@@ -97,12 +95,12 @@ def _since(retirement: Retirement) -> str:
 
 
 def _fix(use: RetiredName) -> Fix | None:
-    node = use.site.node
-    new = use.retirement.instead
-    if not isinstance(node, cst.Attribute) or new is None or not use.retirement.same:
+    new, (path, _, old) = use.retirement.instead, use.text.rpartition(".")
+    if not path or new is None or not use.retirement.same:
         return None
     owner, _, name = new.rpartition(".")
     if use.retirement.name.rpartition(".")[0] not in (owner, f"{owner}.memory"):
         return None  # the successor lives elsewhere
-    shown = f"{use.text.rpartition('.')[0]}.{name}"
-    return Fix(f"Use `{shown}`", Applicability.SAFE, (Edit(use.site.piece.span(node.attr), name),))
+    end = use.span.end
+    last = Span(Position(end.row, end.column - len(old)), end)
+    return Fix(f"Use `{path}.{name}`", Applicability.SAFE, (Edit(last, name),))
