@@ -11,7 +11,6 @@ from tests.torch_files import torch_files
 from torchmemlint.config.limits import MAX_NESTING
 from torchmemlint.engine.checking import check_text
 from torchmemlint.source.decoding import UnreadableFile
-from torchmemlint.syntax import source_module
 from torchmemlint.syntax.source_module import SourceModule
 
 HEADERS = {
@@ -64,19 +63,6 @@ def test_a_piece_that_libcst_cannot_read_is_run_all_the_same() -> None:
     text = "import torch\n" + odd + TOTAL.format(name="plain", odd="seen: int = 1")
     found = check_text(text, Path("a.py"), frozenset(("TML101",)))
     assert [finding.span.start.row for finding in found] == [9, 18]
-
-
-def test_where_a_made_tree_is_unlike_libcst_s_own_that_one_serves(monkeypatch) -> None:
-    text = "import torch\n" + TOTAL.format(name="plain", odd="seen: int = 1")
-    expected = check_text(text, Path("a.py"), frozenset(("TML101",)))
-    real = source_module.convert
-
-    def wrong(statements, lines, first_row):
-        module = real(statements, lines, first_row)
-        return module.with_changes(body=[*module.body, *module.body])
-
-    monkeypatch.setattr(source_module, "convert", wrong)
-    assert check_text(text, Path("a.py"), frozenset(("TML101",))) == expected != []
 
 
 def test_of_a_half_written_file_only_the_definition_around_the_fault_is_tried_again(monkeypatch) -> None:

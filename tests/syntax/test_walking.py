@@ -8,7 +8,7 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
-from torchmemlint.syntax.walking import children, contains, inside
+from torchmemlint.syntax.walking import inside
 
 _PUNCTUATION = (
     cst.Asynchronous,
@@ -77,12 +77,3 @@ def test_the_same_nodes_in_the_same_order(text: str) -> None:
     dots = {id(dot) for node in visited(module) if isinstance(node, cst.ImportFrom) for dot in node.relative}
     expected = [node for node in visited(module) if id(node) not in dots]
     assert [(type(node), id(node)) for node in inside(module)] == [(type(node), id(node)) for node in expected]
-
-
-def test_contains() -> None:
-    module = cst.parse_module("a = f(b)\nc = 1\n")
-    first, second = children(module)
-    name = children(children(children(first)[0])[1])[0]
-    assert contains(first, name)
-    assert contains(name, name)
-    assert not contains(second, name)

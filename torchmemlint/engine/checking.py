@@ -19,7 +19,7 @@ from torchmemlint.rules import cases
 from torchmemlint.rules.registry import known
 from torchmemlint.source.decoding import LimitReached
 from torchmemlint.syntax.source_module import SourceModule
-from torchmemlint.syntax.trees import Trees, UnlikeTree
+from torchmemlint.syntax.trees import Trees
 
 T = TypeVar("T")
 
@@ -74,12 +74,7 @@ class Check:
 
     def findings(self, codes: frozenset[str]) -> list[Finding]:
         """Findings of the rules in `codes`, before suppressions, in order of position."""
-        try:
-            return _deep(lambda: self._findings(codes))
-        except UnlikeTree as unlike:
-            self._trees.distrust(unlike)
-            self.facts = self._facts(self.facts.source.text, self.facts.path, self.facts.pulse)
-            return self.findings(codes)
+        return _deep(lambda: self._findings(codes))
 
     def _findings(self, codes: frozenset[str]) -> list[Finding]:
         facts = self.facts

@@ -6,9 +6,6 @@ from torchmemlint.findings import Finding, Position, Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.base import Rule
 from torchmemlint.source.decoding import UnreadableFile
-from torchmemlint.syntax.trees import UnlikeTree
-
-_EXPECTED = (UnreadableFile, UnlikeTree)  # facts raise them, whoever asks
 
 
 class RuleFailure(Exception):  # noqa: N818 (it is one)
@@ -19,7 +16,7 @@ def guarded(rule: Rule, plugin: str, facts: FileFacts) -> list[Finding]:
     """What a plugin's rule has to say about a file. Raises `RuleFailure`, which names the plugin."""
     try:
         found = list(rule.check(facts))
-    except _EXPECTED:
+    except UnreadableFile:  # facts raise it, whoever asks
         raise
     except (Exception, SystemExit) as error:
         words = " ".join(str(error).split())

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import libcst as cst
-
 
 @dataclass(slots=True)
 class Outline:
@@ -142,17 +140,3 @@ def imports(statements: list[ast.stmt]) -> Iterator[tuple[str, str]]:
                     yield from imports(getattr(statement, inner, []))
                 for handler in getattr(statement, "handlers", []):
                     yield from imports(handler.body)
-
-
-def dotted_text(node: cst.CSTNode) -> str:
-    """`dotted` for libcst: the text of a plain name or attribute chain, else ""."""
-    if type(node) is cst.Name:  # `isinstance` is slow on these classes where the answer is no
-        return node.value
-    names: list[str] = []
-    while type(node) is cst.Attribute:
-        names.append(node.attr.value)
-        node = node.value
-    if type(node) is not cst.Name:
-        return ""
-    names.append(node.value)
-    return ".".join(reversed(names))

@@ -1,8 +1,8 @@
-"""A source file as top-level pieces, each with a libcst tree from when the analysis first looks at it.
+"""A source file as top-level pieces, each with a libcst tree from when a rule first looks at it.
 
-Whole-file libcst parsing is about ten times as dear as `ast.parse`, so the standard parser finds where the
-top-level statements begin and end, and libcst's nodes are made of its own for just those that matter. A top-level
-statement starts in column 0 and is complete in itself, so a piece parses alone exactly as it does in its file.
+Whole-file libcst parsing is about ten times as dear as `ast.parse`, so the standard parser finds where statements
+begin and end, and libcst reads just those that matter. A top-level statement starts in column 0 and is complete in
+itself, so a piece parses alone exactly as it does in its file.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ from torchmemlint.findings import Position, Span
 from torchmemlint.immutable import immutable
 from torchmemlint.source.decoding import LimitReached, UnreadableFile
 from torchmemlint.syntax import patterns, statements
-from torchmemlint.syntax.conversion import convert, convert_method
-from torchmemlint.syntax.text import characters, parse_with_libcst
+from torchmemlint.syntax.text import characters, code_of, parse_with_libcst
 from torchmemlint.syntax.trees import PARSING, Tree, Trees
-from torchmemlint.syntax.walking import inside
 
 _MAX_BRACKETS = 200  # as many as Python itself takes
 _BYTES_OF_TREE = 500  # of memory for each of a text, more than the standard parser takes
@@ -41,7 +39,6 @@ class Piece:
     name: str  # of a function or class, else ""
     outline: ast.stmt | None  # the standard parser's node, where it could read the file
     path: Path
-    around: Piece | None = None  # of a method: its class's piece
     trees: Trees = PARSING
     beside: list[ast.stmt] = field(default_factory=list)  # statements that share its last row: `a = 1; b = 2`
     _tree: Tree | None = field(default=None, repr=False)
@@ -50,22 +47,12 @@ class Piece:
     def __repr__(self) -> str:
         return f"Piece({self.kind} {self.name!r} at {self.first_row})"
 
-    def method(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Piece:
-        """A method of this class as a piece of its own, so that libcst reads it without the others."""
-        lines = [f"class {self.name}:\n", *self._lines_of(function)]
-        row = self.row_of(function) - 1  # of the line that names the class
-        return Piece(lines, row, "def", function.name, function, self.path, self, self.trees)
-
     @property
     def text(self) -> str:
-        """Its text, that of a method below a line which names the class."""
+        """Its text."""
         if self._text is None:
             self._text = "".join(self.lines)
         return self._text
-
-    def _lines_of(self, statement: ast.stmt) -> list[str]:
-        last = statement.end_lineno or statement.lineno
-        return self.lines[self.row_of(statement) - self.first_row : last - self.first_row + 1]
 
     @staticmethod
     def row_of(statement: ast.stmt) -> int:
@@ -91,20 +78,12 @@ class Piece:
             if patterns.too_deep(self.text):
                 more = f"it has patterns nested more than {patterns.MAX_PATTERNS} levels deep"
                 raise LimitReached("nesting", more, Position(self.first_row, 1))
-            self._tree = self.trees.concrete(self.text, self.path, self._converted)
+            self._tree = self.trees.concrete(self.text, self.path)
         return self._tree
-
-    def _converted(self) -> cst.Module | None:
-        """The tree made of the standard parser's; None where that did not read the file."""
-        if self.outline is None:
-            return None
-        if self.around is None:
-            return convert([self.outline, *self.beside], self.lines, self.first_row)
-        return convert_method(self.around.name, self.outline, self.lines, self.first_row)
 
     def written(self, node: cst.CSTNode) -> str:
         """The text of a node as it stands there, in its own brackets."""
-        return self.tree.written(node)
+        return code_of(node)
 
     def release(self) -> None:
         """Let go of the trees: the piece is not asked any more."""
@@ -116,20 +95,6 @@ class Piece:
         (row, column), (last_row, last_column), _ = self.tree.ranges[id(node)]
         shift = self.first_row - 1
         return Span(Position(row + shift, column + 1), Position(last_row + shift, last_column + 1))
-
-    def site_of(self, node: ast.expr | ast.stmt, rows: Sequence[str]) -> Site | None:
-        """The place of a node of the standard parser's tree; `rows` are the file's. None where libcst has no such."""
-
-        def place(row: int, column: int) -> tuple[int, int]:
-            return row - self.first_row + 1, characters(rows[row - 1], column)
-
-        start = place(node.lineno, node.col_offset)
-        end = place(node.end_lineno or node.lineno, node.end_col_offset or 0)
-        for found in inside(self.module):
-            first, last, _ = self.tree.ranges.get(id(found), (None, None, None))
-            if first == start and last == end and isinstance(found, cst.BaseExpression | cst.BaseSmallStatement):
-                return Site(self, found)
-        return None
 
 
 @immutable(eq=False, repr=False)
@@ -248,7 +213,7 @@ def _split_by_libcst(text: str, path: Path, reason: Exception) -> list[Piece]:
     except Exception as error:
         raise _unreadable(reason, text) from error
     piece = Piece(_lines(text), 1, "code", "", None, path)
-    piece._tree = Tree(text, path, module, module)
+    piece._tree = Tree(text, module)
     return [piece]
 
 

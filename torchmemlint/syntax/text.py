@@ -28,21 +28,6 @@ def code_of(node: cst.CSTNode) -> str:
     return plain if plain is not None else _EMPTY.code_for_node(node)
 
 
-def string_value(node: cst.SimpleString) -> str | bytes:
-    """The value of a string literal. Raises ValueError or SyntaxError where it has none."""
-    text = node.value
-    if text[0] not in "'\"" or "\\" in text:
-        return _evaluated(text)
-    quote = 3 if text.startswith(('"""', "'''")) else 1
-    return text[quote:-quote]
-
-
-@lru_cache(maxsize=1_024)  # the same again and again, and Python's parser leaves cycles behind each time
-def _evaluated(literal: str) -> str | bytes:
-    found: str | bytes = ast.literal_eval(literal)
-    return found
-
-
 def _chain(node: cst.CSTNode) -> str | None:
     """The text of a name or attribute chain without blanks, comments or parentheses; None of anything else."""
     names: list[str] = []

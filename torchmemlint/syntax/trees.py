@@ -7,7 +7,6 @@ little changed: there, trees are kept, and only the pieces that changed are read
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,58 +16,23 @@ from torchmemlint.config.limits import MAX_NESTING
 from torchmemlint.syntax.patterns import too_deep
 from torchmemlint.syntax.positions import CodeRanges, code_ranges
 from torchmemlint.syntax.standard import parse
-from torchmemlint.syntax.text import code_of, form_feeds, parse_with_libcst
-from torchmemlint.syntax.walking import side_by_side
-
-
-class UnlikeTree(LookupError):  # noqa: N818 (nothing is wrong with what is checked)
-    """The tree made of a piece is not the one that libcst parses: where its nodes stand cannot be told."""
-
-    def __init__(self, path: Path, text: str) -> None:
-        super().__init__(path)
-        self.path = path
-        self.text = text
+from torchmemlint.syntax.text import form_feeds, parse_with_libcst
 
 
 @dataclass(eq=False, slots=True)
 class Tree:
-    """A libcst tree and, once asked for, where its nodes stand and how they are written.
-
-    `parsed` is what libcst parses of the text: the same tree, or one that tells the places of the tree's nodes.
-    """
+    """A libcst tree and, once asked for, where its nodes stand."""
 
     text: str
-    path: Path
     module: cst.Module
-    parsed: cst.Module | None = None
     _ranges: CodeRanges | None = field(default=None, repr=False)
-    _counterparts: dict[int, cst.CSTNode] = field(default_factory=dict, repr=False)  # as parsed, by the node's identity
 
     @property
     def ranges(self) -> CodeRanges:
-        """Start and end of every node, within the piece. Raises UnlikeTree."""
+        """Start and end of every node, within the piece."""
         if self._ranges is None:
-            self._ranges = self._placed()
+            self._ranges = _moved(code_ranges(self.module), form_feeds(self.text))
         return self._ranges
-
-    def _placed(self) -> CodeRanges:
-        if self.parsed is None:
-            self.parsed = _parsed(self.text)
-        places = _moved(code_ranges(self.parsed), form_feeds(self.text))
-        if self.parsed is self.module:
-            return places
-        pairs = side_by_side(self.module, self.parsed)
-        if pairs is None:
-            raise UnlikeTree(self.path, self.text)
-        self._counterparts = {id(node): parsed for node, parsed in pairs}
-        nodes = {id(parsed): node for node, parsed in pairs}
-        found = ((nodes[key], place) for key, place in places.items() if key in nodes)
-        return {id(node): (start, end, node) for node, (start, end, _) in found}
-
-    def written(self, node: cst.CSTNode) -> str:
-        """The text of a node as it stands there, with the brackets around it. Raises UnlikeTree."""
-        assert id(node) in self.ranges
-        return code_of(self._counterparts.get(id(node), node))
 
 
 def _moved(places: CodeRanges, further: dict[int, int]) -> CodeRanges:
@@ -90,7 +54,6 @@ class Trees:
 
     def __init__(self) -> None:
         self.nesting = MAX_NESTING
-        self._unlike: set[tuple[Path, str]] = set()
         self._last: tuple[tuple[Path, str], ast.Module] | None = None  # a file is read for its pieces, and to be run
 
     def standard(self, text: str, path: Path) -> ast.Module:
@@ -99,28 +62,9 @@ class Trees:
             self._last = (path, text), parse(text)
         return self._last[1]
 
-    def concrete(self, text: str, path: Path, convert: Callable[[], cst.Module | None] = lambda: None) -> Tree:
-        """The libcst tree of a piece of the file `path`; empty where libcst cannot read what Python can.
-
-        `convert` makes it of the standard parser's tree, where there is one.
-        """
-        if too_deep(text):
-            return Tree(text, path, _EMPTY, _EMPTY)
-        if (path, text) not in self._unlike:
-            try:
-                made = convert()
-            except MemoryError:
-                raise
-            except Exception:  # noqa: BLE001 - Python reads the piece, libcst perhaps does not
-                made = None
-            if made is not None:
-                return Tree(text, path, made)
-        parsed = _parsed(text)
-        return Tree(text, path, parsed, parsed)
-
-    def distrust(self, unlike: UnlikeTree) -> None:
-        """Let libcst parse this piece from now on."""
-        self._unlike.add((unlike.path, unlike.text))
+    def concrete(self, text: str, path: Path) -> Tree:
+        """The libcst tree of a piece of the file `path`; empty where libcst cannot read what Python can."""
+        return Tree(text, _EMPTY if too_deep(text) else _parsed(text))
 
 
 PARSING = Trees()
@@ -159,17 +103,12 @@ class KeptTrees(Trees):
             known = self._standard[path] = text, parse(text)
         return known[1]
 
-    def concrete(self, text: str, path: Path, convert: Callable[[], cst.Module | None] = lambda: None) -> Tree:
+    def concrete(self, text: str, path: Path) -> Tree:
         """As `Trees.concrete`."""
         self._asked.add((path, text))
         if (path, text) not in self._concrete:
-            self._concrete[path, text] = super().concrete(text, path, convert)
+            self._concrete[path, text] = super().concrete(text, path)
         return self._concrete[path, text]
-
-    def distrust(self, unlike: UnlikeTree) -> None:
-        """As `Trees.distrust`."""
-        super().distrust(unlike)
-        self._concrete.pop((unlike.path, unlike.text), None)
 
 
 _EMPTY = cst.Module([])

@@ -56,11 +56,6 @@ def _read_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
     return tuple(name for name in names if name not in _PUNCTUATION and not name.startswith("whitespace"))
 
 
-def contains(node: cst.CSTNode, wanted: cst.CSTNode) -> bool:
-    """Is it the node itself, or one below it?"""
-    return any(below is wanted for below in inside(node))
-
-
 def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """A node and all below it. (`libcst.matchers` would do, and takes as long to import as the rest of libcst.)"""
     pending = [node]
@@ -68,32 +63,3 @@ def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         below = pending.pop()
         yield below
         pending += reversed(children(below))
-
-
-def side_by_side(one: cst.CSTNode, other: cst.CSTNode) -> list[tuple[cst.CSTNode, cst.CSTNode]] | None:
-    """The nodes of two trees that have the same shape, each with the other's; None where the shapes differ."""
-    found = [(one, other)]
-    for left, right in found:  # which grows on the way
-        below, beside = children(left), children(right)
-        if type(left) is not type(right) or len(below) != len(beside):
-            return None
-        found += zip(below, beside, strict=True)
-    return found
-
-
-def parents(root: cst.CSTNode) -> dict[int, cst.CSTNode]:
-    """What each node below the root stands in, by the identity of the node."""
-    return {id(child): node for node in inside(root) for child in children(node)}
-
-
-def around(node: cst.CSTNode, above: dict[int, cst.CSTNode]) -> Iterator[cst.CSTNode]:
-    """What a node stands in, from the inside out."""
-    parent = above.get(id(node))
-    while parent is not None:
-        yield parent
-        parent = above.get(id(parent))
-
-
-def names_in(node: cst.CSTNode) -> set[str]:
-    """The names that stand in a node: what it reads or binds, and the parts of its attributes."""
-    return {one.value for one in inside(node) if isinstance(one, cst.Name)}
