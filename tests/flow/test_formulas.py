@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from torchmemlint.engine.checking import Check
-from torchmemlint.flow.fact.formulas import Formula, Formulas, Operation
+from torchmemlint.flow.fact.formulas import Formula, Formulas
+from torchmemlint.flow.fact.operands import Operation
 from torchmemlint.flow.fact.origins import is_discrete, is_trained, usual
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.lower import lower

@@ -48,8 +48,8 @@ from torchmemlint.flow.domain.values import (
     without_graph,
 )
 from torchmemlint.flow.engine import instances, lazy
+from torchmemlint.flow.engine.lazy import is_short
 from torchmemlint.flow.engine.loops import run_loop
-from torchmemlint.flow.ir.ops import FIRST
 from torchmemlint.flow.ir.places import SOME_PART, SliceKey
 from torchmemlint.flow.models import containers, contracted, gradients, modules, tensors
 from torchmemlint.flow.models.parameters import parameter
@@ -287,35 +287,6 @@ def advance(frame: Frame, state: State, source: Value, point: Point) -> Value:
         else:
             frame.over[frame.loops[-1]] = source
     return iterate(frame, state, source, point)
-
-
-def is_short(state: State, source: Value) -> bool:
-    """Is it surely a few things that are written out, or the parts of a module?"""
-    return bool(source.refs) and all(_is_short(state, r) for r in source.refs)
-
-
-def _is_short(state: State, reference: Ref) -> bool:
-    """Is it a few things that are written out, or the parts of a module?"""
-    if type(reference) is Parameters:
-        return True
-    if type(reference) is not Object:
-        return False
-    if reference.kind is Kind.MODULE or reference.about in modules.OF_PARAMETERS:
-        return True
-    if reference.kind is Kind.GENERATOR:  # a generator expression gives one for each of its first iterable
-        first = state.heap.get(reference, FIRST)
-        return first is not None and is_short(state, first)
-    if reference.kind is Kind.LAZY:
-        parts = [state.heap.get(reference, ("part", i)) for i in range(3)]
-        given = [part for part in parts if part is not None]
-        short = [is_short(state, part) for part in given]
-        if reference.about in ("cycle", "chain"):
-            return reference.about == "chain" and all(short)
-        return any(short)
-    if reference.kind not in (Kind.TUPLE, Kind.LIST):
-        return False
-    few = state.heap.get(reference, ELEMENT) is None and state.heap.get(reference, 0) is not None
-    return few or state.heap.get(reference, Special.SHORT) is not None
 
 
 def _next_of(frame: Frame, state: State, holder: Ref, source: Value, point: Point) -> Value:

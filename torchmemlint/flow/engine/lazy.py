@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.frame import CallSite, Frame
-from torchmemlint.flow.domain.heap import State
-from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.heap import ELEMENT, State
+from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.memory import each_key, renew_keys
-from torchmemlint.flow.domain.refs import PATH_LIMIT, Object, Point, Ref
+from torchmemlint.flow.domain.refs import PATH_LIMIT, Object, Parameters, Point, Ref
 from torchmemlint.flow.domain.values import PLAIN, UNKNOWN, Value, join, of
-from torchmemlint.flow.models import containers, threads
+from torchmemlint.flow.ir.ops import FIRST
+from torchmemlint.flow.models import containers, modules, threads
 
 
 def following(frame: Frame, state: State, holder: Object, point: Point) -> Value:
@@ -80,3 +81,32 @@ def _row(state: State, holder: Object, values: list[Value]) -> Value:
     for index, value in enumerate(values):
         state.heap.put(row, index, value)
     return of(row)
+
+
+def is_short(state: State, source: Value) -> bool:
+    """Is it surely a few things that are written out, or the parts of a module?"""
+    return bool(source.refs) and all(_is_short(state, r) for r in source.refs)
+
+
+def _is_short(state: State, reference: Ref) -> bool:
+    """Is it a few things that are written out, or the parts of a module?"""
+    if type(reference) is Parameters:
+        return True
+    if type(reference) is not Object:
+        return False
+    if reference.kind is Kind.MODULE or reference.about in modules.OF_PARAMETERS:
+        return True
+    if reference.kind is Kind.GENERATOR:  # a generator expression gives one for each of its first iterable
+        first = state.heap.get(reference, FIRST)
+        return first is not None and is_short(state, first)
+    if reference.kind is Kind.LAZY:
+        parts = [state.heap.get(reference, ("part", i)) for i in range(3)]
+        given = [part for part in parts if part is not None]
+        short = [is_short(state, part) for part in given]
+        if reference.about in ("cycle", "chain"):
+            return reference.about == "chain" and all(short)
+        return any(short)
+    if reference.kind not in (Kind.TUPLE, Kind.LIST):
+        return False
+    few = state.heap.get(reference, ELEMENT) is None and state.heap.get(reference, 0) is not None
+    return few or state.heap.get(reference, Special.SHORT) is not None

@@ -227,6 +227,8 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
         holder, key = place
         if holder is not None and (_is_passing(holder) or (type(key) is Special and key not in _HELD)):
             continue
+        if key is Special.NAMED and all(note.adds for note in notes):
+            continue  # an attribute whose name is not known: each has its own
         if holder is not None and root(holder) in made:
             continue  # what a call of this iteration gave: another object in each
         if type(holder) is Object and not frame.applying and _is_made(before, back, holder):

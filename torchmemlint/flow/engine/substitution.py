@@ -27,6 +27,7 @@ from torchmemlint.flow.domain.values import (
     tensor,
 )
 from torchmemlint.flow.engine import access, instances
+from torchmemlint.flow.engine.lazy import is_short
 from torchmemlint.flow.engine.noting import Noting
 from torchmemlint.flow.ir.blocks import missed
 from torchmemlint.flow.ir.control import For
@@ -210,7 +211,7 @@ class Substitution(Noting):
             if holder is not None:
                 places += [(mine, self.key(key)) for mine in self.of(holder).refs if not isinstance(mine, External)]
         over = self.frame.over[loop] = self.value(effect.over)
-        if effect.bounded or access.is_short(self.state, over):
+        if effect.bounded or is_short(self.state, over):
             self.frame.bounded.add(loop)
         state = self.state
         self.frame.machine.run_loop(

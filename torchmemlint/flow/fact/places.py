@@ -55,6 +55,7 @@ from torchmemlint.flow.fact.records import Kept
 from torchmemlint.flow.fact.retaining import Retained
 from torchmemlint.flow.fact.retention import Fate, Retention, backward_through
 from torchmemlint.flow.fact.samples import Memoised
+from torchmemlint.flow.fact.sequence import meeting
 from torchmemlint.flow.fact.services import Service
 from torchmemlint.flow.fact.smallness import small
 from torchmemlint.flow.fact.storing import Readers, stores
@@ -233,7 +234,7 @@ class Places:
             for one in deferred(run, evidence):
                 sites = one.point.chain()
                 if sites and one.kept.chain():
-                    place = _meeting(sites, one.kept.chain())  # told where it is decided when backward runs
+                    place = meeting(sites, one.kept.chain())  # told where it is decided when backward runs
                     calls = tuple(map(self.of, sites[sites.index(place) + 1 :]))
                     graphs = self._graphs(self._begun(run, evidence, one.sources))
                     yield Case(
@@ -273,7 +274,7 @@ class Places:
         sites = kept.point.chain()
         place, *calls = map(self.of, sites)
         whole = [point for point in begun if len(point.chain()) <= CONTEXT_LIMIT]  # others may have more callers
-        met = self.of(_meeting(sites, (whole or begun)[0].chain())) if begun else place
+        met = self.of(meeting(sites, (whole or begun)[0].chain())) if begun else place
         within = None
         if met.path != place.path:  # kept by what a file hands to another: told where it is handed over
             place, within, calls = met, place, calls[calls.index(met) + 1 :]
@@ -390,13 +391,3 @@ class Places:
             if isinstance(begins, Graph | Result) and isinstance(begins.site, Op | Function):
                 found.add(Point(begins.site, begins.context))
         return sorted(found, key=lambda point: [(op.owner.unit.name, op.span) for op in point.chain()])
-
-
-def _meeting(stored: list[Op], begun: list[Op]) -> Op:
-    """The operation that leads to where a graph is stored, in the function in which also what begins it is called."""
-    if len(begun) > CONTEXT_LIMIT:
-        return stored[0]  # who called it is not known to the end
-    common = 0
-    while common < min(len(stored) - 1, len(begun)) and stored[-1 - common] is begun[-1 - common]:
-        common += 1
-    return stored[-1 - common]

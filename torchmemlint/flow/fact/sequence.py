@@ -6,8 +6,9 @@ from collections.abc import Iterable, Set
 from functools import partial
 from typing import NamedTuple
 
-from torchmemlint.flow.domain.refs import Loop, Phi, Source, root
+from torchmemlint.flow.domain.refs import CONTEXT_LIMIT, Loop, Phi, Source, root
 from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.ir.ops import Op
 
 
 class Sequence:
@@ -91,3 +92,13 @@ class Moment(NamedTuple):
             return False
         between = self.sequence.precedes(first.event, self.event) and self.sequence.precedes(self.event, last.event)
         return between or not self.sequence.is_after(last.event, first.event)
+
+
+def meeting(stored: list[Op], begun: list[Op]) -> Op:
+    """The operation that leads to where a graph is stored, in the function in which also what begins it is called."""
+    if len(begun) > CONTEXT_LIMIT:
+        return stored[0]  # who called it is not known to the end
+    common = 0
+    while common < min(len(stored) - 1, len(begun)) and stored[-1 - common] is begun[-1 - common]:
+        common += 1
+    return stored[-1 - common]

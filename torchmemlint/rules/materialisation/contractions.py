@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torchmemlint.flow.fact.formulas import Formula, Operation
+from torchmemlint.flow.fact.formulas import Formula
+from torchmemlint.flow.fact.operands import Operation
 from torchmemlint.flow.fact.origins import is_discrete, is_tensor
 from torchmemlint.flow.ir.ops import GetItem, Operate
 from torchmemlint.flow.ir.places import Temp

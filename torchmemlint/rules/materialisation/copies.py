@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torchmemlint.flow.fact.formulas import Formula, Operation, looks
+from torchmemlint.flow.fact.formulas import Formula
+from torchmemlint.flow.fact.operands import Operation, looks
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import For, If, While
 from torchmemlint.flow.ir.ops import (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from torchmemlint.flow.fact.formulas import Formula, Operation, Taking
+from torchmemlint.flow.fact.formulas import Formula
+from torchmemlint.flow.fact.operands import Operation, Taking
 from torchmemlint.flow.fact.origins import is_weight, usual
 from torchmemlint.rules.materialisation.one_hot import LAST, Encoded
 

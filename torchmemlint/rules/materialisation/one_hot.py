@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torchmemlint.flow.fact.formulas import Formula, Operation, Taking
+from torchmemlint.flow.fact.formulas import Formula
+from torchmemlint.flow.fact.operands import Operation, Taking
 from torchmemlint.flow.ir.ops import Compare, Constant, GetItem, Make, Operate
 from torchmemlint.flow.ir.places import ComputedKey, Spread, Temp
 

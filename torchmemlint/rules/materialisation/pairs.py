@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torchmemlint.flow.fact.formulas import Formula, Operation
+from torchmemlint.flow.fact.formulas import Formula
+from torchmemlint.flow.fact.operands import Operation
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.ops import CallMethod, Function, GetItem, Op
 from torchmemlint.flow.ir.places import ConstantKey, Key, SliceKey, Temp

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
-from torchmemlint.flow.fact.formulas import Formula, Operation
+from torchmemlint.flow.fact.formulas import Formula
+from torchmemlint.flow.fact.operands import Operation
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.base import Rule
 from torchmemlint.rules.findings import report_operation, written

@@ -8,7 +8,8 @@ import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
 from torchmemlint.flow.domain.heap import Mode
-from torchmemlint.flow.fact.formulas import Formula, Operation
+from torchmemlint.flow.fact.formulas import Formula
+from torchmemlint.flow.fact.operands import Operation
 from torchmemlint.flow.fact.origins import mode
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.ir.ops import Op

@@ -9,7 +9,8 @@ from __future__ import annotations
 import enum
 import re
 
-from torchmemlint.flow.fact.formulas import Formula, Operation
+from torchmemlint.flow.fact.formulas import Formula
+from torchmemlint.flow.fact.operands import Operation
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import Return, Yield
 from torchmemlint.flow.ir.ops import (

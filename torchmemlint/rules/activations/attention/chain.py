@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from torchmemlint.flow.fact.formulas import Formula, Operation, looks
+from torchmemlint.flow.fact.formulas import Formula
+from torchmemlint.flow.fact.operands import Operation, looks
 from torchmemlint.flow.ir.blocks import Layout
 from torchmemlint.flow.ir.control import For, If, While
 from torchmemlint.flow.ir.defuse import operands
