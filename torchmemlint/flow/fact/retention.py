@@ -70,7 +70,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         if run.life is not None and effect.loop not in run.life:
             continue  # seen where it is run once
         if run.life is not None and _is_argument(effect.place):
-            continue  # the next call is given another tensor
+            continue  # the next call is given another one
         if not with_graphs(effect.events):
             continue  # tensors without a graph
         doubts = evidence.best(effect.sources, effect.events)
@@ -161,9 +161,9 @@ def _is_forward(source: Source) -> bool:
 
 
 def _is_argument(place: Place) -> bool:
-    """Is it a tensor that a method is given, and works on in place?"""
-    holder, key = place
-    return type(holder) is Input and key is Special.GRAPH
+    """Is it a part of what a method is given: a tensor that it works on in place, a list that it fills?"""
+    holder, _ = place
+    return holder is not None and type(root(holder)) is Input
 
 
 def _is_emptied(effect: fx.Keep, fate: Fate) -> bool:
