@@ -75,9 +75,6 @@ class Piece:
     def tree(self) -> Tree:
         """The same, with where its nodes stand."""
         if self._tree is None:
-            if patterns.too_deep(self.text):
-                more = f"it has patterns nested more than {patterns.MAX_PATTERNS} levels deep"
-                raise LimitReached("nesting", more, Position(self.first_row, 1))
             self._tree = self.trees.concrete(self.text, self.path)
         return self._tree
 
