@@ -39,6 +39,8 @@ _RENEWED = frozenset({Kind.LIST, Kind.DICT, Kind.INSTANCE})
 
 def begin(frame: Frame, state: State, made: Object, point: Point) -> Value:
     """Return a new object of a site; the one it made before becomes one of its older siblings."""
+    if made.kind is Kind.TENSOR and state.heap.get(made, Special.MADE) is not None:
+        frame.gave_up(made)  # no sibling keeps what the one before held
     renew(state, made)
     if frame.loops and not frame.entry and made.kind in _RENEWED:
         frame.log(Renew(point, made))

@@ -231,7 +231,8 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
             continue  # an attribute whose name is not known: each has its own
         if holder is not None and root(holder) in made:
             continue  # what a call of this iteration gave: another object in each
-        if type(holder) is Object and not frame.applying and _is_made(before, back, holder):
+        replaced = type(holder) is Object and (holder.kind is Kind.TENSOR or _is_made(before, back, holder))
+        if replaced and not frame.applying:
             alive = _alive(frame, back) if alive is None else alive
             if holder not in alive:
                 continue  # nothing leads to it any more

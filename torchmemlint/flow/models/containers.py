@@ -112,7 +112,7 @@ def item(frame: Frame, state: State, holder: Object, key: Key, marks: frozenset[
     if factory is not None and not found.refs and not found.graph:
         site = CallSite(frame, state, point, Arguments())
         found = join(found, site.call(factory))
-        state.heap.put(holder, ELEMENT, found)  # one object stands for those of all keys
+        state.heap.put(holder, key, found)  # one object stands for those of all keys that are not known
     if found is NOTHING and not state.heap.edges(holder):
         found = PLAIN
     return marked(found, marks)
