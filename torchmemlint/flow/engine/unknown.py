@@ -5,14 +5,18 @@ from __future__ import annotations
 from torchmemlint.flow.domain.effects import Arguments, Invoke, InvokeMethod
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, State
+from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.memory import bare, computed, sources_of
 from torchmemlint.flow.domain.refs import (
     Derived,
     Graph,
     Leaf,
+    Object,
     Point,
+    Ref,
     Result,
     Source,
+    root,
 )
 from torchmemlint.flow.domain.values import Value, join, symbol
 from torchmemlint.flow.models import (
@@ -51,7 +55,8 @@ def unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
     result = _new_result(frame, state, site.point)
     evaluating = gradients.is_evaluating(state, receiver)
     frame.log(InvokeMethod(site.point, receiver, name, site.arguments, state.mode, result, evaluating))
-    found = _symbolic_result(frame, state, result, given, site.point)
+    computes = operations.method(name) is not None and not any(map(_is_of_instance, receiver.refs))
+    found = _symbolic_result(frame, state, result, given, site.point, computes)
     tensors_too = Value(graph=frozenset(s for s in receiver.graph - receiver.refs if isinstance(s, Graph | Derived)))
     if not tensors_too.graph or operations.method(name) is None:
         return found
@@ -65,11 +70,20 @@ def _new_result(frame: Frame, state: State, point: Point) -> Result:
     return result
 
 
-def _symbolic_result(frame: Frame, state: State, result: Result, given: frozenset[Source], point: Point) -> Value:
+def _is_of_instance(receiver: Ref) -> bool:
+    """Is it (held by) an object of the program, as the parameters of a network are?"""
+    holder = root(receiver)
+    return type(holder) is Object and holder.kind is Kind.INSTANCE
+
+
+def _symbolic_result(
+    frame: Frame, state: State, result: Result, given: frozenset[Source], point: Point, computes: bool = False
+) -> Value:
+    """`computes`: of what it is given alone, not of the parameters of the network whose forward this is."""
     if state.mode is Mode.OFF:
         return Value(result.alone, bare(frame, given, point))
     if frame.inside and frame.inside[-1] is None:
         return Value(result.alone)
-    inside = [graph for graph in frame.inside[-1:] if graph is not None]
+    inside = [graph for graph in frame.inside[-1:] if graph is not None and not computes]
     frame.provenance.derive(result, [*inside, *(s for s in given if type(s) is not Leaf)])
     return symbol(result)
