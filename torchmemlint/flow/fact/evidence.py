@@ -17,9 +17,7 @@ from torchmemlint.flow.domain.refs import (
     NO_PATH,
     Bare,
     Behind,
-    Derived,
     Graph,
-    Input,
     Loop,
     Object,
     Part,
@@ -260,9 +258,6 @@ class Evidence:
                 return mode | ({Doubt.BESIDE} if beside else part | {Doubt.AMONG})
             if source in self.tensors or origin in self.tensors:
                 return mode | part | {Doubt.TENSOR_BY_USE}
-            return None
-        if kind in (Input, Behind, Derived) and source in self.differentiated:
-            return mode | {Doubt.UNSEEN_INPUT}
         return None
 
     def _is_mode_open(self, source: Source) -> bool:
