@@ -17,7 +17,8 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.inputs import enter, given
 from torchmemlint.flow.fact.logs import Run, logged
-from torchmemlint.flow.ir.ops import Class, Function
+from torchmemlint.flow.ir.defuse import definitions
+from torchmemlint.flow.ir.ops import CallMethod, Class, Function
 
 _STATIC = frozenset({"staticmethod"})
 
@@ -70,14 +71,28 @@ def _choose(engine: Engine, cls: Class, state: State, receiver: Ref) -> None:
 
 
 def _templates(engine: Engine, cls: Class) -> list[Function]:
-    """Return methods of base classes that call methods which a class defines: they say in which mode those run."""
+    """Return the methods of base classes that lead to methods which a class defines: they say in which mode those run.
+
+    What another of them calls on the object is not run by itself.
+    """
     own = set(cls.methods) - {"__init__"}
-    found: dict[str, Function] = {}
+    inherited: dict[str, Function] = {}
     for base in engine.index.order(cls)[1:]:
         for name, method in base.methods.items():
-            if name not in own and name not in found and method.body and method.mentions & own:
-                found[name] = method
-    return [m for name, m in found.items() if not name.startswith("__")]
+            if name not in own and method.body and not name.startswith("__"):
+                inherited.setdefault(name, method)
+    calls = {name: _called_on_itself(method) for name, method in inherited.items()}
+    leading = {name for name, method in inherited.items() if method.mentions & own}
+    while found := {name for name in inherited.keys() - leading if calls[name] & leading}:
+        leading |= found
+    within = {name for caller in leading for name in calls[caller] - {caller}}
+    return [method for name, method in inherited.items() if name in leading - within]
+
+
+def _called_on_itself(method: Function) -> set[str]:
+    """Return the names of the methods that one calls on its own object."""
+    uses, own = definitions(method), method.parameters[0].name if method.parameters else ""
+    return {op.name for op in uses.made.values() if type(op) is CallMethod and uses.path(op.base) == own}
 
 
 def holds_graph(state: State, holder: Ref) -> bool:
