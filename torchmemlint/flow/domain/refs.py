@@ -18,7 +18,7 @@ from torchmemlint.flow.ir.ops import Class, Function, Op
 
 PATH_LIMIT = 4  # attribute and key steps behind a symbol
 NO_PATH = 1_000  # of what no path begins with
-CONTEXT_LIMIT = 4  # calls that tell apart what one site made
+CONTEXT_LIMIT = 4  # innermost calls that tell apart what one site made, beside the outermost
 
 Site = Op | Function | Class  # where something was made or happens; compared by identity
 Context = tuple[Site, ...]  # the calls that led there, innermost first
@@ -52,12 +52,10 @@ def made() -> int:
 
 
 def extended(context: Context, calls: Context) -> Context:
-    """Return the context below more calls, outermost last. A call that is in it already is not added again."""
+    """Return the context below more calls, without those in it already: the innermost ones, and the outermost."""
     for call in calls:
-        if len(context) == CONTEXT_LIMIT:
-            break
-        if call not in context:
-            context = (*context, call)
+        if call not in context and (len(context) < CONTEXT_LIMIT or isinstance(call, Op)):  # else it is an entry
+            context = (*context[:CONTEXT_LIMIT], call)
     return context
 
 

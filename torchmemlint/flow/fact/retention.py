@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.kinds import Special
+from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import How, Reset, Stored
 from torchmemlint.flow.domain.refs import (
     Behind,
@@ -16,6 +16,7 @@ from torchmemlint.flow.domain.refs import (
     Input,
     Key,
     Loop,
+    Object,
     Part,
     Phi,
     Place,
@@ -29,7 +30,8 @@ from torchmemlint.flow.domain.refs import (
 )
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
-from torchmemlint.flow.ir.ops import Function, Op
+from torchmemlint.flow.ir.blocks import blocks, operations
+from torchmemlint.flow.ir.ops import Class, Function, Op
 
 
 class Fate(enum.Enum):
@@ -124,10 +126,14 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             effect.stored,
             loop=effect.loop,
         )
-    for slotted in run.effects(fx.Slotted):
+    for event in run.of(fx.Slotted):
+        slotted = event.effect
+        assert isinstance(slotted, fx.Slotted)
         doubts = evidence.best(slotted.sources)
         graphs = {s for s in run.provenance.ancestors(slotted.sources, parts=False) if evidence.graph(s) is not None}
         if doubts is None or not any(map(_is_begun, graphs)) or _is_given_up(run, slotted.slot):
+            continue
+        if _is_passing(run, slotted.slot.holder, event.loops):
             continue
         fate = Fate.NEVER
         if slotted.slot in evidence.differentiated:
@@ -189,6 +195,28 @@ def _is_given_up(run: Run, slot: Slot) -> bool:
     """Does a slot hold something else in the end?"""
     held = run.state.heap.get(slot.holder, slot.key)
     return held is not None and slot not in run.provenance.ancestors(held.graph)
+
+
+def _is_passing(run: Run, holder: Ref, loops: frozenset[Loop]) -> bool:
+    """Is an object that keeps a graph made in each of these iterations, and gone with it, as a variable is?"""
+    left, seen = [holder], {holder}
+    while left:
+        one = left.pop()
+        if type(one) is not Object or one.kind is Kind.FRAME or one in run.lasting() or one in run.given():
+            return False
+        if not all(_is_made_in(one, loop) for loop in loops):
+            return False
+        left += one.holders - seen
+        seen |= one.holders
+    return True
+
+
+def _is_made_in(made: Object, loop: Loop) -> bool:
+    """Is an object made in each iteration of a loop? A life begins when its object has been made."""
+    sites = (made.site, *made.context)
+    if not isinstance(loop.site, Op):
+        return not any(isinstance(site, Class) for site in sites)
+    return not {site for block in blocks(loop.site) for site in operations(block)}.isdisjoint(sites)
 
 
 def _is_returned(run: Run, effect: fx.Keep, returned: set[Source]) -> bool:
