@@ -78,6 +78,7 @@ class Evidence(enum.Enum):
     MODULE = "module"  # used as only a module can be
     EVALUATING = "eval"  # eval() was called
     TRAINING = "train"  # train() was called
+    RESTORED = "restored"  # put back into the mode that it was in before
     LOSS = "loss"  # given to a loss function
     DETACHED = "detached"  # the program says that it has a graph
     TAUGHT = "taught"  # its gradients are used, by an optimizer or otherwise: parameters, or what they are behind

@@ -167,7 +167,7 @@ def _is_read_by_caller(frame: Frame, holder: Ref, key: Key, item: bool) -> bool:
 def _behind(frame: Frame, state: State, holder: Ref, base: Value, name: Key, point: Point, item: bool) -> Value:
     """Return an attribute or item of something symbolic, with the graph that came along with it."""
     own = state.heap.get(holder, name)
-    if name == "training":
+    if name == gradients.TRAINING:
         known = gradients.training(state, holder)
         if known.known:
             return known

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Arguments
-from torchmemlint.flow.domain.frame import CallSite
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import How, Remark, Reset, Stored
 from torchmemlint.flow.domain.memory import (
@@ -26,7 +24,7 @@ from torchmemlint.flow.domain.refs import (
 from torchmemlint.flow.domain.values import Value
 from torchmemlint.flow.engine.loops import is_among
 from torchmemlint.flow.engine.renaming import Renaming
-from torchmemlint.flow.models import containers, gradients, guards, modules, optimizers
+from torchmemlint.flow.models import containers, gradients, guards, optimizers
 from torchmemlint.flow.models.hooks import register
 from torchmemlint.flow.models.parameters import assign_requires_grad
 
@@ -45,10 +43,10 @@ class Noting(Renaming):
     def use(self, effect: fx.Use) -> None:
         """Note what a use shows of an object of the caller."""
         base = self.of(effect.reference)
-        if effect.evidence in (fx.Evidence.EVALUATING, fx.Evidence.TRAINING):
-            name = "eval" if effect.evidence is fx.Evidence.EVALUATING else "train"
+        if effect.evidence in gradients.SWITCHES:
             for target in base.each():
-                modules.switch(CallSite(self.frame, self.state, self.at(effect), Arguments()), target, name)
+                gradients.switch(self.frame, self.state, target, effect.evidence)
+                self.frame.log(fx.Use(self.at(effect), target, effect.evidence))
             return
         if effect.evidence is fx.Evidence.GRADIENT:  # of what does not matter
             self.frame.log(fx.Use(self.at(effect), effect.reference, effect.evidence))

@@ -21,7 +21,7 @@ from torchmemlint.flow.domain.values import (
 from torchmemlint.flow.engine import access, calls, instances
 from torchmemlint.flow.ir import ops, places
 from torchmemlint.flow.ir.places import AttributePlace, ConstantKey, Name, Place, Scope, SliceKey
-from torchmemlint.flow.models import containers, tensors
+from torchmemlint.flow.models import containers, gradients, tensors
 from torchmemlint.flow.models.parameters import assign_requires_grad
 
 MODULE_NAME = "__name__"  # every module has it
@@ -124,7 +124,7 @@ def _set_attribute(frame: Frame, state: State, op: ops.SetAttribute) -> None:
         assign_requires_grad(frame, state, base, value, frame.at(op))
     elif op.name == "grad" and not any(type(r) is Object and r.kind is Kind.INSTANCE for r in base.refs):
         tensors.set_gradient(frame, state, base, value, frame.at(op))
-    elif op.name == "training":
+    elif op.name == gradients.TRAINING:
         for r in base.each():
             frame.log(Use(frame.at(op), r, Evidence.TRAINING))
     else:

@@ -30,10 +30,11 @@ from torchmemlint.flow.domain.refs import (
     with_graphs,
 )
 from torchmemlint.flow.engine.machine import Engine
-from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.methods import Methods
 from torchmemlint.flow.fact.owning import owned
 from torchmemlint.flow.ir.ops import Op
+from torchmemlint.flow.models import gradients
 from torchmemlint.knowledge import modules
 
 _FOLLOWED = dict.fromkeys(GOING_ON, Numbers.COPIED)
@@ -43,6 +44,11 @@ CERTAIN: frozenset[Doubt] = frozenset()
 
 def _is_open(mode: Mode | ModeOf | None) -> bool:
     return mode is Mode.EITHER or isinstance(mode, ModeOf)
+
+
+def _is_remembered(event: Event) -> bool:
+    """Does it happen only if a module was in training mode before?"""
+    return any(isinstance(test, fx.Fork) and gradients.is_remembered(test.test) for test in event.branches)
 
 
 def _has_option(arguments: Arguments) -> bool:
@@ -56,13 +62,14 @@ class Evidence:
     def __init__(self, engine: Engine, run: Run) -> None:
         self.run = run
         self.index = engine.index
-        self.networks: set[Ref] = set()
-        self.tensors: set[Ref] = set()
-        self.predictions: set[Ref] = set()  # what loss functions are given
-        self.with_gradients: set[Ref] = set()  # parameters, or other tensors whose gradient was read
-        self.detached: set[Ref] = set()  # where detach() was called
-        self.evaluating: set[Ref] = set()
-        self.training: set[Ref] = set()
+        self.networks: set[Ref]
+        self.tensors: set[Ref]
+        self.predictions: set[Ref]  # what loss functions are given
+        self.with_gradients: set[Ref]  # parameters, or other tensors whose gradient was read
+        self.detached: set[Ref]  # where detach() was called
+        self.evaluating: set[Ref]
+        self.training: set[Ref]
+        self.restored: set[Ref]  # put back into the mode that they were in
         self.moved: set[Ref] = set()  # networks only because they were moved, or have a state
         self.callees: dict[Source, set[Ref]] = {}
         self.methods = Methods(lambda source: self.graph(source) is not None)
@@ -88,25 +95,23 @@ class Evidence:
 
     def _collect(self) -> None:
         run = self.run
-        movable: set[Ref] = set()
-        for use in run.effects(fx.Use):
-            if use.evidence in (Shown.MODULE, Shown.EVALUATING, Shown.TRAINING):
-                self.networks.add(use.reference)
-            elif use.evidence in (Shown.MOVED, Shown.STATE):
-                movable.add(use.reference)
-            elif use.evidence is Shown.TENSOR:
-                self.tensors.add(use.reference)
-            elif use.evidence is Shown.LOSS:
-                self.predictions.add(use.reference)
-            elif use.evidence is Shown.GRADIENT:
-                self.with_gradients.add(use.reference)
-            elif use.evidence is Shown.DETACHED:
-                self.detached.add(root(use.reference))
+        shown: dict[Shown, set[Ref]] = {kind: set() for kind in Shown}
+        for event in run.of(fx.Use):
+            use = event.effect
+            assert isinstance(use, fx.Use)
+            restores = use.evidence is Shown.TRAINING and _is_remembered(event)
+            shown[Shown.RESTORED if restores else use.evidence].add(use.reference)
             if use.evidence is Shown.EVALUATING:
-                self.evaluating.add(use.reference)
                 self.evaluated_at[use.reference] = use.point
-            elif use.evidence is Shown.TRAINING:
-                self.training.add(use.reference)
+        self.evaluating, self.training, self.restored = (
+            shown[kind] for kind in (Shown.EVALUATING, Shown.TRAINING, Shown.RESTORED)
+        )
+        self.tensors, self.predictions, self.with_gradients = (
+            shown[kind] for kind in (Shown.TENSOR, Shown.LOSS, Shown.GRADIENT)
+        )
+        self.detached = {root(r) for r in shown[Shown.DETACHED]}
+        self.networks = self.evaluating | self.training | self.restored | shown[Shown.MODULE]
+        movable = shown[Shown.MOVED] | shown[Shown.STATE]
         movable.update(r.base for r in self.networks if type(r) is Behind)
         optional: set[Ref] = set()
         pipelines: set[Ref] = set()

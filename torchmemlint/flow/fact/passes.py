@@ -232,7 +232,8 @@ class Passes:
         numbers = self.evidence.is_read(source, Reading.NUMBER, Reading.DISCRETE)
         detached = self.evidence.is_read(source, Reading.DETACHED) and not (returned or stored)
         if evaluating and not (detached and self.trains):
-            is_task = bool(loops) or any(roles.predicts(self.engine, function) for function in self._functions(point))
+            restored = not module.isdisjoint(self.evidence.restored)
+            is_task = restored or bool(loops) or any(roles.predicts(self.engine, f) for f in self._functions(point))
             doubts = {Doubt.EVALUATED if is_task else Doubt.EVALUATED_ONCE} if leaves else set()
             if self.trains and (returned or stored):
                 doubts.add(Doubt.READER)

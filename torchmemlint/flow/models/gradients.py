@@ -9,8 +9,10 @@ from torchmemlint.flow.domain.frame import Frame
 from torchmemlint.flow.domain.heap import BOXES, State, contained, visible
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.refs import Behind, Leaf, Object, Parameters, Point, Ref
-from torchmemlint.flow.domain.values import PLAIN, Value, constant
+from torchmemlint.flow.domain.values import PLAIN, TRUE, Value, constant
 
+TRAINING = "training"  # the attribute of a module that says in which mode it is
+SWITCHES = {Evidence.EVALUATING: TRUE, Evidence.TRAINING: constant(False), Evidence.RESTORED: PLAIN}
 _OWNERS = frozenset({Kind.MODULE, Kind.INSTANCE})
 
 
@@ -81,8 +83,19 @@ def training(state: State, module: Ref) -> Value:
     """Return `module.training`."""
     found = state.heap.get(module, Special.EVALUATING)
     if found is None or not found.known:
-        return PLAIN
+        return Value(Behind.of(module, TRAINING).alone, open=True)
     return constant(not found.constant)
+
+
+def switch(frame: Frame, state: State, module: Ref, mode: Evidence) -> None:
+    """Put a module, and what it consists of, into evaluation or training mode, or into one that is not known."""
+    for one in within(frame, state, module):
+        state.heap.put(one, Special.EVALUATING, SWITCHES[mode])
+
+
+def is_remembered(value: Value) -> bool:
+    """Is it the mode that a module was found to be in?"""
+    return any(type(r) is Behind and r.key == TRAINING for r in value.refs)
 
 
 def _flag(state: State, module: Ref, flag: Special) -> Value | None:

@@ -46,6 +46,7 @@ HOOKS = frozenset(
 )
 METHODS = (known.METHODS - {"type", "forward"}) | HOOKS
 SWITCHES = frozenset({"eval", "train"})
+_OWN = METHODS | SWITCHES | {"forward", gradients.TRAINING}
 _ITSELF = frozenset(
     "to cuda cpu half float double bfloat16 apply compile share_memory requires_grad_ to_empty type ipu xpu".split()
 )
@@ -216,12 +217,12 @@ def run_forward(site: CallSite, target: Object, run: Callable[[], Value]) -> Val
 
 def is_own(name: str) -> bool:
     """Is it a method of every module?"""
-    return name in METHODS or name in SWITCHES or name in tensors.MODULE_OR_TENSOR or name in ("forward", "training")
+    return name in _OWN or name in tensors.MODULE_OR_TENSOR
 
 
 def attribute(frame: Frame, state: State, holder: Object, name: str, point: Point) -> Value:
     """Return an attribute of a module that nobody wrote: a method, a parameter, or a part."""
-    if name == "training":
+    if name == gradients.TRAINING:
         return gradients.training(state, holder)
     if name in _NAMES:
         return PLAIN
@@ -269,11 +270,14 @@ def _name(holder: Object) -> str:
 def switch(site: CallSite, target: Ref, name: str) -> Value:
     """`eval()` and `train(mode)`."""
     mode = site.constant(0, "mode", True)
-    evaluating = name == "eval" or mode is False
-    if not (name == "train" and mode is ...):
-        for module in gradients.within(site.frame, site.state, target):
-            site.state.heap.put(module, Special.EVALUATING, constant(evaluating))
-    shown = Evidence.EVALUATING if evaluating else Evidence.TRAINING
+    if name == "eval" or mode is False:
+        shown = Evidence.EVALUATING
+    elif mode is ... and gradients.is_remembered(site.value(0, "mode")):
+        shown = Evidence.RESTORED
+    else:
+        shown = Evidence.TRAINING
+    if mode is not ... or shown is not Evidence.TRAINING:
+        gradients.switch(site.frame, site.state, target, shown)
     site.frame.log(Use(site.point, target, shown))
     return of(target)
 
