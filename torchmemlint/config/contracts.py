@@ -126,6 +126,7 @@ VOCABULARY = (
         "acme.parallel",
     ),
     Term("parts", "Methods of an `nn.Module` that return a part of it.", "acme.Network.get_encoder"),
+    Term("forward-methods", "Methods that run an `nn.Module`, as `forward` does.", "acme.Network.encode_image"),
     Term("loaders", "Classes that are built and iterated like `torch.utils.data.DataLoader`.", "acme.Loader"),
     Term("optimizers", "Classes that are optimizers.", "acme.optim.*"),
     Term("trainers", "Classes that evaluate as transformers' `Trainer` does.", "acme.Tuner"),

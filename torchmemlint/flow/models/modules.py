@@ -329,6 +329,8 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
         optimizers.step(frame, of(target), name, site.point)
     if name in known.METHODS:
         return PLAIN
+    if type(target) is Object and _runs(site, target, name):
+        return forward(site, target)
     found = contracted.method(site, target, name)
     if found is not None:
         return found
@@ -336,6 +338,15 @@ def method(site: CallSite, target: Ref, name: str) -> Value | None:
         gradients.set_requires_grad(frame, state, of(target), constant(False), site.point)
         return of(target)
     return None
+
+
+def _runs(site: CallSite, target: Object, name: str) -> bool:
+    """Does a method of a library's module run it, as its forward does?"""
+    index = site.machine.index
+    if target.kind is Kind.INSTANCE:
+        return index.contracts.overrides("forward-methods", name, index.libraries(target.about.cls))
+    made_by = str(target.about).partition(":")[0].removesuffix("[]")
+    return index.contracts.overrides("forward-methods", name, (made_by,))
 
 
 def _part_of(site: CallSite, target: Ref) -> Value:
