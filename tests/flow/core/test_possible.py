@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from textwrap import dedent
+from textwrap import dedent, indent
 
 from torchmemlint.flow.fact.cases import cases
 
@@ -95,3 +95,44 @@ def test_a_graph_that_an_unseen_optimizer_may_outdate() -> None:
     assert _told(text) == [(4, "TML105", "possible")]
     assert _told(text.replace("                optimizer.step()", "            optimizer.step()")) == []
     assert _told(text.replace("optimizer.step()", "print(y)")) == []
+
+
+TRAINING = """
+    from collections import defaultdict
+
+    def train(model: nn.Module, loader, tracker):
+        optimizer = torch.optim.Adam(model.parameters())
+        found, total = defaultdict(list), 0.0
+        for number, (x, y) in enumerate(loader):
+            loss = nn.functional.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+def _train(body: str) -> str:
+    return dedent(TRAINING) + indent(dedent(body), 8 * " ")
+
+
+def test_a_name_that_stands_for_something_else_when_the_loop_comes_round() -> None:
+    """The list grows until it is replaced; the sum of its elements does not."""
+    text = """
+        found["loss"].append(loss)
+        if number % 10 == 9:
+            found = {name: torch.stack(losses).mean() for name, losses in found.items()}
+            tracker.log(found)
+            found = defaultdict(list)
+        """
+    assert _told(_train(text)) == [(12, "TML102", "possible")]
+
+
+def test_a_name_that_stands_for_a_sum_only_where_the_rest_is_skipped() -> None:
+    text = """
+        total = total + loss
+        if number % 10 < 9:
+            continue
+        tracker.log(total.item())
+        total = 0.0
+        """
+    assert _told(_train(text)) == [(12, "TML101", "certain")]

@@ -33,6 +33,8 @@ from torchmemlint.flow.domain.refs import (
 )
 from torchmemlint.flow.domain.values import NO_CONSTANT, NO_SOURCES, NOTHING, Value
 from torchmemlint.flow.ir.control import For, While
+from torchmemlint.flow.ir.ops import Op
+from torchmemlint.flow.ir.reaching import reaching
 
 ROUNDS = 4
 
@@ -244,7 +246,8 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
         if phi not in came_round:
             continue
         events = {s for s in provenance.alone(held, came_round) if root(s) in made and _is_event(s)}
-        stores = [(note, ancestors(note.sources)) for note in _last(notes)] if events else []
+        last = [note for note in _last(notes) if _survives(frame, loop, note)] if events else []
+        stores = [(note, ancestors(note.sources)) for note in last]
         for kept in _apart(events):
             erased = holder is not None and holder in frame.erased[loop]
             replacing = [n for n, stored in stores if n.strong and (n.part or not (phi in stored or kept & stored))]
@@ -261,6 +264,14 @@ def _keeps(frame: Frame, before: State, back: State, loop: Loop) -> None:
                     spent = fresh & back.spent
                     flags = reset, is_among(phi, fresh, read), note.stored
                     frame.log(Keep(note.point, place, phi, note.sources, held, fresh, spent, how, loop, *flags))
+
+
+def _survives(frame: Frame, loop: Loop, written: Written) -> bool:
+    """May a variable still hold what was written when the iteration ends?"""
+    op, context = written.point
+    if context != frame.context or not isinstance(op, Op) or op.owner is not frame.function:
+        return True
+    return not isinstance(loop.site, Op) or reaching(frame.function).comes_round(loop.site, op)
 
 
 def _apart(events: set[Source]) -> Iterator[frozenset[Source]]:

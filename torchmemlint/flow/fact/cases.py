@@ -19,6 +19,7 @@ from torchmemlint.flow.fact.judgement import outcome, overwriting
 from torchmemlint.flow.fact.outcomes import NOTHING, Backward, Built, Case, Forward, Outcome, Place, seen_once
 from torchmemlint.flow.ir.defuse import definitions
 from torchmemlint.flow.ir.ops import Unit
+from torchmemlint.flow.ir.reaching import reaching
 from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import InMemory
 from torchmemlint.flow.names.importing import Imports
@@ -277,6 +278,7 @@ class Cases:
         self._age = refs.forget()
         self._sources.forget()
         definitions.cache_clear()
+        reaching.cache_clear()
         if had_run:
             gc.collect()
 

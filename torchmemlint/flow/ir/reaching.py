@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from .blocks import operations
 from .control import Break, Continue, For, If, Raise, Return, Try, While, With
@@ -24,6 +25,7 @@ class Reaching:
     def __init__(self, function: Function) -> None:
         self.at: dict[Load, Definitions] = {}
         self.readers: dict[Op, list[Load]] = {}  # of each definition
+        self.rounds: dict[Op, _State] = {}  # what names stand for where an iteration of a loop ends
         self._outer = function.parent is None
         self._shared = {name for f in function.unit.functions[1:] for name in f.mentions} if self._outer else set()
         self._leaving: list[tuple[list[_State], list[_State]]] = []  # of each loop around: breaks, continues
@@ -36,6 +38,13 @@ class Reaching:
     def is_local(self, name: Name) -> bool:
         """Is a name read and bound nowhere else?"""
         return name.scope is Scope.LOCAL or (self._outer and name.text not in self._shared)
+
+    def comes_round(self, loop: Op, definition: Op) -> bool:
+        """May a name still stand for what an operation has made it when an iteration of a loop ends?"""
+        name = defined(definition)
+        if name is None or not self.is_local(name) or loop not in self.rounds:
+            return True
+        return definition in self.rounds[loop].get(name.text, _BEGIN)
 
     def _run(self, block: Iterable[Op], state: _State | None) -> _State | None:
         """Return the state after a block; None where its end is not reached."""
@@ -80,8 +89,10 @@ class Reaching:
             tested = self._run(head, dict(begun))
             after = self._run(op.body, dict(tested)) if tested is not None else None
             breaks, continues = self._leaving.pop()
-            for other in (after, *continues):
-                begun = _joined(begun, other) or begun
+            for other in continues:
+                after = _joined(after, other)
+            self.rounds[op] = after or {}
+            begun = _joined(begun, after) or begun
         ended = self._run(op.orelse, dict(tested)) if tested is not None else None
         for other in breaks:
             ended = _joined(ended, other)
@@ -99,6 +110,12 @@ class Reaching:
         anyhow = _with_all(raised, [*op.orelse, *others])
         left = self._run(op.final, anyhow)
         return None if left is None or ended is None else left
+
+
+@lru_cache(maxsize=256)
+def reaching(function: Function) -> Reaching:
+    """The definitions of a function's names, worked out once."""
+    return Reaching(function)
 
 
 def defined(op: Op) -> Name | None:
