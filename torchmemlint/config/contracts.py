@@ -116,6 +116,11 @@ VOCABULARY = (
         "else an object of a class that derives from it holds is not trained, unless the class overrides one of them.",
         "acme.Task.make_optimizer",
     ),
+    Term(
+        "returns-optimizers",
+        "Methods whose optimizers the framework steps; what those do not hold is not trained.",
+        "acme.Task.optimizers",
+    ),
     Term("reads", "Calls that only look at what they are given: loggers, plots, files.", "acme.Log.show"),
     Term("passes", "Calls that return their first argument, with its graph.", "acme.Engine.reduce"),
     Term("modules", "Classes that are `nn.Module`s.", "acme.Network"),

@@ -106,6 +106,8 @@ def _alone(engine: Engine, cls: Class, method: Function, receiver: Ref, before: 
     state.spent = frozenset()
     returned = Value()
     with engine.share(frame):
+        for name in roles.makers_of_optimizers(engine, cls, method):
+            engine.call_method(frame, state, of(receiver), name, Arguments(), Point(method))
         returned = perform(engine, frame, state, cls, method, receiver)
     run = logged(frame, state, returned)
     run.method_of, run.receiver = cls, receiver

@@ -323,9 +323,11 @@ class Passes:
         return cls is not None and not self.trains and self.engine.index.is_network(cls)
 
     def _is_of_network(self) -> bool:
-        """Is the entry a method of a network, which others may train as a whole?"""
+        """Is the entry a method of a network, which others may train as a whole, unless it says what is trained?"""
         cls = self.run.method_of
-        return cls is not None and self.engine.index.may_be_network(cls)
+        if cls is None or roles.makers_of_optimizers(self.engine, cls, self.run.entry):
+            return False
+        return self.engine.index.may_be_network(cls)
 
     def _functions(self, point: Point) -> Iterator[Function]:
         yield self.run.entry

@@ -117,6 +117,19 @@ def is_step(engine: Engine, function: Function) -> bool:
     )
 
 
+def makers_of_optimizers(engine: Engine, cls: Class, step: Function) -> list[str]:
+    """Return the methods of a class that make the optimizers with which a framework trains what a step returns.
+
+    None are known where an optimizer may be given more parameters later.
+    """
+    methods = [method for c in engine.index.order(cls) for method in c.methods.values()]
+    if not is_step(engine, step) or any("add_param_group" in method.mentions for method in methods):
+        return []
+    names = engine.index.contracts.names("returns-optimizers")
+    known = [name for name in sorted(names.last_parts) if engine.index.method(cls, name) is not None]
+    return [name for name in known if names.has_method(name, engine.index.libraries(cls))]
+
+
 def leaves_training(engine: Engine, cls: Class) -> bool:
     """Does a class leave it to a framework to make the optimizer, and to step it?"""
     trains, bases = engine.index.contracts.names("trains"), engine.index.libraries(cls)

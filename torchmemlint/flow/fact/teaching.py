@@ -28,8 +28,9 @@ class Teaching:
             steps_on = [Input.of(run.entry, parameter.name) for parameter in run.entry.parameters[1:2]]
             self._trained = self._family([*taught, *steps_on])
         else:
+            holders = taught
             taught = [holder for holder in taught if self.is_made(holder)] if self._steps() else []
-            self._trained = self._family([*taught, *self._handed()]) if taught else set[object]()
+            self._trained = self._family([*holders, *self._handed()]) if taught else set[object]()
         self.idle = self._idle() if taught else set[Source]()
 
     def _held_beside(self) -> set[object]:
@@ -46,8 +47,10 @@ class Teaching:
         return beside - {run.receiver}  # what a base class holds that is not seen, such as the model itself
 
     def _steps(self) -> bool:
-        """Does an optimizer step, itself or by way of a gradient scaler?"""
+        """Does an optimizer step, itself, by way of a gradient scaler, or by a framework?"""
         run = self._run
+        if run.method_of is not None and roles.makers_of_optimizers(self._engine, run.method_of, run.entry):
+            return True
         names = itertools.chain((s.name for s in run.effects(fx.Step)), (c.name for c in run.effects(fx.InvokeMethod)))
         return "step" in names
 
