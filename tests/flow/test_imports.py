@@ -136,6 +136,20 @@ FORMS: dict[str, tuple[str, str, str, str, dict[str, str]]] = {
         "pkg.m.Meter()",
         {"pkg/__init__.py": "from .a import meters as m\n", "pkg/a/__init__.py": ""},
     ),
+    "a module that its package imports": (
+        "pkg/meters.py",
+        "train.py",
+        "from pkg import meters",
+        "meters.Meter()",
+        {"pkg/__init__.py": "from . import meters\n"},
+    ),
+    "a module that its package imports by its whole name": (
+        "pkg/meters.py",
+        "train.py",
+        "import pkg",
+        "pkg.meters.Meter()",
+        {"pkg/__init__.py": "from pkg import meters\n"},
+    ),
     "src layout": (
         "src/pkg/meters.py",
         "train.py",

@@ -113,7 +113,7 @@ class Index:
     def _resolve(self, qualified: str, hops: int) -> Value | None:
         head, _, name = qualified.rpartition(".")
         unit = self.module(head) if head else None
-        if unit is None or (name not in unit.module.bound and name not in unit.once):
+        if unit is None or (name not in unit.module.bound and name not in unit.once) or self._is_below(unit, name):
             whole = self.module(qualified)
             if whole is not None:
                 return of(Globals.of(whole.name))
@@ -122,6 +122,11 @@ class Index:
         if unit is None:
             return self._member(head, name, hops)
         return self.in_unit(unit, name, hops)
+
+    def _is_below(self, unit: Unit, name: str) -> bool:
+        """Is a name that a package binds what lies below it: `from . import utils`?"""
+        where = unit.imports.get(name)
+        return where is not None and self.absolute(unit, where) == f"{unit.name}.{name}"
 
     def in_unit(self, unit: Unit, name: str, hops: int = 0) -> Value | None:
         """Return what a module-level name of a file stands for; None where it has none."""
