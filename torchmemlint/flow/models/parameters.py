@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchmemlint.flow.domain.effects import Note
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import State
-from torchmemlint.flow.domain.kinds import Kind
+from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Remark
 from torchmemlint.flow.domain.refs import (
     Leaf,
@@ -42,18 +42,20 @@ def parameter_method(site: CallSite, target: Parameters, name: str) -> Value:
 
 def assign_requires_grad(frame: Frame, state: State, base: Value, flag: Value, point: Point) -> None:
     """`x.requires_grad = flag`: of a module, nothing looks at that attribute."""
-    wholes = frozenset(r for r in base.refs if _is_whole(frame, r))
+    wholes = frozenset(r for r in base.refs if _is_whole(frame, state, r))
     if wholes and wholes == base.refs and not base.open and isinstance(flag.constant, bool):
         frame.log(Note(point, Remark.MODULE_ATTRIBUTE))
     others = base._replace(refs=base.refs - wholes)
     gradients.set_requires_grad(frame, state, others, flag, point, assigned=True)
 
 
-def _is_whole(frame: Frame, reference: Ref) -> bool:
+def _is_whole(frame: Frame, state: State, reference: Ref) -> bool:
     """Is it a module for certain? What a module has as an attribute may be a parameter."""
     if type(reference) is not Object or reference.kind is not Kind.MODULE:
         return gradients.is_network(frame, reference)
     whole, contracts = str(reference.about).rstrip("[]"), frame.machine.index.contracts  # what it is, or is iterated
-    if contracts.is_module_class(whole) or contracts.is_module_factory(whole):
-        return True
-    return ":" in whole and "." not in whole.partition(":")[2]
+    if ":" in whole:  # "class: parameter"
+        return "." not in whole.partition(":")[2]
+    made = Object.of(Kind.MODULE, reference.site, reference.context, whole)
+    is_made = state.heap.get(made, Special.MADE) is not None
+    return is_made and (contracts.is_module_class(whole) or contracts.is_module_factory(whole))
