@@ -15,8 +15,9 @@ from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.conditions import is_met
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
-from torchmemlint.flow.ir.control import Try
-from torchmemlint.flow.ir.ops import Function, Op
+from torchmemlint.flow.ir.control import Try, With
+from torchmemlint.flow.ir.defuse import definitions
+from torchmemlint.flow.ir.ops import Function, GetAttribute, Load, Op
 from torchmemlint.knowledge import services as known
 
 PASSES = (fx.Differentiate, fx.Forward, fx.Infer, fx.Invoke, fx.InvokeMethod)
@@ -64,8 +65,10 @@ def services(engine: Engine, done: list[tuple[Run, Evidence]]) -> Iterator[Servi
             found = _each(engine, run, evidence, event)
             if found is not None:
                 yield Service("TML503" if collects else "TML502", effect.name, effect.point, *found)
-        if _trains(owner) and all(is_met(fork, branch) for fork, branch in event.branches.items()):
-            switches = effect.name in known.ANOMALY_SWITCH and _flag(effect, "mode") is True and not switched_off
+        around = _is_entered(effect)
+        if (around or _trains(owner)) and all(is_met(fork, branch) for fork, branch in event.branches.items()):
+            switches = effect.name in known.ANOMALY_SWITCH and _flag(effect, "mode") is True and not _is_option(effect)
+            switches = switches and (around or not switched_off)
             records = effect.name in known.RECORDING and _flag(effect, "enabled") is not False and not looked_at
             if switches or records or effect.name in known.ANOMALY_CONTEXT:
                 yield Service("TML605", effect.name, effect.point)
@@ -87,11 +90,29 @@ def _flag(effect: fx.Serve, name: str) -> bool | None:
     return bool(value.constant) if value.known else None
 
 
+def _is_option(effect: fx.Serve) -> bool:
+    """Does an attribute say whether a mode is switched on, or an argument with a default? Others may choose."""
+    op = effect.point.chain()[0]
+    made = definitions(op.owner).made
+    options = {parameter.name for parameter in op.owner.parameters if parameter.has_default}
+    for one in getattr(op, "arguments", ())[:1]:
+        by = made.get(one.temp)
+        if isinstance(by, GetAttribute) or (isinstance(by, Load) and by.name.text in options):
+            return True
+    return False
+
+
 def _trains(function: Function) -> bool:
     """Is this a file's body, or a function that trains and does not merely switch modes?"""
     if function.parent is None:
         return True
     return any(name in _TRAINING or name.startswith(("train", "run_train")) for name in function.mentions)
+
+
+def _is_entered(effect: fx.Serve) -> bool:
+    """Is what a call gives entered as a context? It has a body to work on, and ends with that."""
+    op = effect.point.chain()[0]
+    return any(type(taker) is With for taker in definitions(op.owner).following(op))
 
 
 def _each(engine: Engine, run: Run, evidence: Evidence, event: Event) -> tuple[Each, Point, bool] | None:

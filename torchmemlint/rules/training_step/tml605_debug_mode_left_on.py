@@ -15,8 +15,8 @@ class DebugModeLeftOn(TellingRule):
 
     ## What it does
     Reports `torch.autograd.set_detect_anomaly(True)`, `with torch.autograd.detect_anomaly():` and
-    `torch.cuda.memory._record_memory_history()` where nothing decides about them: at module level, or in a function
-    that trains.
+    `torch.cuda.memory._record_memory_history()` where nothing decides about them: at module level, in a function that
+    trains, or as a context around work of any kind.
 
     ## Why it costs memory
     Anomaly detection keeps the Python stack of every operation's forward on the host and looks for NaN in every
