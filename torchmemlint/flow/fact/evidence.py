@@ -32,7 +32,7 @@ from torchmemlint.flow.domain.refs import (
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.methods import Methods
-from torchmemlint.flow.fact.owning import owned
+from torchmemlint.flow.fact.owning import constructs_network, owned
 from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.models import gradients
 from torchmemlint.knowledge import modules
@@ -59,10 +59,12 @@ def _has_option(arguments: Arguments) -> bool:
 class Evidence:
     """What one run shows of its sources."""
 
-    def __init__(self, engine: Engine, run: Run) -> None:
+    def __init__(self, engine: Engine, run: Run, networks: Iterable[Ref] = (), passing: Iterable[Ref] = ()) -> None:
+        """Other runs show that some are networks, and that calls of some pass graphs on."""
         self.run = run
         self.index = engine.index
-        self.networks: set[Ref]
+        self.passing: set[Ref] = set(passing)  # what is called on the way to a backward pass
+        self.networks: set[Ref] = set(networks)
         self.tensors: set[Ref]
         self.predictions: set[Ref]  # what loss functions are given
         self.with_gradients: set[Ref]  # parameters, or other tensors whose gradient was read
@@ -70,7 +72,8 @@ class Evidence:
         self.evaluating: set[Ref]
         self.training: set[Ref]
         self.restored: set[Ref]  # put back into the mode that they were in
-        self.moved: set[Ref] = set()  # networks only because they were moved, or have a state
+        self.movable: set[Ref]  # moved, with a state, or with a network among their parts
+        self.moved: set[Ref] = set()  # networks only because of that, and because they are called
         self.callees: dict[Source, set[Ref]] = {}
         self.methods = Methods(lambda source: self.graph(source) is not None)
         self.made: set[Source] = set()  # by calls without an input, or for a network that is being made: no passes
@@ -110,8 +113,8 @@ class Evidence:
             shown[kind] for kind in (Shown.TENSOR, Shown.LOSS, Shown.GRADIENT)
         )
         self.detached = {root(r) for r in shown[Shown.DETACHED]}
-        self.networks = self.evaluating | self.training | self.restored | shown[Shown.MODULE]
-        movable = shown[Shown.MOVED] | shown[Shown.STATE]
+        self.networks |= self.evaluating | self.training | self.restored | shown[Shown.MODULE]
+        movable = self.movable = shown[Shown.MOVED] | shown[Shown.STATE]
         movable.update(r.base for r in self.networks if type(r) is Behind)
         optional: set[Ref] = set()
         pipelines: set[Ref] = set()
@@ -123,7 +126,7 @@ class Evidence:
                 # What is moved to a device, or has a state or a network, and is called: a network. So are its parts.
                 self.moved |= callees & (movable - self.networks)
                 self.networks |= callees & (movable | self.owned)
-                makes = makes or self._constructs_network(call.point)
+                makes = makes or constructs_network(self.index, call.point)
             else:
                 callees = {Behind.of(r, call.name) for r in call.receiver.refs if r.depth < NO_PATH}
                 self.methods.add(call)
@@ -194,8 +197,10 @@ class Evidence:
         if creates:
             self.for_more |= through - self.differentiated
         self.differentiated |= through
-        near = {s for s in provenance.ancestors(sources, parts=False) if self._is_called(s)}
-        first = {s for s in near if not any(self._is_called(p) for p in self._above(s))}
+        near = {s for s in provenance.ancestors(sources, parts=False) if self._may_record(s)}
+        self.passing.update(*(self.callees.get(root(s), ()) for s in near))
+        begins = {s for s in near if self._is_of_network(s)} or {s for s in near if root(s) not in self.made} or near
+        first = {s for s in begins if begins.isdisjoint(self._above(s) | self._above(root(s)))}
         alike = {frozenset(self.callees.get(root(s), ())) for s in first if type(root(s)) is Result}
         single = len(first) == 1 or (
             len(alike) == 1 and alike != {frozenset()} and all(type(s) is Result for s in first)
@@ -227,6 +232,15 @@ class Evidence:
         if type(source) is Graph:
             return True
         return type(root(source)) is Result and root(source) in self.callees and source not in self.networks
+
+    def _is_of_network(self, source: Source) -> bool:
+        """Is it a forward pass, or (a part of) what a network gives?"""
+        return type(source) is Graph or not self.networks.isdisjoint(self.callees.get(root(source), ()))
+
+    def _may_record(self, source: Source) -> bool:
+        """Is it called, with gradients enabled, and not what tells a number of a tensor: `x.size()`?"""
+        begin = root(source)
+        return self._is_called(source) and self.modes.get(begin) is not Mode.OFF and begin not in self.methods.values
 
     def graph(self, source: Source) -> frozenset[Doubt] | None:
         """Return the doubts whether a source has a graph; None if nothing shows that it has."""
@@ -369,11 +383,6 @@ class Evidence:
     def _is_shown(self, source: Source) -> bool:
         """Does its use show that it is a tensor?"""
         return source in self.tensors or source in self.predictions
-
-    def _constructs_network(self, point: Point) -> bool:
-        """Does the constructor of a network lead there? What is not seen there makes its layers."""
-        owners = [site.owner for site in point.chain()]
-        return any(o.name == "__init__" and o.cls is not None and self.index.may_be_network(o.cls) for o in owners)
 
     def is_of_network(self, loop: Loop) -> bool:
         """Does a loop stand in a method of a network, where its iterations may be parts of one pass?"""

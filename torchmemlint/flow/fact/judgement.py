@@ -24,6 +24,7 @@ from torchmemlint.flow.fact.loading import Loading
 from torchmemlint.flow.fact.outcomes import Case, Outcome, Place
 from torchmemlint.flow.fact.overwriting import overwritten
 from torchmemlint.flow.fact.passes import Passes
+from torchmemlint.flow.fact.parts import shared
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.placing import placing, spared
 from torchmemlint.flow.fact.retaining import differentiating, retained
@@ -74,6 +75,7 @@ def outcome(
     )
     done = [(run, Evidence(engine, run)) for run in _watched(engine, runs(engine, units, named, quietly))]
     held = [(run, evidence, kept) for run, evidence in _watched(engine, done) for kept in retentions(run, evidence)]
+    done = shared(engine, done)
     passes = [Passes(engine, run, evidence) for run, evidence in _watched(engine, done)]
     handing = list(discarded(engine, done))
     training = differentiating(run for run, _ in done)

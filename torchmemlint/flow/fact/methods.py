@@ -15,13 +15,17 @@ class Methods:
 
     def __init__(self, has_graph: Callable[[Source], bool]) -> None:
         self._has_graph = has_graph
+        self.values: set[Source] = set()  # numbers and the like, if the receiver is a tensor
         self._calls: dict[Source, InvokeMethod] = {}
         self._operations: dict[Source, Operation | None] = {}
 
     def add(self, call: InvokeMethod) -> None:
         """Note a call."""
-        if call.name != "values" and operations.method(call.name) is not None:  # dicts have `values`, too
+        known = operations.method(call.name)
+        if call.name != "values" and known is not None:  # dicts have `values`, too
             self._calls[call.result] = call
+            if known.result == "value":
+                self.values.add(call.result)
 
     def operands(self, results: Iterable[Source]) -> set[Source]:
         """Return some tensors with those that operations made them from."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.heap import visible
 from torchmemlint.flow.domain.kinds import Kind
-from torchmemlint.flow.domain.refs import Behind, Input, Object, Ref
+from torchmemlint.flow.domain.refs import Behind, Input, Object, Point, Ref
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.names.index import Index
 
 
 def owned(engine: Engine, run: Run) -> set[Ref]:
@@ -22,6 +23,12 @@ def owned(engine: Engine, run: Run) -> set[Ref]:
                 if engine.index.runs(holder.about.cls, name):
                     found.update(r for r in value.refs if type(r) is Input or _is_part(r))
     return found
+
+
+def constructs_network(index: Index, point: Point) -> bool:
+    """Does the constructor of a network lead there? What is not seen there makes its layers."""
+    owners = [site.owner for site in point.chain()]
+    return any(o.name == "__init__" and o.cls is not None and index.may_be_network(o.cls) for o in owners)
 
 
 def _is_part(reference: Ref) -> bool:

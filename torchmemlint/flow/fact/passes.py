@@ -93,10 +93,11 @@ class Passes:
 
     @cached_property
     def given(self) -> set[Source]:
-        """What is handed to code that is not seen."""
+        """What is handed to code that is not seen, but for networks, and what passes graphs on elsewhere."""
         provenance, found = self.run.provenance, set[Source]()
+        known = self.evidence.networks | self.evidence.passing
         for source in provenance.parents:
-            if type(source) is Result:
+            if type(source) is Result and not self.evidence.callees.get(source, {source}) <= known:
                 found |= provenance.ancestors((source,)) - {source}
         return found
 
