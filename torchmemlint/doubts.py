@@ -32,6 +32,7 @@ class Doubt(enum.Enum):
     BASE = "a base class that was not seen calls it, perhaps with gradients disabled"
     UNCALLED = "nothing in this project calls this method of a network: who does may turn gradients off"
     UNMADE = "nothing in this project makes an object of this class: what it is given was not seen"
+    BY_NAME = "it is called by its name on a network whose class was not seen, and may be that of another"
     MENTIONED = "code that was not followed to here names what runs it, and may turn gradients off around it"
     ROLE = "what runs it evaluates or predicts, by its name and by what it does, and trains nothing"
     INSIDE = "networks of this project differentiate when they are run, and this may be one of those"
@@ -72,7 +73,7 @@ class Confidence(enum.Enum):
         return ("possible", "likely", "certain").index(self.value)
 
 
-_LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.GIVEN, Doubt.BESIDE})
+_LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.GIVEN, Doubt.BESIDE, Doubt.BY_NAME})
 _SLIGHT = frozenset({Doubt.EVALUATED, Doubt.HANDED})  # with one of those, a finding is still likely
 
 

@@ -46,6 +46,7 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     yield from apart
     others = [finding for finding in (*before, *apart) if finding.code in _KEPT | _TELL_OF_WASTED]
     found: list[Finding] = []
+    cases: list[Case] = []  # what they are of
     passes_first = sorted(wanted, key=lambda case: case.code in _KEPT)
     wanted = [case for case in passes_first if case.code not in _APART and not _shows(facts, case)]
     for report in (_Report(facts, case) for case in wanted):
@@ -55,10 +56,20 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
         causes = report.causes(told)
         if not causes:
             found.append(report.told())
+            cases.append(report.case)
         for number, one in enumerate(found):  # that a graph is kept and never used shows that its pass is wasted
             if one in causes and report.confidence.rank > one.confidence.rank:
                 found[number] = replace(one, doubts=ordered(report.doubts))
-    yield from found
+    yield from _once_a_role(list(zip(found, cases, strict=True)))
+
+
+def _once_a_role(found: list[tuple[Finding, Case]]) -> Iterator[Finding]:
+    """Yield findings, but of a function that infers only one: gradients are turned off for the whole of it."""
+    surest = sorted(found, key=lambda one: (-one[0].confidence.rank, one[1].little, one[1].place))
+    first = {case.function: finding for finding, case in reversed(surest) if case.reason is Reason.ROLE}
+    for finding, case in found:
+        if case.reason is not Reason.ROLE or case.function is None or first[case.function] is finding:
+            yield finding
 
 
 def _tell(told: Told) -> Finding | None:

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from pathlib import Path
 
-from torchmemlint.doubts import Doubt, rank
+from torchmemlint.doubts import Confidence, Doubt, confidence, rank
 from torchmemlint.flow.domain import refs
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.engine.following import note
 from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact.callers import Calling
 from torchmemlint.flow.fact.entries import mentions
 from torchmemlint.flow.fact.judgement import outcome, overwriting
 from torchmemlint.flow.fact.outcomes import NOTHING, Backward, Built, Case, Forward, Outcome, Place, seen_once
@@ -30,6 +31,8 @@ from torchmemlint.knowledge.contracts import Contracts, contracts
 _SAME = {"TML102": "TML106", "TML103": "TML101"}  # at one place the other says it better
 
 _MOST_REFERENCES = 600_000  # that an engine makes: some 200 bytes each
+_UNCALLED = frozenset({Doubt.UNCALLED, Doubt.UNMADE, Doubt.MENTIONED, Doubt.ROLE})  # of what nothing was seen to call
+_MOST_CALLERS = 12  # files that call a method by its name, of which it is asked how
 _MOST_USERS = 40  # importing files that are run to judge a file, at most
 _MOST_TEXT = 3_000_000  # characters of lowered files: some 100 bytes each, with what their functions do
 
@@ -48,7 +51,8 @@ class Cases:
         self._known = known
         self._imports = imports
         self._outcomes: dict[Group, Outcome] = {}
-        self._quiet: dict[str, set[Path]] = {}  # by method: the files that call it and turn gradients off
+        self._calling: dict[str, tuple[Path, ...]] = {}  # by method: the files that call it, or one of its name
+        self._asked: dict[Path, set[str]] = {}  # of which methods it was asked for a file how they are called
         self._engine: Engine | None = None  # what it has run serves all files
         self._age = 0  # how often references had been forgotten when it began
 
@@ -108,6 +112,10 @@ class Cases:
         """What the cases of a file rest on, as far as it was asked for."""
         for group in self._groups(path):
             yield self._outcomes.get(group, NOTHING)
+        for method in self._asked.get(path, ()):
+            yield replace(NOTHING, asked=frozenset({f".{method}("}))
+            for group in (group for file in self._callers(method) for group in self._groups(file)):
+                yield self._outcomes.get(group, NOTHING)
 
     def runs_without_gradients(self, function: Place, pulse: Callable[[], None] | None = None) -> bool:
         """Is a function called, and wherever it is seen to be, with gradients off?"""
@@ -136,9 +144,9 @@ class Cases:
         elif self._engine is not None:
             self._engine.index.remove(path)
         self._imports.put(path, text)
-        named = {method for method, files in self._quiet.items() if path in files or f".{method}(" in text}
+        named = {method for method, files in self._calling.items() if path in files or f".{method}(" in text}
         for method in named:
-            del self._quiet[method]
+            del self._calling[method]
         stale = {path, *self._imports.used(path)}  # what it calls of them by now
         for group, known in self._outcomes.items():
             if path in group:
@@ -163,7 +171,24 @@ class Cases:
                     own = [n for n in unused if waste.own[n]]
                     if unused:
                         used = (p for o in outcomes for p in itertools.chain(o.used, o.open, o.needing))
-                        yield waste.at((own or unused)[0], used, (one for o in outcomes for one in o.leaving))
+                        case = waste.at((own or unused)[0], used, (one for o in outcomes for one in o.leaving))
+                        yield from self._as_called(case, waste.entry, path, pulse)
+
+    def _as_called(self, case: Case, method: str, path: Path, pulse: Callable[[], None] | None) -> Iterator[Case]:
+        """Yield a waste in a method that nothing was seen to call, unless all who call one of its name prevent it."""
+        doubts = case.doubts | ({Doubt.UNMADE} if case.unmade else set())
+        known = doubts - _UNCALLED
+        if not method or known == doubts or confidence(known) is Confidence.POSSIBLE:
+            yield case
+            return
+        self._asked.setdefault(path, set()).add(method)
+        files = self._callers(method)
+        outcomes = [one for file in files[:_MOST_CALLERS] for one in self._outcomes_on(file, pulse)]
+        ways = set[Calling]().union(*(one.calling.get(method, ()) for one in outcomes))
+        if Calling.RECORDED in ways and Calling.TRAINED not in ways:
+            yield replace(case, doubts=known | {Doubt.BY_NAME}, unmade=False)
+        elif ways != {Calling.QUIET} or len(files) > _MOST_CALLERS:
+            yield case
 
     def _where_kept(self, case: Case, path: Path, pulse: Callable[[], None] | None) -> Iterator[Case]:
         """Yield a case at the first place that keeps nothing which is wanted where it is called otherwise."""
@@ -254,12 +279,16 @@ class Cases:
 
     def _calls_quietly(self, method: str, group: Group) -> bool:
         """Does a file that is not of a group turn gradients off, and call a method of this name?"""
-        if method not in self._quiet:
-            texts = ((path, self._sources.text(path)) for path in self._imports.files)
-            calling = ((path, text) for path, text in texts if f".{method}(" in text)
-            off = self._known.off.last_parts
-            self._quiet[method] = {path for path, text in calling if any(word in text for word in off)}
-        return not self._quiet[method].issubset(group)
+        off = self._known.off.last_parts
+        texts = (self._sources.text(path) for path in self._callers(method) if path not in group)
+        return any(word in text for text in texts for word in off)
+
+    def _callers(self, method: str) -> tuple[Path, ...]:
+        """The files that call a method of this name."""
+        if method not in self._calling:
+            called = f".{method}("
+            self._calling[method] = tuple(sorted(p for p in self._imports.files if called in self._sources.text(p)))
+        return self._calling[method]
 
     def _is_large(self) -> bool:
         return refs.made() > _MOST_REFERENCES or self._sources.size > _MOST_TEXT

@@ -71,8 +71,7 @@ def _is_met(
     assert method.cls is not None
     if named({method.name, method.cls.name}):
         return True
-    by_name = not method.name.startswith("__") and method.name != "forward"  # others are called without their name
-    return by_name and engine.index.may_be_network(method.cls) and quietly(method.name)
+    return roles.is_called_by_name(engine, method) and quietly(method.name)
 
 
 def _grouped(

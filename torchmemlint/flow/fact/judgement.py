@@ -13,6 +13,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles, supplying
 from torchmemlint.flow.fact.accelerated import accelerated
 from torchmemlint.flow.fact.activating import out_of_place
+from torchmemlint.flow.fact.callers import calling
 from torchmemlint.flow.fact.closing import Guards, closed
 from torchmemlint.flow.fact.discarding import discarded
 from torchmemlint.flow.fact.entries import mentions, runs
@@ -23,8 +24,8 @@ from torchmemlint.flow.fact.loaders import built
 from torchmemlint.flow.fact.loading import Loading
 from torchmemlint.flow.fact.outcomes import Case, Outcome, Place
 from torchmemlint.flow.fact.overwriting import overwritten
-from torchmemlint.flow.fact.passes import Passes
 from torchmemlint.flow.fact.parts import shared
+from torchmemlint.flow.fact.passes import Passes
 from torchmemlint.flow.fact.places import Places
 from torchmemlint.flow.fact.placing import placing, spared
 from torchmemlint.flow.fact.retaining import differentiating, retained
@@ -74,8 +75,8 @@ def outcome(
         work,
     )
     done = [(run, Evidence(engine, run)) for run in _watched(engine, runs(engine, units, named, quietly))]
-    held = [(run, evidence, kept) for run, evidence in _watched(engine, done) for kept in retentions(run, evidence)]
     done = shared(engine, done)
+    held = [(run, evidence, kept) for run, evidence in _watched(engine, done) for kept in retentions(run, evidence)]
     passes = [Passes(engine, run, evidence) for run, evidence in _watched(engine, done)]
     handing = list(discarded(engine, done))
     training = differentiating(run for run, _ in done)
@@ -127,6 +128,7 @@ def outcome(
         forwards(places, passes),
         backwards(places, seen),
         {places.of_span(f.unit, f.span): mode for f, mode in engine.called.items()},
+        calling(engine, done),
         {places.of_span(f.unit, f.span): mode for f, mode in engine.left.items()},
         frozenset(mentions(units)),
         frozenset(map(sources.path, engine.imported(units))),

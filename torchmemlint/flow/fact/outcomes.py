@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar
 from torchmemlint.doubts import Confidence, Doubt, confidence, rank
 from torchmemlint.flow.domain.heap import Mode
 from torchmemlint.flow.domain.manners import Given, How, Remark, Stored
+from torchmemlint.flow.fact.callers import Calling
 from torchmemlint.flow.fact.data import Access
 from torchmemlint.flow.fact.overwriting import Need
 from torchmemlint.flow.fact.passes import Reason
@@ -349,6 +350,7 @@ class Waste:
     own: tuple[bool, ...]  # of each: does it stand outside of the forward of a network?
     functions: tuple[Place | None, ...]  # and in which function?
     case: Case
+    entry: str = ""  # the method of a network by which the run began, where others call it by its name
 
     def at(self, number: int, used: Iterable[Place], left: Iterable[Left]) -> Case:
         """The case at one of the calls. `used` may need gradients; `left` is what code leaves beside its results."""
@@ -381,6 +383,7 @@ class Outcome:
     forwards: tuple[Forward, ...] = ()
     backwards: tuple[Backward, ...] = ()
     called: Mapping[Place, Mode] = field(default_factory=dict)  # functions, and in which mode
+    calling: Mapping[str, frozenset[Calling]] = field(default_factory=dict)  # methods, by their names alone
     left: Mapping[Place, Mode] = field(default_factory=dict)  # functions, by runs that were cut, and in which mode
     mentioned: frozenset[str] = frozenset()  # by their functions: names
     files: frozenset[Path] = frozenset()  # that were run, or might have been

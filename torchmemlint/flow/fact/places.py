@@ -301,7 +301,9 @@ class Places:
         for seen, one in ((run, p) for run in passes for p in run.all if p.reason is not None):
             sites = one.point.chain()
             if one.reason is Reason.ROLE:  # told in what infers, not in what training may run, too
-                sites = list(dropwhile(lambda site: not roles.is_for_users(engine, site.owner), sites))
+                sites = roles.outermost(
+                    engine, dropwhile(lambda site: not roles.is_for_users(engine, site.owner), sites)
+                )
             if not sites:
                 continue  # an entry that is itself a network's
             own = tuple(not roles.is_of_forward(engine, site.owner) for site in sites)
@@ -321,7 +323,8 @@ class Places:
                 kept=self.first(one.kept),
                 little=one.point.chain()[0] in little,
             )
-            yield Waste(calls, own, functions, case)
+            by_name = seen.run.method_of is not None and roles.is_called_by_name(engine, seen.run.entry)
+            yield Waste(calls, own, functions, case, seen.run.entry.name if by_name else "")
 
     def left(self, done: Iterable[tuple[Run, Evidence]], readers: Readers) -> Iterator[Left]:
         """Yield what code leaves beside its results."""

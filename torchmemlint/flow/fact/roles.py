@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from torchmemlint.flow.domain.refs import Point
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.ir.control import Return
@@ -36,6 +38,14 @@ def infers(engine: Engine, function: Function) -> bool:
     return function not in engine.index.forward(function.cls)  # a part of what training runs, whatever its name
 
 
+def outermost(engine: Engine, sites: Iterable[Op]) -> list[Op]:
+    """Leave out, of calls, innermost first, those in what infers that stand in parts of a network which infers."""
+    found = list(sites)
+    while len(found) > 1 and all(site.owner.cls is not None and infers(engine, site.owner) for site in found[:2]):
+        del found[0]
+    return found
+
+
 def is_given(entry: Function) -> bool:
     """Is an entry given something by callers that are not seen? They may run it again and again, for each input."""
     return entry.cls is not None or any(not parameter.has_default for parameter in entry.parameters)
@@ -44,6 +54,13 @@ def is_given(entry: Function) -> bool:
 def is_for_users(engine: Engine, function: Function) -> bool:
     """Does it infer or evaluate, by its name?"""
     return infers(engine, function) or evaluates(engine, function)
+
+
+def is_called_by_name(engine: Engine, method: Function) -> bool:
+    """Is it a method of a network that others call by its name, other than forward?"""
+    if method.cls is None or method.name.startswith("__") or method.name == "forward":
+        return False
+    return engine.index.may_be_network(method.cls)
 
 
 def is_of_forward(engine: Engine, function: Function) -> bool:

@@ -1,0 +1,88 @@
+"""Who calls a method by its name, on a network whose class was not seen, says whether it should turn gradients off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchmemlint.doubts import Doubt
+from torchmemlint.flow.fact.cases import in_memory
+
+from .findings import cases
+
+NETS = """
+import torch
+from torch import nn
+
+
+class Vocoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Conv1d(80, 1, 3)
+
+    def forward(self, mel):
+        return self.layer(mel)
+
+    def inference(self, mel):
+        return self.forward(mel)
+"""
+MAIN = """
+import importlib
+
+import torch
+
+
+def load(name):
+    return getattr(importlib.import_module("nets"), name)()
+
+
+def main(name, mels):
+    model = load(name)
+    model.load_state_dict(torch.load(name))
+    {body}
+"""
+GUARDED = "with torch.no_grad():\n        print(model.inference(mels))"
+OPEN = "print(model.inference(mels))"
+BOUND = "call = model.inference\n    print(call(mels))"
+TRAINED = "model.inference(mels).sum().backward()"
+OTHER = "print(torch.inference(mels))"
+UNKNOWN = "print(mels.inference(model))"
+
+
+def doubts(*bodies: str) -> list[set[Doubt]]:
+    texts = {f"main{n}.py": MAIN.format(body=body) for n, body in enumerate(bodies)}
+    found = cases({"nets.py": NETS, **texts})
+    return [set(case.doubts) | ({Doubt.UNMADE} if case.unmade else set()) for case in found if case.file == "nets.py"]
+
+
+@pytest.mark.parametrize("bodies", [(OPEN,), (OPEN, GUARDED), (OPEN, UNKNOWN)])
+def test_a_caller_that_leaves_gradients_on(bodies: tuple[str, ...]) -> None:
+    assert doubts(*bodies) == [{Doubt.BY_NAME}]
+
+
+@pytest.mark.parametrize("bodies", [(GUARDED,), (GUARDED, GUARDED)])
+def test_only_callers_that_turn_them_off(bodies: tuple[str, ...]) -> None:
+    assert doubts(*bodies) == []
+
+
+@pytest.mark.parametrize("bodies", [(), (OTHER,), (UNKNOWN,), (GUARDED, UNKNOWN), (TRAINED,), (OPEN, TRAINED)])
+def test_callers_that_say_nothing_of_it(bodies: tuple[str, ...]) -> None:
+    (found,) = doubts(*bodies)
+    assert Doubt.ROLE in found
+
+
+def test_a_method_that_was_bound_before() -> None:
+    assert doubts(BOUND, OPEN) == [{Doubt.BY_NAME}]
+
+
+def test_a_caller_that_changes() -> None:
+    root = Path("/project")
+    texts = {root / "nets.py": NETS, root / "main.py": MAIN.format(body=GUARDED)}
+    project = in_memory(texts, root)
+    assert project.of(root / "nets.py") == []
+    for body, wanted in ((OPEN, [{Doubt.BY_NAME}]), (GUARDED, []), (OTHER, [{Doubt.ROLE}])):
+        texts[root / "main.py"] = MAIN.format(body=body)
+        project.changed(root / "main.py", texts[root / "main.py"])
+        assert [set(case.doubts) for case in project.of(root / "nets.py")] == wanted
+        assert root / "main.py" in {file for one in project.basis(root / "nets.py") for file in one.files}

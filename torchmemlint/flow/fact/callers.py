@@ -1,0 +1,76 @@
+"""Callers: how methods are called by their names on networks whose class was not seen.
+
+A class is often looked up by a name that a configuration has. Of who calls its methods, their names are all that shows.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+
+from torchmemlint.flow.domain import effects as fx
+from torchmemlint.flow.domain.heap import Mode
+from torchmemlint.flow.domain.refs import Behind, Object, Ref, Source, root
+from torchmemlint.flow.engine.machine import Engine
+from torchmemlint.flow.fact import roles
+from torchmemlint.flow.fact.evidence import Evidence
+from torchmemlint.flow.fact.logs import Run
+from torchmemlint.knowledge import operations
+
+
+class Calling(enum.Enum):
+    """How a method is called of which only the name was seen."""
+
+    RECORDED = "on a network, with gradients enabled, and nothing differentiates what it gives"
+    TRAINED = "and what it gives is differentiated"
+    QUIET = "with gradients disabled"
+    OTHERWISE = "on what need not be a network, or in a mode that is not known"
+
+
+def calling(engine: Engine, done: Iterable[tuple[Run, Evidence]]) -> dict[str, frozenset[Calling]]:
+    """Return how some runs call methods of what is not known, by name."""
+    found: dict[str, set[Calling]] = {}
+    for run, evidence in done:
+        if run.life is None and not roles.is_test(engine, run.entry):
+            for receiver, name, call in _calls(run):
+                if operations.method(name) is None:
+                    found.setdefault(name, set()).add(_way(evidence, receiver, call))
+    return {name: frozenset(ways) for name, ways in found.items()}
+
+
+def _calls(run: Run) -> Iterator[tuple[Ref, str, fx.Invoke | fx.InvokeMethod]]:
+    """Yield the calls of methods, also of those that were bound to a name before."""
+    for call in run.effects(fx.InvokeMethod):
+        for receiver in call.receiver.refs:
+            yield receiver, call.name, call
+    for other in run.effects(fx.Invoke):
+        for callee in other.callee.refs:
+            if type(callee) is Behind and type(callee.key) is str:
+                yield callee.base, callee.key, other
+
+
+def _way(evidence: Evidence, receiver: Ref, call: fx.Invoke | fx.InvokeMethod) -> Calling:
+    if _is_differentiated(evidence, call.result):
+        return Calling.TRAINED
+    if call.mode is Mode.OFF:
+        return Calling.QUIET
+    is_on = call.mode in (Mode.ON, Mode.WANTED)
+    return Calling.RECORDED if is_on and _is_network(evidence, receiver) else Calling.OTHERWISE
+
+
+def _is_differentiated(evidence: Evidence, result: Source) -> bool:
+    found = evidence.differentiated
+    return result in found or any(type(s) is Behind and root(s) is result for s in found)
+
+
+def _is_network(evidence: Evidence, receiver: Ref) -> bool:
+    """Is something a network by its use, or a part of one, and not one that a library makes?"""
+    part = receiver
+    while True:
+        if type(part) is Object:
+            return False
+        if part in evidence.networks | evidence.movable:
+            return True
+        if type(part) is not Behind:
+            return False
+        part = part.base
