@@ -7,7 +7,6 @@ from functools import cached_property
 
 from torchmemlint.doubts import Doubt, rank
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.effects import Arguments
 from torchmemlint.flow.domain.effects import Evidence as Shown
 from torchmemlint.flow.domain.heap import HOLDERS, Mode, ModeOf, reached
 from torchmemlint.flow.domain.kinds import Kind
@@ -49,11 +48,6 @@ def _is_open(mode: Mode | ModeOf | None) -> bool:
 def _is_remembered(event: Event) -> bool:
     """Does it happen only if a module was in training mode before?"""
     return any(isinstance(test, fx.Fork) and gradients.is_remembered(test.test) for test in event.branches)
-
-
-def _has_option(arguments: Arguments) -> bool:
-    """Is there an argument that says by its name that it decides about gradients: `compute_grads=True`?"""
-    return any("grad" in name for name in arguments.named)
 
 
 class Evidence:
@@ -136,7 +130,7 @@ class Evidence:
             self.modes[call.result] = call.mode
             if makes:
                 self.made.add(call.result)
-            if _has_option(call.arguments):
+            if any("grad" in name for name in call.arguments.named):  # `compute_grads=True` decides about gradients
                 optional |= callees
         for result, callees in self.callees.items():
             if callees & optional:
