@@ -49,7 +49,10 @@ def _call(b: Builder, test: ast.Call) -> tuple[Narrowing, ...]:
     if len(test.args) == 2:
         other = test.args[1]
         if function == "isinstance":
-            kinds = [_KINDS.get(_last_part(kind)) for kind in _classes(other)]
+            classes = [_last_part(kind) for kind in _classes(other)]
+            if _NUMBERS.issuperset(classes):
+                return (Narrowing(*place, "tensor", False, True, False),)
+            kinds = [_KINDS.get(name) for name in classes]
             alone = len(set(kinds)) == 1
             return tuple([Narrowing(*place, kind, True, alone, True) for kind in dict.fromkeys(kinds) if kind])
         elif function == "hasattr" and isinstance(other, ast.Constant) and other.value in _TENSOR_ATTRIBUTES:
@@ -58,6 +61,7 @@ def _call(b: Builder, test: ast.Call) -> tuple[Narrowing, ...]:
 
 
 _KINDS = {"Tensor": "tensor", "Module": "module"}
+_NUMBERS = frozenset("bool complex float int ndarray str Integral Number Real".split())  # and texts: no tensors
 
 
 def _last_part(node: ast.expr) -> str:
@@ -80,14 +84,16 @@ def _comparison(b: Builder, test: ast.Compare) -> tuple[Narrowing, ...]:
     """`x is None`, `type(x) == torch.Tensor`, and their opposites."""
     if len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Is, ast.Eq, ast.IsNot, ast.NotEq)):
         return ()
-    other, kind = test.comparators[0], ""
+    other, kind, holds = test.comparators[0], "", isinstance(test.ops[0], (ast.Is, ast.Eq))
     if isinstance(other, ast.Constant) and other.value is None:
         compared, kind = test.left, "none"
     elif isinstance(test.left, ast.Call) and _last_part(test.left.func) == "type" and len(test.left.args) == 1:
-        compared, kind = test.left.args[0], "tensor" if _last_part(other) == "Tensor" else ""
+        compared, kind = test.left.args[0], "tensor" if _last_part(other) in {"Tensor", *_NUMBERS} else ""
     if not kind or (place := _place_of(b, compared)) is None:
         return ()
-    return (Narrowing(*place, kind, isinstance(test.ops[0], (ast.Is, ast.Eq))),)
+    if kind == "tensor" and _last_part(other) in _NUMBERS:
+        return (Narrowing(*place, kind, not holds, holds, not holds),)
+    return (Narrowing(*place, kind, holds),)
 
 
 def _negation(b: Builder, test: ast.UnaryOp) -> tuple[Narrowing, ...]:
