@@ -19,7 +19,7 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.teaching import Teaching
 from torchmemlint.flow.ir.defuse import definitions
-from torchmemlint.flow.ir.ops import Function, Op
+from torchmemlint.flow.ir.ops import CallMethod, Function, Op
 
 _TRAINING = frozenset({"backward", "step", "grad"})
 
@@ -125,6 +125,8 @@ class Passes:
                     continue
                 if all(value.known for value in effect.arguments.all()):
                     continue  # nothing goes through it: it makes an object, or does what a text says
+                if type(effect.point.site) is CallMethod and effect.point.site.dropped:
+                    continue  # called for what it does
                 doubts = evidence.graph(effect.result)
                 if doubts is not None:
                     yield self._pass(effect.point, effect.result, refs, event.loops, effect.evaluating, doubts)
