@@ -45,12 +45,16 @@ def runs(engine: Engine, cls: Class, methods: list[Function], end: State) -> Ite
     receiver = next(iter(made.refs))
     if init is None:
         _choose(engine, cls, state, receiver)
-    entered = [*_templates(engine, cls), *(m for m in methods if m.name != "__init__" and m.body)]
-    keeps = False
+    outer, within = _templates(engine, cls)
+    entered = [*outer, *within, *(m for m in methods if m.name != "__init__" and m.body)]
+    keeps = was_cut = False
     for method in entered:
         if method.cls is cls and method in engine.called and not is_hook(engine, method):
             continue  # by a method of a base class, meanwhile
+        if method in within and not was_cut:
+            continue
         run = _alone(engine, cls, method, receiver, state)
+        was_cut = was_cut or run.cut
         keeps = keeps or holds_graph(run.state, receiver)
         run.events[:0] = before.events
         run.repeats[:0] = before.repeats
@@ -70,10 +74,10 @@ def _choose(engine: Engine, cls: Class, state: State, receiver: Ref) -> None:
             state.heap.put(receiver, name, chosen(held) if held.constant else UNKNOWN)
 
 
-def _templates(engine: Engine, cls: Class) -> list[Function]:
+def _templates(engine: Engine, cls: Class) -> tuple[list[Function], list[Function]]:
     """Return the methods of base classes that lead to methods which a class defines: they say in which mode those run.
 
-    What another of them calls on the object is not run by itself.
+    Apart: those that another one calls on the object. They are run by themselves only if that was not run to its end.
     """
     own = set(cls.methods) - {"__init__"}
     inherited: dict[str, Function] = {}
@@ -86,7 +90,8 @@ def _templates(engine: Engine, cls: Class) -> list[Function]:
     while found := {name for name in inherited.keys() - leading if calls[name] & leading}:
         leading |= found
     within = {name for caller in leading for name in calls[caller] - {caller}}
-    return [method for name, method in inherited.items() if name in leading - within]
+    found = [(name in within, method) for name, method in inherited.items() if name in leading]
+    return [method for inner, method in found if not inner], [method for inner, method in found if inner]
 
 
 def _called_on_itself(method: Function) -> set[str]:
