@@ -48,10 +48,12 @@ class Files:
         return self._cases[known]
 
     def _new_cases(self, known: Contracts) -> Cases:
-        words = tuple(word.encode() for word in known.packages)
+        named = tuple(f"{word}.".encode() if word.isidentifier() else word.encode() for word in known.packages)
 
-        def matters(text: str) -> bool:
-            return names_one(text.encode("utf-8", "surrogatepass"), words)
+        def matters(text: str, outside: list[str]) -> bool:
+            if any(word in dotted for dotted in outside for word in known.packages):
+                return True
+            return names_one(text.encode("utf-8", "surrogatepass"), named)
 
         def files() -> Iterator[Path]:
             return map(Path, self.texts.names() or ())

@@ -34,7 +34,7 @@ def test_imported_names(text: str, names: list[str]) -> None:
 def imports(**texts: str) -> Imports:
     files = {ROOT / f"{name.replace('__', '/')}.py": text for name, text in texts.items()}
     finder = InMemory(ROOT, files)
-    return Imports(files.items(), finder.place, lambda text: "json" in text)
+    return Imports(files.items(), finder.place, lambda text, outside: "json" in text)
 
 
 def test_users_of_a_file() -> None:

@@ -334,5 +334,5 @@ def in_memory(texts: Mapping[Path, str], root: Path, known: Contracts | None = N
     """The cases of files that need not lie anywhere."""
     known = known or contracts()
     locate = Elsewhere(InMemory(root, texts), texts.keys, texts.get, known.packages).place
-    imports = Imports(texts.items(), locate, lambda text: True)
+    imports = Imports(texts.items(), locate, lambda *_: True)
     return Cases(Sources(root, locate, texts.get, imports.is_library), imports, known)

@@ -10,7 +10,9 @@ from pathlib import Path
 from torchmemlint.flow.names.sources import Locate
 
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(\.*[ \t]*[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]+))", re.MULTILINE
+    r"(?:^|[;:])[ \t]*"
+    r"(?:from[ \t]+(\.*[ \t]*[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]+))",
+    re.MULTILINE,
 )
 _LARGE = 1_000_000  # characters
 _NAME = re.compile(r"(\w+(?:\.\w+)*)(?:\s+as\s+\w+)?")
@@ -35,8 +37,10 @@ def imported(text: str) -> Iterator[str]:
 class Imports:
     """The files of a project, each with those that it imports and those that import it."""
 
-    def __init__(self, files: Iterable[tuple[Path, str]], locate: Locate, matters: Callable[[str], bool]) -> None:
-        """`matters` says of a text whether a file that imports it is worth running."""
+    def __init__(
+        self, files: Iterable[tuple[Path, str]], locate: Locate, matters: Callable[[str, list[str]], bool]
+    ) -> None:
+        """`matters` says of a text, and of what it imports from outside, whether its importers are worth running."""
         self._same: dict[Path, Path] = {}  # one object for each path: two are compared slowly
         self._of: dict[Path, set[Path]] = {}
         self._by: dict[Path, set[Path]] = {}
@@ -65,16 +69,19 @@ class Imports:
             self._by[other].discard(path)
         self._sizes[path] = len(text)
         found = self._of[path] = set()
-        if self._matters(text):
-            self._mattering.add(path)
-        else:
-            self._mattering.discard(path)
+        outside: list[str] = []
         for dotted in imported(text):
             place, _ = self._locate(dotted, path)
-            if place is not None and place[0] != path:
+            if place is None:
+                outside.append(dotted)
+            elif place[0] != path:
                 other = self._same.setdefault(place[0], place[0])
                 found.add(other)
                 self._by.setdefault(other, set()).add(path)
+        if self._matters(text, outside):
+            self._mattering.add(path)
+        else:
+            self._mattering.discard(path)
 
     def group(self, path: Path) -> tuple[Path, ...]:
         """The files that are run together: a file with its circle, but in a library each by itself."""
