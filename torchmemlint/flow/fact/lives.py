@@ -87,8 +87,8 @@ def _templates(engine: Engine, cls: Class) -> tuple[list[Function], list[Functio
                 inherited.setdefault(name, method)
     calls = {name: _called_on_itself(method) for name, method in inherited.items()}
     leading = {name for name, method in inherited.items() if method.mentions & own}
-    while found := {name for name in inherited.keys() - leading if calls[name] & leading}:
-        leading |= found
+    while more := {name for name in inherited.keys() - leading if calls[name] & leading}:
+        leading |= more
     within = {name for caller in leading for name in calls[caller] - {caller}}
     found = [(name in within, method) for name, method in inherited.items() if name in leading]
     return [method for inner, method in found if not inner], [method for inner, method in found if inner]
