@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import types
 from importlib.util import find_spec
@@ -32,6 +33,7 @@ from tests.runtime.proving.world import Given, World, batches, constant, model
 
 CANNOT_RUN: dict[str, str] = {}
 """Why a fixture with a safe fix is not proven here."""
+CANNOT_RUN["TML203/bad_lightning_teacher"] = "loads pretrained weights with torchvision, which the tests do without"
 if find_spec("numpy") is None:
     for _name in ("TML201/bad_feature_extraction", "TML203/bad_on_the_host"):
         CANNOT_RUN[_name] = "makes NumPy arrays of tensors, and NumPy is not installed"
@@ -71,6 +73,7 @@ LOWER = frozenset(
         "TML201/bad_function",
         "TML201/bad_images_written",
         "TML201/bad_method",
+        "TML201/bad_mode_restored",
         "TML201/bad_predict_image",
         "TML201/bad_sampling",
         "TML201/bad_shared_helper",
@@ -446,6 +449,11 @@ def _reporting(stage: Stage) -> Any:
     return tracker.peak, log, report, held
 
 
+def _steps() -> tuple[torch.Tensor, torch.Tensor]:
+    """Steps of a sequence, and what should come out at its end."""
+    return torch.randn(2, 3, 64), torch.randn(2, 64)
+
+
 PLAYS: dict[str, Play] = {
     "TML101/bad_counted_batches": Play({"data": _normal(96, WIDTH), "labels": _normal(96, 1)}),
     "TML101/bad_items_of_losses": Play(
@@ -524,6 +532,16 @@ PLAYS: dict[str, Play] = {
             "folder": lambda world: world.folder,
         },
         modules=_vision,
+    ),
+    "TML201/bad_mode_restored": Play(
+        {"model": lambda world: nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, CLASSES))}
+    ),
+    "TML201/bad_network_with_a_memory": Play(
+        {
+            "batches": lambda world: [_steps() for _ in range(BATCH)],
+            "held_out": lambda world: _steps(),
+            "log": lambda world: io.StringIO(),
+        }
     ),
     "TML201/bad_predict_image": Play(modules=_pictures, argv=("one.png", "two.png")),
     "TML201/bad_sampling": Play({"prompt": lambda world: torch.randint(0, 11, (2, 3)), "length": constant(6)}),
