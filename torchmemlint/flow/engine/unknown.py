@@ -55,10 +55,11 @@ def unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
     result = _new_result(frame, state, site.point)
     evaluating = gradients.is_evaluating(state, receiver)
     frame.log(InvokeMethod(site.point, receiver, name, site.arguments, state.mode, result, evaluating))
-    computes = operations.method(name) is not None and not any(map(_is_of_instance, receiver.refs))
+    of_tensors = operations.method(name) is not None
+    computes = of_tensors and not any(map(_is_of_instance, receiver.refs))
     found = _symbolic_result(frame, state, result, given, site.point, computes)
     tensors_too = Value(graph=frozenset(s for s in receiver.graph - receiver.refs if isinstance(s, Graph | Derived)))
-    if not tensors_too.graph or operations.method(name) is None:
+    if not tensors_too.graph or not of_tensors:
         return found
     return join(found, tensors.method(site, tensors_too, name))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.heap import Mode
-from torchmemlint.flow.domain.refs import Behind, Object, Ref, Source, root
+from torchmemlint.flow.domain.refs import Behind, Object, Ref
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.evidence import Evidence
@@ -19,7 +19,7 @@ from torchmemlint.knowledge import operations
 
 
 class Calling(enum.Enum):
-    """How a method is called of which only the name was seen."""
+    """How a method is called whose name is all that was seen."""
 
     RECORDED = "on a network, with gradients enabled, and nothing differentiates what it gives"
     TRAINED = "and what it gives is differentiated"
@@ -50,17 +50,12 @@ def _calls(run: Run) -> Iterator[tuple[Ref, str, fx.Invoke | fx.InvokeMethod]]:
 
 
 def _way(evidence: Evidence, receiver: Ref, call: fx.Invoke | fx.InvokeMethod) -> Calling:
-    if _is_differentiated(evidence, call.result):
+    if evidence.is_differentiated(call.result):
         return Calling.TRAINED
     if call.mode is Mode.OFF:
         return Calling.QUIET
     is_on = call.mode in (Mode.ON, Mode.WANTED)
     return Calling.RECORDED if is_on and _is_network(evidence, receiver) else Calling.OTHERWISE
-
-
-def _is_differentiated(evidence: Evidence, result: Source) -> bool:
-    found = evidence.differentiated
-    return result in found or any(type(s) is Behind and root(s) is result for s in found)
 
 
 def _is_network(evidence: Evidence, receiver: Ref) -> bool:

@@ -32,7 +32,7 @@ _SAME = {"TML102": "TML106", "TML103": "TML101"}  # at one place the other says 
 
 _MOST_REFERENCES = 600_000  # that an engine makes: some 200 bytes each
 _UNCALLED = frozenset({Doubt.UNCALLED, Doubt.UNMADE, Doubt.MENTIONED, Doubt.ROLE})  # of what nothing was seen to call
-_MOST_CALLERS = 12  # files that call a method by its name, of which it is asked how
+_MOST_CALLERS = 12  # files that call a method by its name, and are run to see how
 _MOST_USERS = 40  # importing files that are run to judge a file, at most
 _MOST_TEXT = 3_000_000  # characters of lowered files: some 100 bytes each, with what their functions do
 
@@ -52,7 +52,7 @@ class Cases:
         self._imports = imports
         self._outcomes: dict[Group, Outcome] = {}
         self._calling: dict[str, tuple[Path, ...]] = {}  # by method: the files that call it, or one of its name
-        self._asked: dict[Path, set[str]] = {}  # of which methods it was asked for a file how they are called
+        self._asked: dict[Path, set[str]] = {}  # by file: the methods whose callers were looked for
         self._engine: Engine | None = None  # what it has run serves all files
         self._age = 0  # how often references had been forgotten when it began
 

@@ -303,6 +303,11 @@ class Evidence:
         """Is it read in one of these ways, or in any?"""
         return any(source in self.readings.get(reading, ()) for reading in readings or _READINGS)
 
+    def is_differentiated(self, source: Source) -> bool:
+        """Is it, or some part of it, differentiated?"""
+        found = self.differentiated
+        return source in found or any(type(s) is Behind and root(s) is source for s in found)
+
     def is_pass(self, source: Source) -> bool:
         """Does a forward pass, or what may be one, begin a graph here?"""
         if type(source) is Graph:

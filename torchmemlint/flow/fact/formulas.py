@@ -34,7 +34,7 @@ from torchmemlint.flow.ir.ops import (
     Unit,
 )
 from torchmemlint.flow.ir.places import Name, Scope, Spread, Temp
-from torchmemlint.flow.ir.reaching import Reaching
+from torchmemlint.flow.ir.reaching import Reaching, reaching
 from torchmemlint.knowledge import torch_api
 
 _LAYER = "torch.nn."
@@ -106,7 +106,7 @@ class Formula:
 
     @cached_property
     def _names(self) -> Reaching:
-        return Reaching(self.function)
+        return reaching(self.function)
 
     @cached_property
     def _moved(self) -> dict[Temp, list[Temp]]:

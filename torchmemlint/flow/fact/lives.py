@@ -17,7 +17,7 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact import roles
 from torchmemlint.flow.fact.inputs import enter, given
 from torchmemlint.flow.fact.logs import Run, logged
-from torchmemlint.flow.ir.defuse import definitions
+from torchmemlint.flow.ir.defuse import definitions, own_path
 from torchmemlint.flow.ir.ops import CallMethod, Class, Function
 
 _STATIC = frozenset({"staticmethod"})
@@ -96,8 +96,8 @@ def _templates(engine: Engine, cls: Class) -> tuple[list[Function], list[Functio
 
 def _called_on_itself(method: Function) -> set[str]:
     """Return the names of the methods that one calls on its own object."""
-    uses, own = definitions(method), method.parameters[0].name if method.parameters else ""
-    return {op.name for op in uses.made.values() if type(op) is CallMethod and uses.path(op.base) == own}
+    made = definitions(method).made.values()
+    return {op.name for op in made if type(op) is CallMethod and own_path(method, op.base) == ""}
 
 
 def holds_graph(state: State, holder: Ref) -> bool:

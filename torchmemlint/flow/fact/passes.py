@@ -137,7 +137,7 @@ class Passes:
             for event in self.run.of(kind):
                 effect = event.effect
                 source = effect.graph if isinstance(effect, fx.Forward) else getattr(effect, "result", None)
-                if source is not None and self._is_differentiated(source) and source not in self.teaching.idle:
+                if source is not None and self.evidence.is_differentiated(source) and source not in self.teaching.idle:
                     yield from effect.point.chain()
 
     def is_unmade(self, one: Pass) -> bool:
@@ -155,11 +155,6 @@ class Passes:
         if one.reason is Reason.DETACHED and any(map(self.evidence.is_pass, self.returned)):
             return False
         return self.engine.index.is_network(cls) or not all(map(self.teaching.is_made, one.module))
-
-    def _is_differentiated(self, source: Source) -> bool:
-        """Is it, or some part of it, differentiated?"""
-        differentiated = self.evidence.differentiated
-        return source in differentiated or any(type(s) is Behind and root(s) is source for s in differentiated)
 
     def _network(self, effect: fx.Invoke | fx.InvokeMethod) -> frozenset[Ref]:
         """Return the networks that a call of what is not known may run."""
@@ -183,7 +178,7 @@ class Passes:
         evaluating: bool,
         doubts: frozenset[Doubt],
     ) -> Pass:
-        differentiated = self._is_differentiated(source)
+        differentiated = self.evidence.is_differentiated(source)
         reason: Reason | None = None
         mode = self.evidence.modes.get(source)
         if differentiated and source in self.teaching.idle and mode is not Mode.WANTED:

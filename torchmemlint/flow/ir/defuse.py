@@ -83,6 +83,17 @@ def definitions(function: Function) -> DefUse:
     return DefUse(function)
 
 
+def own_path(function: Function, temp: Temp) -> str | None:
+    """Return the dotted attribute of a method's own object that a temporary is loaded from.
+
+    It is "" for the object itself, and None for what is no attribute of it.
+    """
+    if function.cls is None or not function.parameters:
+        return None
+    owner, _, rest = definitions(function).path(temp).partition(".")
+    return rest if owner == function.parameters[0].name else None
+
+
 def of_gradient(op: CallMethod) -> Temp | None:
     """Return `p` of `p.grad.zero_()` and `p.grad.data.zero_()`; None for a method of something else."""
     made = definitions(op.owner).made

@@ -51,7 +51,7 @@ def _call(b: Builder, test: ast.Call) -> tuple[Narrowing, ...]:
         if function == "isinstance":
             classes = [_last_part(kind) for kind in _classes(other)]
             if _NUMBERS.issuperset(classes):
-                return (Narrowing(*place, "tensor", False, True, False),)
+                return (_no_tensor(place),)
             kinds = [_KINDS.get(name) for name in classes]
             alone = len(set(kinds)) == 1
             return tuple([Narrowing(*place, kind, True, alone, True) for kind in dict.fromkeys(kinds) if kind])
@@ -84,24 +84,38 @@ def _comparison(b: Builder, test: ast.Compare) -> tuple[Narrowing, ...]:
     """`x is None`, `type(x) == torch.Tensor`, and their opposites."""
     if len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Is, ast.Eq, ast.IsNot, ast.NotEq)):
         return ()
-    other, kind, holds = test.comparators[0], "", isinstance(test.ops[0], (ast.Is, ast.Eq))
+    found = _if_same(b, test.left, test.comparators[0])
+    return found if isinstance(test.ops[0], (ast.Is, ast.Eq)) else _negated(found)
+
+
+def _if_same(b: Builder, compared: ast.expr, other: ast.expr) -> tuple[Narrowing, ...]:
+    """What `x is None` and `type(x) is other` say."""
     if isinstance(other, ast.Constant) and other.value is None:
-        compared, kind = test.left, "none"
-    elif isinstance(test.left, ast.Call) and _last_part(test.left.func) == "type" and len(test.left.args) == 1:
-        compared, kind = test.left.args[0], "tensor" if _last_part(other) in {"Tensor", *_NUMBERS} else ""
-    if not kind or (place := _place_of(b, compared)) is None:
+        place = _place_of(b, compared)
+        return (Narrowing(*place, "none", True),) if place is not None else ()
+    if not isinstance(compared, ast.Call) or _last_part(compared.func) != "type" or len(compared.args) != 1:
         return ()
-    if kind == "tensor" and _last_part(other) in _NUMBERS:
-        return (Narrowing(*place, kind, not holds, holds, not holds),)
-    return (Narrowing(*place, kind, holds),)
+    place, name = _place_of(b, compared.args[0]), _last_part(other)
+    if place is None:
+        return ()
+    if name in _NUMBERS:
+        return (_no_tensor(place),)
+    return (Narrowing(*place, "tensor", True),) if name == "Tensor" else ()
+
+
+def _no_tensor(place: tuple[Name, str | int | None]) -> Narrowing:
+    """No tensor in the first branch, and nothing is said of the second."""
+    return Narrowing(*place, "tensor", False, True, False)
 
 
 def _negation(b: Builder, test: ast.UnaryOp) -> tuple[Narrowing, ...]:
     if not isinstance(test.op, ast.Not):
         return ()
-    return tuple(
-        [Narrowing(n.name, n.key, n.kind, not n.holds, n.in_orelse, n.in_then) for n in narrowings(b, test.operand)]
-    )
+    return _negated(narrowings(b, test.operand))
+
+
+def _negated(found: tuple[Narrowing, ...]) -> tuple[Narrowing, ...]:
+    return tuple([Narrowing(n.name, n.key, n.kind, not n.holds, n.in_orelse, n.in_then) for n in found])
 
 
 def _several(b: Builder, test: ast.BoolOp) -> tuple[Narrowing, ...]:
