@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchmemlint.config.resolver import Resolver
-from torchmemlint.engine import pool
+from torchmemlint.engine import garbage, pool
 from torchmemlint.engine.cache import snapshot
 from torchmemlint.engine.one_file import Fixing
 from torchmemlint.engine.pool import Task, workers_for
@@ -185,14 +185,14 @@ def test_collector_comes_for_what_reference_counts_leave(
     cyclic: bool, collections: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A collection looks through all that lives."""
-    monkeypatch.setattr(pool, "_MOST_UNCOLLECTED", 10_000)
+    monkeypatch.setattr(garbage, "_MOST_UNCOLLECTED", 10_000)
     seen: list[int] = []
 
     def take_down(phase: str, info: dict[str, int]) -> None:
         if phase == "stop":
             seen.append(info["collected"])
 
-    with pool.quiet_collector() as collect:
+    with garbage.quiet_collector() as collect:
         gc.collect()
         gc.callbacks.append(take_down)
         try:

@@ -24,8 +24,10 @@ def project(root: Path, additions: tuple[Framework, ...] = ()) -> Project:
     return Project(root, contracts(additions), _FILES.get(root))
 
 
-def prepare(files: Iterable[tuple[Path, Profile]]) -> None:
+def prepare(files: Iterable[tuple[Path, Profile]], processes: int) -> None:
     """Run what the cases of some files rest on, once for all processes that are forked from this one."""
+    from torchmemlint.engine.team import spread
+    from torchmemlint.flow.fact.outcomes import Outcome
     from torchmemlint.rules.cases import CODES
 
     by_project: dict[Project, list[Path]] = {}
@@ -33,7 +35,9 @@ def prepare(files: Iterable[tuple[Path, Profile]]) -> None:
         if profile.root is not None and profile.codes & CODES:
             by_project.setdefault(project(profile.root, profile.contracts), []).append(path)
     for around, paths in by_project.items():
-        around.files.cases(around.contracts).prepare(paths)
+        cases = around.files.cases(around.contracts)
+        for group, outcome in spread(cases.needed(paths), cases.run, Outcome.for_others, processes):
+            cases.put(group, outcome)
 
 
 def forget() -> None:

@@ -15,13 +15,14 @@ import signal
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from torchmemlint.engine.context import prepare
+from torchmemlint.engine.garbage import quiet_collector
 from torchmemlint.engine.one_file import FileResult, Profile, check_file, is_fleeting, passed_over
 from torchmemlint.engine.watching import bounded_memory, processor_seconds, too_long
 from torchmemlint.immutable import immutable
@@ -30,7 +31,6 @@ _BYTES_PER_WORKER = 150_000  # about half a second of analysis: less is not wort
 GRACE = 3.0  # seconds for a worker to notice itself that a file takes too long
 _FAREWELL = 0.7  # seconds for workers to clean up: an interrupt is to end a run within one
 _IDLE = 10  # how often the time limit a file may take by the clock: the machine may be busy, but not for ever
-_MOST_UNCOLLECTED = 800_000  # objects, some 60 MB: of reference cycles, and of what is kept of a project
 
 
 @immutable()
@@ -111,7 +111,7 @@ def _parallel(
             if workers > 1:  # once here instead of once in each worker
                 with quiet_collector():
                     warm_up(_codes(profiles))
-                    prepare([(task.path, profiles[task.profile]) for task in tasks])
+                    prepare([(task.path, profiles[task.profile]) for task in tasks], workers)
             gc.freeze()
         while pending or team:
             while pending and len(team) < workers:
@@ -299,30 +299,6 @@ def _next(pipe: connection.Connection) -> Batch | None:
             return None
     batch: Batch | None = pipe.recv()
     return batch
-
-
-@contextlib.contextmanager
-def quiet_collector() -> Iterator[Callable[[], None]]:
-    """Garbage collection only where it is worth its while; gives the function that looks whether it is.
-
-    Nearly all is let go of by reference counts, and looking through all that lives takes a tenth of a second and more.
-    Python counts the objects that were made since the last collection and have not been let go of.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    gc.freeze()
-
-    def collect() -> None:
-        if gc.get_count()[0] >= _MOST_UNCOLLECTED:
-            gc.collect()
-
-    try:
-        yield collect
-    finally:
-        gc.freeze()  # what lives is not young any more: it need not be looked through as soon as the collector is back
-        gc.unfreeze()
-        if was_enabled:
-            gc.enable()
 
 
 def _batches(tasks: Sequence[Task], profiles: Sequence[Profile], workers: int) -> list[Batch]:

@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _FRAMES = 8_000  # some twenty for each level of nesting that is let in
-_WORDS = 65_000  # of eight bytes; Python rounds up what it asks for to a power of two: a megabyte here
+_WORDS = 500_000  # of eight bytes; Python rounds up what it asks for to a power of two: four megabytes here
 
 
 def deep(work: Callable[[], T]) -> T:

@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 from torchmemlint.engine import context
 from torchmemlint.engine.cluster import stamp
 from torchmemlint.engine.cluster.sources import Sources
+from torchmemlint.engine.garbage import quiet_collector
 from torchmemlint.engine.one_file import check_file, is_fleeting
-from torchmemlint.engine.pool import quiet_collector
 from torchmemlint.engine.watching import bounded_memory
 
 

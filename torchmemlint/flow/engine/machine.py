@@ -211,13 +211,13 @@ class Engine:
         frame, state = ends[unit] = self.frame(unit.module), self.start(unit.module)
         if _is_script(unit):
             state.heap.put(frame.own, MODULE_NAME, name)
-        with self.share(frame):
+        with self._apart(), self.share(frame):
             self._run(frame, state)
         state.dead = False
 
     @contextmanager
     def share(self, frame: Frame) -> Iterator[None]:
-        """Begin with a share of work, for what is run once for all; what goes too deep ends early, and says so."""
+        """Begin with a share of work; what goes too deep ends early, and says so."""
         spent, self._spent = self._spent, 0
         if frame.function.parent is not None:  # others of these files are to be run, too
             self._spent = max(0, BUDGET - max(self._left // 2, _LEAST))
@@ -269,12 +269,19 @@ class Engine:
 
     def _summarised(self, function: Function, constants: dict[str, object]) -> Summary:
         """Run a function for its summary: the work is its own, not that of the entry that asks for it first."""
-        spent, self._spent = self._spent, 0
-        try:
+        with self._apart():
             frame, end = self.run(function, constants)
             return summarised(frame, end)
+
+    @contextmanager
+    def _apart(self) -> Iterator[None]:
+        """Work for what is run once for all, whoever asks for it first: with a share of its own, and no file's."""
+        spent, left = self._spent, self._left
+        self._spent = 0
+        try:
+            yield
         finally:
-            self._spent = spent
+            self._spent, self._left = spent, left
 
     def _specialised(self, function: Function, bound: dict[Ref, Value]) -> Known:
         """Return the constants that tests of a function depend on, as far as they are known."""

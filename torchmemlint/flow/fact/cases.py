@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
@@ -99,14 +98,33 @@ class Cases:
         found = (one for outcome in self._outcomes_on(path, pulse) for one in outcome.built)
         return seen_once(one for one in found if one.place.path == path)
 
-    def prepare(self, paths: Iterable[Path]) -> None:
-        """Run what the cases of several files rest on, and keep no more of that than what it shows."""
-        for path in paths:
-            if self._imports.is_alone(path) or self._imports.is_library(path):
-                continue  # run by itself, wherever it is asked for
-            with contextlib.suppress(Exception):  # raised again for who asks about the file
-                self.of(path)
-        self._forget()
+    def needed(self, paths: Iterable[Path]) -> dict[Group, list[Group]]:
+        """The files that are run for the cases of some: by group, each with those that show what is called in it.
+
+        A file that has to do with no other is left out: it is run where it is asked for.
+        """
+        found: dict[Group, list[Group]] = {}
+        todo = [group for path in paths if not self._is_by_itself(path) for group in self._groups(path)]
+        while todo:
+            group = todo.pop()
+            if group not in found and self._imports.matter(group):
+                found[group] = self._used_by(group)
+                todo += found[group]
+        return {group: [other for other in found[group] if other in found] for group in sorted(found)}
+
+    def _is_by_itself(self, path: Path) -> bool:
+        return self._imports.is_alone(path) or self._imports.is_library(path)
+
+    def run(self, group: Group, users: list[Outcome]) -> Outcome:
+        """Run some files; `users` are what those show that use them. Raises what ended the run."""
+        found = self._run(group, users, None)
+        if found.failure is not None:
+            raise found.failure
+        return found
+
+    def put(self, group: Group, outcome: Outcome) -> None:
+        """Let this be what some files show."""
+        self._outcomes[group] = outcome
 
     def basis(self, path: Path) -> Iterator[Outcome]:
         """What the cases of a file rest on, as far as it was asked for."""
@@ -231,10 +249,13 @@ class Cases:
         if found is None:
             found = NOTHING
             if self._imports.matter(group):
-                users = [self._outcome(one, pulse) for one in self._groups(group[0]) if one != group]
-                found = self._run(group, users, pulse)
+                found = self._run(group, [self._outcome(one, pulse) for one in self._used_by(group)], pulse)
             self._outcomes[group] = found
         return found
+
+    def _used_by(self, group: Group) -> list[Group]:
+        """The files that are run before some: what they call in those is known then."""
+        return [one for one in self._groups(group[0]) if one != group]
 
     def _run(self, group: Group, users: list[Outcome], pulse: Callable[[], None] | None) -> Outcome:
         """Run some files. Where that fails, no others fail with them."""

@@ -392,5 +392,9 @@ class Outcome:
     failure: Exception | None = None  # of ours, that ended the runs
     asked: frozenset[str] = frozenset()  # names for which all files were searched
 
+    def for_others(self) -> Outcome:
+        """What the runs of other files ask for."""
+        return Outcome(called=self.called, left=self.left, mentioned=self.mentioned)
+
 
 NOTHING = Outcome()
