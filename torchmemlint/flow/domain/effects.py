@@ -373,6 +373,7 @@ class Repeat(Effect):
     places: tuple[Place, ...]
     bounded: bool = False  # by a few things that are written out
     over: Value = NOTHING
+    is_still: bool = False  # do they leave the state as it is?
 
 
 @dataclass(slots=True, eq=False)
@@ -382,3 +383,4 @@ class Fork(Effect):
     test: Value
     then: list[Effect]
     orelse: list[Effect]
+    is_still: bool = False  # as above

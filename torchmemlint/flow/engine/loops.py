@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from torchmemlint.flow.domain.effects import Hold, Keep, Repeat
+from torchmemlint.flow.domain.effects import Effect, Hold, Keep, Repeat
 from torchmemlint.flow.domain.frame import Frame, Written
 from torchmemlint.flow.domain.heap import ELEMENT, State, behind_code, load, reachable, reached
 from torchmemlint.flow.domain.kinds import Kind, Special
@@ -98,15 +98,29 @@ def run_loop(
     if isinstance(loop.site, For | While) and loop.site.owner is frame.function and not back.dead:
         _hold(frame, back, loop)
     inner, frame.effects = frame.effects, outer
-    over = frame.over.get(loop, NOTHING)
-    if inner or over.refs:
-        point = inner[0].point if inner else Point(loop.site, loop.context)
-        frame.log(Repeat(point, loop, inner, tuple(known), loop in frame.bounded, over))
+    _log(frame, loop, inner, tuple(known))
     if loop not in frame.bounded and not back.dead:
         _keeps(frame, before, back, loop)
     state.become(back if not back.dead else _dead(before))
     for other in breaks:
         state.join(other)
+
+
+def note_loop(frame: Frame, loop: Loop, body: Callable[[], None]) -> None:
+    """Run a loop that leaves the state as it is: once, for what it notes."""
+    outer, frame.effects = frame.effects, []
+    frame.loops.append(loop)
+    body()
+    frame.loops.pop()
+    inner, frame.effects = frame.effects, outer
+    _log(frame, loop, inner, ())
+
+
+def _log(frame: Frame, loop: Loop, inner: list[Effect], places: tuple[Place, ...]) -> None:
+    over = frame.over.get(loop, NOTHING)
+    if inner or over.refs:
+        point = inner[0].point if inner else Point(loop.site, loop.context)
+        frame.log(Repeat(point, loop, inner, places, loop in frame.bounded, over))
 
 
 def _comes_round(written: Written) -> bool:

@@ -104,13 +104,12 @@ class Noting(Renaming):
 
     def hold(self, effect: fx.Hold) -> None:
         """Note what variables of the callee hold when its loop comes round."""
-        held = tuple((name, self.sources(sources)) for name, sources in effect.held)
-        self.frame.log(fx.Hold(self.at(effect), held))
+        held = tuple((name, mine) for name, sources in effect.held if (mine := self.sources(sources)))
+        if held:
+            self.frame.log(fx.Hold(self.at(effect), held))
 
     def slotted(self, effect: fx.Slotted) -> None:
         """Store in a slot of an object that the callee made; others' slots are stored to by its writes."""
-        if effect.slot.holder.symbolic:
-            return
         sources = self.sources(effect.sources)
         for mine in self.of(effect.slot.holder).each():
             slot = Slot.of(mine, self.key(effect.slot.key))

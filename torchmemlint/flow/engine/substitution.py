@@ -28,6 +28,7 @@ from torchmemlint.flow.domain.values import (
 )
 from torchmemlint.flow.engine import access, instances
 from torchmemlint.flow.engine.lazy import is_short
+from torchmemlint.flow.engine.loops import note_loop
 from torchmemlint.flow.engine.noting import Noting
 from torchmemlint.flow.ir.blocks import missed
 from torchmemlint.flow.ir.control import For
@@ -213,6 +214,9 @@ class Substitution(Noting):
         over = self.frame.over[loop] = self.value(effect.over)
         if effect.bounded or is_short(self.state, over):
             self.frame.bounded.add(loop)
+        if not places and effect.is_still:
+            note_loop(self.frame, loop, lambda: self.perform(effect.effects))
+            return
         state = self.state
         self.frame.machine.run_loop(
             self.frame, state, loop, lambda inside: self._within(inside, effect.effects), tuple(places)
@@ -226,14 +230,15 @@ class Substitution(Noting):
             return
         frame, state = self.frame, self.state
         outer, frame.effects = frame.effects, []
-        other = state.copy()
+        other = state if effect.is_still else state.copy()
         found, frame.missing = frame.missing, frame.missing | missed(effect.point.site)
         self.perform(effect.then)
         frame.missing = found
         then, frame.effects = frame.effects, []
         self._within(other, effect.orelse)
         orelse, frame.effects = frame.effects, outer
-        state.join(other)
+        if other is not state:
+            state.join(other)
         if then or orelse:
             frame.log(fx.Fork(self.at(effect), test, then, orelse))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from torchmemlint.flow.domain import effects as fx
 from torchmemlint.flow.domain.effects import Arguments, Effect
@@ -35,12 +36,13 @@ EDGE_LIMIT = 300  # of the objects that one call makes
 
 def summarised(frame: Frame, end: State) -> Summary:
     """Return the summary of a run."""
-    effects = frame.all_effects()
+    effects = _kept(frame.all_effects(), _is_known_by_its_write)
     wanted = _Wanted(frame)
     wanted.value(frame.returned)
     wanted.value(frame.yielded)
     wanted.effects(effects)
     edges = _edges(end, wanted)
+    effects = _kept(effects, lambda effect: _is_of_its_own(effect, wanted))
     parents = {s: frame.provenance.parents[s] for s in wanted.derived}
     symbols = [r for r in wanted.refs if type(r) is Behind and type(root(r)) is not Result]
     symbols.sort(key=lambda r: r.depth)
@@ -57,6 +59,45 @@ def summarised(frame: Frame, end: State) -> Summary:
         frame.followed,
         frame.cut,
     )
+
+
+def _kept(effects: list[Effect], is_idle: Callable[[Effect], bool]) -> list[Effect]:
+    """Return effects without those that are idle for a caller, and without tests and loops in which nothing is left.
+
+    A loop tells what it runs over, too.
+    """
+    found: list[Effect] = []
+    for effect in effects:
+        if type(effect) is fx.Fork:
+            then, orelse = _kept(effect.then, is_idle), _kept(effect.orelse, is_idle)
+            if then or orelse:
+                still = all(map(_is_still, then)) and all(map(_is_still, orelse))
+                found.append(replace(effect, then=then, orelse=orelse, is_still=still))
+        elif type(effect) is fx.Repeat:
+            inner = _kept(effect.effects, is_idle)
+            if inner or effect.over.refs:
+                found.append(replace(effect, effects=inner, is_still=all(map(_is_still, inner))))
+        elif not is_idle(effect):
+            found.append(effect)
+    return found
+
+
+_STILL = frozenset({fx.Bend, fx.Hold, fx.Move, fx.Note, fx.Put, fx.Ran, fx.Slotted})
+
+
+def _is_still(effect: Effect) -> bool:
+    """Does an effect leave the state as it is?"""
+    return effect.is_still if isinstance(effect, fx.Fork | fx.Repeat) else type(effect) in _STILL
+
+
+def _is_known_by_its_write(effect: Effect) -> bool:
+    """Is it a graph in a slot of what a caller gave? The write to that has been logged."""
+    return type(effect) is fx.Slotted and effect.slot.holder.symbolic
+
+
+def _is_of_its_own(effect: Effect, wanted: _Wanted) -> bool:
+    """Is it an object that a caller never sees?"""
+    return type(effect) is fx.Renew and type(effect.made) is Object and effect.made not in wanted.refs
 
 
 _CALLBACKS = frozenset({Kind.PARTIAL, Kind.GUARDED})
