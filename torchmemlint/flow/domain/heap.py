@@ -122,7 +122,9 @@ class Heap:
     def add(self, holder: Ref, key: Key, value: Value) -> None:
         """Add to an edge."""
         old = self.get(holder, key)
-        self.put(holder, key, value if old is None else join(old, value))
+        joined = value if old is None else join(old, value)
+        if joined is not old:
+            self.put(holder, key, joined)
 
     def remove(self, holder: Ref, key: Key) -> None:
         """Remove an edge, if it is there."""
@@ -217,8 +219,8 @@ class State:
                 old = mine.get(key)
                 if old is None:
                     heap.put(holder, key, join(unwritten(holder, key), value) if holder.symbolic else value)
-                elif old is not value:
-                    heap.put(holder, key, join(old, value))
+                elif old is not value and (joined := join(old, value)) is not old:
+                    heap.put(holder, key, joined)
             if holder.symbolic:
                 for key in mine.keys() - edges.keys():
                     heap.put(holder, key, join(mine[key], unwritten(holder, key)))

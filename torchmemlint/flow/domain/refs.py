@@ -11,6 +11,7 @@ table between projects.
 from __future__ import annotations
 
 from collections.abc import Set
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 from torchmemlint.flow.domain.kinds import Kind, Special
@@ -37,6 +38,7 @@ def forget() -> int:
     global _forgotten
     _table.clear()
     _objects.clear()
+    extended.cache_clear()
     _forgotten += 1
     return _forgotten
 
@@ -51,6 +53,7 @@ def made() -> int:
     return len(_table) + len(_objects)
 
 
+@lru_cache(maxsize=None)
 def extended(context: Context, calls: Context) -> Context:
     """Return the context below more calls, without those in it already: the innermost ones, and the outermost."""
     for call in calls:

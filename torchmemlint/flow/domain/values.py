@@ -129,10 +129,11 @@ def join(a: Value, b: Value) -> Value:
         return a
     if a is NOTHING:
         return b
-    if a == b and type(a.constant) is type(b.constant):
+    constant = _same_constant(a, b)
+    if constant is a.constant and b.refs <= a.refs and b.graph <= a.graph and a.open >= b.open:
         return a
     refs, opened = limited(a.refs | b.refs)
-    return Value(refs, a.graph | b.graph, _same_constant(a, b), a.open or b.open or opened)
+    return Value(refs, a.graph | b.graph, constant, a.open or b.open or opened)
 
 
 def join_all(values: Iterable[Value]) -> Value:
