@@ -1,86 +1,93 @@
-"""Arguments of calls as rules see them: their known values, and the edits that add, change or remove one."""
+"""Calls as rules see them: the known values of their arguments, and the edits that add, change or remove one."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import libcst as cst
 
 from torchmemlint.findings import Edit, Position, Span
 from torchmemlint.flow.facts import FileFacts
-from torchmemlint.syntax.source_module import Site
+from torchmemlint.syntax.source_module import Piece
 from torchmemlint.syntax.text import text_of
+from torchmemlint.syntax.walking import inside
 
 
-def node_of(site: Site, name: str, position: int | None = None) -> cst.BaseExpression | None:
-    """The expression that a call gives for an argument, where it stands in the call itself."""
-    call = site.node
-    if not isinstance(call, cst.Call):
+@dataclass(frozen=True, slots=True, eq=False)
+class WrittenCall:
+    """A call as it is written in a file."""
+
+    facts: FileFacts
+    piece: Piece
+    node: cst.Call
+
+    @property
+    def span(self) -> Span:
+        """Where it stands."""
+        return self.piece.span(self.node)
+
+    @property
+    def callee(self) -> str:
+        """What is called, as it is written."""
+        return text_of(self.node.func)
+
+    def argument(self, name: str, position: int | None = None) -> cst.BaseExpression | None:
+        """The expression that is given for an argument, where it stands in the call itself."""
+        for index, argument in enumerate(self.node.args):
+            if argument.star:
+                position = None if argument.star == "*" else position
+            elif argument.keyword.value == name if argument.keyword is not None else index == position:
+                return argument.value
         return None
-    for index, argument in enumerate(call.args):
-        if argument.star:
-            position = None if argument.star == "*" else position
-        elif argument.keyword.value == name if argument.keyword is not None else index == position:
-            return argument.value
+
+    def given_at(self, position: int) -> cst.BaseExpression | None:
+        """The expression that is given in a position; None where a `*` may shift it."""
+        return None if any(argument.star for argument in self.node.args) else self.node.args[position].value
+
+    def adding(self, text: str) -> tuple[Edit, ...]:
+        """Edits that add `text` ("pin_memory=True") as the last argument, in the call's own style."""
+        if not self.node.args:
+            end = self.span.end
+            between = Position(end.row, end.column - 1)
+            return (Edit(Span(between, between), text),)
+        last = self.piece.span(self.node.args[-1])  # not that of its value, which leaves the brackets of a tuple out
+        before = self.facts.source.rows[last.start.row - 1][: last.start.column - 1]
+        joint = f",\n{before}" if not before.strip() else ", "
+        return (Edit(Span(last.end, last.end), joint + text),)
+
+    def replacing(self, node: cst.CSTNode, text: str) -> tuple[Edit, ...]:
+        """Edits that put `text` in the place of a part of it."""
+        return (Edit(self.piece.span(node), text),)
+
+    def without(self, *names: str) -> tuple[Edit, ...]:
+        """Edits that take keyword arguments of these names out, with their commas; () where it has none."""
+        arguments = self.node.args
+        gone = [one.keyword is not None and one.keyword.value in names for one in arguments]
+        edits: list[Edit] = []
+        for first, last in _runs(gone):
+            begin, end = self.piece.span(arguments[first]).start, self.piece.span(arguments[last]).end
+            if first > 0:
+                begin = self.piece.span(arguments[first - 1]).end
+            elif last + 1 < len(gone):
+                end = self.piece.span(arguments[last + 1]).start
+            edits.append(Edit(Span(begin, end), ""))
+        return tuple(edits)
+
+
+def call_at(facts: FileFacts, span: Span) -> WrittenCall | None:
+    """The call that stands there; None where none does."""
+    piece = facts.source.piece_at(span)
+    for node in inside(piece.module) if piece is not None else ():
+        if isinstance(node, cst.Call) and piece is not None and piece.span(node) == span:
+            return WrittenCall(facts, piece, node)
     return None
-
-
-def given_at(site: Site, position: int) -> cst.BaseExpression | None:
-    """The expression that a call gives in a position; None where a `*` may shift it."""
-    call = site.node
-    if not isinstance(call, cst.Call) or any(argument.star for argument in call.args):
-        return None
-    return call.args[position].value
-
-
-def adding(facts: FileFacts, site: Site, text: str) -> tuple[Edit, ...]:
-    """Edits that add `text` ("pin_memory=True") as the last argument of the call at `site`, in the call's own style."""
-    call = site.node
-    if not isinstance(call, cst.Call):
-        return ()
-    if not call.args:
-        end = site.span.end
-        inside = Position(end.row, end.column - 1)
-        return (Edit(Span(inside, inside), text),)
-    last = site.piece.span(call.args[-1])  # not that of its value, which leaves the parentheses of a tuple out
-    before = facts.source.rows[last.start.row - 1][: last.start.column - 1]
-    joint = f",\n{before}" if not before.strip() else ", "
-    return (Edit(Span(last.end, last.end), joint + text),)
-
-
-def replacing(site: Site, node: cst.CSTNode, text: str) -> tuple[Edit, ...]:
-    """Edits that put `text` in the place of `node`."""
-    return (Edit(site.piece.span(node), text),)
-
-
-def without(site: Site, *names: str) -> tuple[Edit, ...]:
-    """Edits that take keyword arguments of these names out of a call; () where it has none."""
-    call = site.node
-    if not isinstance(call, cst.Call):
-        return ()
-    return removing(site, [a for a in call.args if a.keyword is not None and a.keyword.value in names])
 
 
 def shown(node: cst.BaseExpression | None) -> str:
     """The argument's source text, "" where there is none."""
     return text_of(node) if node is not None else ""
-
-
-def removing(site: Site, arguments: Sequence[cst.Arg]) -> tuple[Edit, ...]:
-    """Edits that take arguments out of a call, with their commas."""
-    call = site.node
-    if not isinstance(call, cst.Call):
-        return ()
-    gone = [any(argument is one for one in arguments) for argument in call.args]
-    edits: list[Edit] = []
-    for first, last in _runs(gone):
-        begin = site.piece.span(call.args[first]).start if first == 0 else _value_end(site, call.args[first - 1])
-        end = _value_end(site, call.args[last])
-        if first == 0 and last + 1 < len(gone):
-            end = site.piece.span(call.args[last + 1]).start
-        edits.append(Edit(Span(begin, end), ""))
-    return tuple(edits)
 
 
 def _runs(marks: Sequence[bool]) -> Iterator[tuple[int, int]]:
@@ -89,7 +96,3 @@ def _runs(marks: Sequence[bool]) -> Iterator[tuple[int, int]]:
         run = list(places)
         if value:
             yield run[0], run[-1]
-
-
-def _value_end(site: Site, argument: cst.Arg) -> Position:
-    return site.piece.span(argument).end

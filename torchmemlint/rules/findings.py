@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import libcst as cst
 
@@ -13,7 +12,6 @@ from torchmemlint.flow.ir.ops import Op
 from torchmemlint.rules.base import Rule
 from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
-from torchmemlint.syntax.walking import inside
 
 
 def report(
@@ -56,24 +54,12 @@ def written(facts: FileFacts, op: Op, limit: int) -> str:
     return shortened(" ".join(text.split()), limit)
 
 
-def node_at(facts: FileFacts, op: Op, kind: Any) -> Site | None:
-    """The node of a kind that stands where an operation does."""
-    span = facts.source.span_of(op.span)
-    piece = facts.source.piece_at(span)
-    found = (n for n in inside(piece.module) if isinstance(n, kind) and piece.span(n) == span) if piece else iter(())
-    node = next(found, None)
-    return Site(piece, node) if piece is not None and node is not None else None
+def offered(title: str, applicability: Applicability, edits: tuple[Edit, ...]) -> Fix:
+    """A fix that makes some edits; a hint where there are none."""
+    return Fix(title, applicability if edits else Applicability.HINT, edits)
 
 
-_ATOMS = (
-    cst.Name,
-    cst.Attribute,
-    cst.Call,
-    cst.Subscript,
-    cst.List,
-    cst.Dict,
-    cst.ListComp,
-)
+_ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.List, cst.Dict, cst.ListComp)
 
 
 def call_method(site: Site, method: str) -> tuple[Edit, ...]:

@@ -7,15 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-import libcst as cst
-
 from torchmemlint.doubts import Doubt, confidence, ordered
 from torchmemlint.findings import Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.fact.outcomes import About, Case, Place, Serving
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.rules.arguments import WrittenCall, call_at
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.detaching import at
-from torchmemlint.syntax.source_module import Piece, Site, SourceModule, span_in
+from torchmemlint.syntax.source_module import Piece, SourceModule, span_in
 from torchmemlint.syntax.text import shortened
 
 A = TypeVar("A", bound=About)
@@ -54,14 +52,14 @@ class Told:
         assert isinstance(self.case.about, kind)
         return self.case.about
 
-    def call_at(self, place: Place | None) -> Site | None:
+    def call_at(self, place: Place | None) -> WrittenCall | None:
         """The call that stands at a place; None where none does, or in another file."""
-        if place is None or place.path != self.facts.path:
-            return None
-        span = self.span_of(place)
-        piece = self.facts.source.piece_at(span)
-        call = next(at(piece, span, cst.Call), None) if piece is not None else None
-        return Site(piece, call) if piece is not None and call is not None else None
+        return None if place is None or place.path != self.facts.path else call_at(self.facts, self.span_of(place))
+
+    @cached_property
+    def call(self) -> WrittenCall | None:
+        """The call that it is about."""
+        return self.call_at(self.case.place)
 
     def finding(
         self,

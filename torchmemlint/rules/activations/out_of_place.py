@@ -6,19 +6,16 @@ import libcst as cst
 
 from torchmemlint.findings import Edit, Span
 from torchmemlint.rules.activations.places import inplace_argument
-from torchmemlint.rules.arguments import replacing
+from torchmemlint.rules.arguments import WrittenCall, shown
 from torchmemlint.rules.detaching import at
 from torchmemlint.rules.told import Told
-from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import text_of
 
 
-def not_in_place(call: Site | None) -> tuple[Edit, ...]:
+def not_in_place(call: WrittenCall | None) -> tuple[Edit, ...]:
     """`inplace=True` becomes `inplace=False` in the call that builds or applies an activation."""
     found = inplace_argument(call) if call is not None else None
-    if call is not None and isinstance(found, cst.Name) and found.value == "True":
-        return replacing(call, found, "False")
-    return ()
+    return call.replacing(found, "False") if call is not None and found is not None and shown(found) == "True" else ()
 
 
 def out_of_place(told: Told) -> tuple[Edit, ...]:
@@ -33,15 +30,14 @@ def out_of_place(told: Told) -> tuple[Edit, ...]:
             if not isinstance(node.value, _ATOMS):
                 right = f"({right})"
             return (Edit(told.span, f"{node.target.value} = {node.target.value} {sign} {right}"),)
-    call = told.call_at(told.case.place)
-    match call.node if call is not None else None:
+    match told.call.node if told.call is not None else None:
         case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=attribute)) if _has_twin(attribute.value):
             if told.statement != told.span:
                 return ()
             start = told.span.start
             span = piece.span(attribute)
             return (Edit(Span(start, start), f"{name} = "), Edit(span, attribute.value.rstrip("_")))
-    return not_in_place(call)
+    return not_in_place(told.call)
 
 
 _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)

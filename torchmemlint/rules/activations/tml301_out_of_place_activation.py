@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.fact.outcomes import Activating
 from torchmemlint.knowledge import activations, saved_tensors
-from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
-from torchmemlint.syntax.text import text_of
 
 
 class OutOfPlaceActivation(TellingRule):
@@ -97,10 +93,10 @@ def _evidence(told: Told) -> Iterator[Evidence]:
 
 
 def _edits(told: Told) -> tuple[Edit, ...]:
-    site = told.call_at(told.case.place)
-    if site is None or not isinstance(site.node, cst.Call):
+    call = told.call
+    if call is None:
         return ()
-    if text_of(site.node.func).rpartition(".")[0] == "torch":  # torch.relu takes no `inplace`; torch.relu_ does it
-        end = site.piece.span(site.node.func).end
+    if call.callee.rpartition(".")[0] == "torch":  # torch.relu takes no `inplace`; torch.relu_ does it
+        end = call.piece.span(call.node.func).end
         return (Edit(Span(end, end), "_"),)
-    return adding(told.facts, site, "inplace=True")
+    return call.adding("inplace=True")

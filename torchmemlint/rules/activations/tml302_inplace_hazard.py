@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
 from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.fact.outcomes import Overwriting
@@ -11,7 +9,6 @@ from torchmemlint.flow.fact.overwriting import Need
 from torchmemlint.rules.activations.out_of_place import not_in_place, out_of_place
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
-from torchmemlint.syntax.text import text_of
 
 
 class InplaceHazard(TellingRule):
@@ -84,8 +81,7 @@ class InplaceHazard(TellingRule):
     def tell(self, told: Told) -> Finding:
         """Say what is overwritten, and what needs it."""
         case, how = told.case, told.about(Overwriting)
-        call = told.call_at(case.place)
-        operation = how.sign or (f"{text_of(call.node.func)}()" if call and isinstance(call.node, cst.Call) else "")
+        operation = how.sign or (f"{told.call.callee}()" if told.call is not None else "")
         target = told.text_of(how.target) if how.target is not None else "the result"
         match how.need:
             case Need.READ:

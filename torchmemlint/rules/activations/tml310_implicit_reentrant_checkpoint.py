@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.facts import FileFacts
@@ -13,9 +11,9 @@ from torchmemlint.flow.ir.ops import Call, CallMethod, Import
 from torchmemlint.flow.ir.places import Spread
 from torchmemlint.flow.names.suites import tests_live_here
 from torchmemlint.knowledge import versions
-from torchmemlint.rules.arguments import adding
+from torchmemlint.rules.arguments import call_at
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import node_at, report_operation
+from torchmemlint.rules.findings import report_operation
 
 # Releases whose function takes `use_reentrant`: docs.pytorch.org/docs/1.11/checkpoint.html, pytorch#86331.
 _CHECKPOINT = "torch.utils.checkpoint.checkpoint"
@@ -81,8 +79,8 @@ class ImplicitReentrantCheckpoint(Rule):
         for formula, op, name in facts.calls("checkpoint"):
             if target < _CHOICE_SINCE.get(name, _NEVER) or not _is_undecided(op, name) or _is_rebound(formula, op):
                 continue
-            site = node_at(facts, op, cst.Call)
-            edits = adding(facts, site, "use_reentrant=False") if site is not None else ()
+            call = call_at(facts, facts.source.span_of(op.span))
+            edits = call.adding("use_reentrant=False") if call is not None else ()
             yield report_operation(
                 self,
                 facts,

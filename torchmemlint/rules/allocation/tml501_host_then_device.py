@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity, Span
 from torchmemlint.flow.fact.outcomes import Creating
-from torchmemlint.rules.arguments import adding
+from torchmemlint.rules.arguments import WrittenCall
 from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.findings import offered
 from torchmemlint.rules.told import Told
-from torchmemlint.syntax.source_module import Site
 from torchmemlint.syntax.text import shortened, text_of
 
 
@@ -63,9 +61,8 @@ class HostThenDevice(TellingRule):
     def tell(self, told: Told) -> Finding:
         """Say that a tensor is created on the host only to be moved."""
         place, creating = told.case.place, told.about(Creating)
-        moved, created = told.call_at(place), told.call_at(creating.created)
-        callee = text_of(created.node.func) if created is not None and isinstance(created.node, cst.Call) else ""
-        device = _device(moved)
+        created, device = told.call_at(creating.created), _device(told.call)
+        callee = created.callee if created is not None else ""
         return told.finding(
             self,
             f"`{callee}(…)` makes a tensor on the host that goes to `{shortened(device, 40)}`",
@@ -74,24 +71,23 @@ class HostThenDevice(TellingRule):
                 told.link(place, "copied to the device at once"),
             ],
             severity=Severity.ADVICE if told.case.advice else None,
-            fix=_fix(told, creating, moved, created, device),
+            fix=_fix(creating, told.call, created, device),
         )
 
 
-def _device(moved: Site | None) -> str:
+def _device(moved: WrittenCall | None) -> str:
     """Source text of the device that a tensor goes to."""
-    arguments = moved.node.args if moved is not None and isinstance(moved.node, cst.Call) else ()
+    arguments = moved.node.args if moved is not None else ()
     named = [(one.keyword.value if one.keyword is not None else "", one.value) for one in arguments]
     return next((text_of(value) for name, value in named if name in ("", "device")), '"cuda"')
 
 
-def _fix(told: Told, creating: Creating, moved: Site | None, created: Site | None, device: str) -> Fix:
+def _fix(creating: Creating, moved: WrittenCall | None, created: WrittenCall | None, device: str) -> Fix:
     edits: tuple[Edit, ...] = ()
     if moved is not None and created is not None and creating.same_place:
         written = created.piece.written
         text = written(created.node)
         if "#" not in written(moved.node)[len(text) :] and not text.startswith("("):
             after = Span(created.span.end, moved.span.end)
-            edits = (*adding(told.facts, created, f"device={device}"), Edit(after, ""))
-    applicability = Applicability.SAFE if creating.exact else Applicability.UNSAFE
-    return Fix("Create it on the device", applicability if edits else Applicability.HINT, edits)
+            edits = (*created.adding(f"device={device}"), Edit(after, ""))
+    return offered("Create it on the device", Applicability.SAFE if creating.exact else Applicability.UNSAFE, edits)

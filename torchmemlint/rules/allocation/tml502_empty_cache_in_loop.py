@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Severity
 from torchmemlint.flow.fact.outcomes import Serving
 from torchmemlint.flow.fact.services import Each
 from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.findings import offered
 from torchmemlint.rules.removal import removing
 from torchmemlint.rules.told import Told
 
@@ -63,16 +64,12 @@ class EmptyCacheInLoop(TellingRule):
     def tell(self, told: Told) -> Finding:
         """Say that the cache is emptied for every batch."""
         serving = told.about(Serving)
+        removed = removing(told.facts, told.span) if serving.inside else ()
         return told.finding(
             self,
             f"`{told.text_of(told.case.place)}` runs on every batch: "
             "the next one must request its memory from the driver again",
             [*told.each(), told.link(told.case.place, "the cached blocks go back to the driver here"), *told.called()],
             severity=Severity.ADVICE if serving.each is Each.CALLED else None,
-            fix=_fix(told, edits=serving.inside),
+            fix=offered("Leave the cache alone", Applicability.SAFE, removed),
         )
-
-
-def _fix(told: Told, *, edits: bool) -> Fix:
-    removed = removing(told.facts, told.span) if edits else ()
-    return Fix("Leave the cache alone", Applicability.SAFE if removed else Applicability.HINT, removed)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity
 from torchmemlint.flow.fact.outcomes import Loading
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.knowledge import checkpoints
-from torchmemlint.rules.arguments import adding, node_of, replacing
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 from torchmemlint.syntax.text import shortened, text_of
@@ -91,11 +88,11 @@ class LoadWithoutMapLocation(TellingRule):
 
 
 def _call(told: Told) -> str:
-    call = told.call_at(told.case.place)
-    if call is None or not isinstance(call.node, cst.Call):
+    call = told.call
+    if call is None:
         return told.text_of(told.case.place)
     file = text_of(call.node.args[0].value) if call.node.args else ""
-    return f"{text_of(call.node.func)}({shortened(file, 40)})"
+    return f"{call.callee}({shortened(file, 40)})"
 
 
 def _is_doubtful(facts: FileFacts, loading: Loading) -> bool:
@@ -128,10 +125,7 @@ def _after(told: Told, loading: Loading) -> Iterator[Evidence]:
 
 
 def _edits(told: Told, name: str) -> tuple[Edit, ...]:
-    call = told.call_at(told.case.place)
-    if call is None:
+    if told.call is None:
         return ()
-    given = node_of(call, "map_location", checkpoints.LOADERS[name])
-    if given is not None:
-        return replacing(call, given, '"cpu"')
-    return adding(told.facts, call, _ON_HOST)
+    given = told.call.argument("map_location", checkpoints.LOADERS[name])
+    return told.call.replacing(given, '"cpu"') if given is not None else told.call.adding(_ON_HOST)

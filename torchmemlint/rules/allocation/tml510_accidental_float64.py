@@ -6,13 +6,11 @@ import libcst as cst
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmemlint.flow.fact.outcomes import Precision
-from torchmemlint.flow.facts import FileFacts
-from torchmemlint.rules.arguments import adding
+from torchmemlint.rules.arguments import WrittenCall
 from torchmemlint.rules.base import TellingRule
-from torchmemlint.rules.findings import call_method
+from torchmemlint.rules.findings import call_method, offered
 from torchmemlint.rules.told import Told
 from torchmemlint.syntax.source_module import Site
-from torchmemlint.syntax.text import text_of
 
 
 class AccidentalFloat64(TellingRule):
@@ -82,23 +80,19 @@ class AccidentalFloat64(TellingRule):
 
 
 def _fix(told: Told, precision: Precision) -> Fix:
-    site, taken = told.call_at(told.case.place), told.call_at(precision.taken)
-    edits = _edits(told.facts, taken) if taken is not None else _casting(site) if site is not None else ()
-    return Fix("Make it float32 first", Applicability.UNSAFE if edits else Applicability.HINT, edits)
+    taken = told.call_at(precision.taken)
+    edits = _making(taken) if taken is not None else _casting(told.call) if told.call is not None else ()
+    return offered("Make it float32 first", Applicability.UNSAFE, edits)
 
 
-def _edits(facts: FileFacts, taken: Site) -> tuple[Edit, ...]:
-    call = taken.node
-    if not isinstance(call, cst.Call):
-        return ()
-    if isinstance(call.func, cst.Attribute) and call.func.attr.value != "from_numpy":
-        return adding(facts, taken, f"dtype={text_of(call.func.value)}.float32")
-    return call_method(taken, "float")
+def _making(taken: WrittenCall) -> tuple[Edit, ...]:
+    owner, _, name = taken.callee.rpartition(".")
+    if owner and name != "from_numpy":
+        return taken.adding(f"dtype={owner}.float32")
+    return call_method(Site(taken.piece, taken.node), "float")
 
 
-def _casting(site: Site) -> tuple[Edit, ...]:
+def _casting(moved: WrittenCall) -> tuple[Edit, ...]:
     """`x.to(device)` becomes `x.float().to(device)`."""
-    match site.node:
-        case cst.Call(func=cst.Attribute(value=receiver)):
-            return call_method(Site(site.piece, receiver), "float")
-    return ()
+    function = moved.node.func
+    return call_method(Site(moved.piece, function.value), "float") if isinstance(function, cst.Attribute) else ()

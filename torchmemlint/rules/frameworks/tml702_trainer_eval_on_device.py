@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.fact.trainers import STEPS
-from torchmemlint.rules.arguments import adding, node_of, replacing
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
@@ -90,9 +89,9 @@ class TrainerEvalOnDevice(TellingRule):
 
 
 def _fix(told: Told) -> Fix:
-    site = told.call_at(told.case.within)
-    if site is None:
+    call = told.call_at(told.case.within)
+    if call is None:
         return Fix(f"Set `{STEPS}=8` in the training arguments", Applicability.HINT)
-    given = node_of(site, STEPS)
-    edits = replacing(site, given, "8") if given is not None else adding(told.facts, site, f"{STEPS}=8")
+    given = call.argument(STEPS)
+    edits = call.replacing(given, "8") if given is not None else call.adding(f"{STEPS}=8")
     return Fix(f"Set `{STEPS}=8`, and tune the number", Applicability.UNSAFE, edits)

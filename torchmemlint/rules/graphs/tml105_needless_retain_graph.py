@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.fact.outcomes import Again
-from torchmemlint.rules import arguments
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
@@ -90,6 +89,5 @@ class NeedlessRetainGraph(TellingRule):
 
 
 def _fix(told: Told, option: str) -> Fix | None:
-    call = told.call_at(told.case.place)
-    edits = arguments.without(call, "retain_graph", "create_graph") if call is not None else ()
+    edits = told.call.without("retain_graph", "create_graph") if told.call is not None else ()
     return Fix(f"Remove `{option}=True`", Applicability.UNSAFE, edits) if edits else None

@@ -8,7 +8,6 @@ from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmemlint.flow.domain.manners import Stored
 from torchmemlint.flow.fact.outcomes import Discarding
-from torchmemlint.rules import arguments
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.findings import detach_fix
 from torchmemlint.rules.guarding import without_gradients
@@ -107,21 +106,18 @@ def _fix(told: Told) -> Fix | None:
         made = Told(told.facts, replace(told.case, place=how.alone))
         if not made.statement.contains(told.span):
             return without_gradients(made, wholly=False)
-    call = told.call_at(told.case.place)
-    value = arguments.given_at(call, how.argument.position) if call is not None and how.argument is not None else None
-    if call is None or how.argument is None or value is None:
+    given, call = how.argument, told.call
+    value = call.given_at(given.position) if call is not None and given is not None else None
+    if call is None or given is None or value is None:
         return Fix("Detach what is passed, and call `requires_grad_()` on it where its gradient is wanted", _HINT)
-    fix = detach_fix(Site(call.piece, value), safe=certain and how.argument.stored is Stored.TENSOR)
-    return replace(fix, edits=(*fix.edits, *_without_retaining(told))) if fix is not None else None
+    fix = detach_fix(Site(call.piece, value), safe=certain and given.stored is Stored.TENSOR)
+    return replace(fix, edits=(*fix.edits, *_without_retaining(told)))
 
 
 def _without_retaining(told: Told) -> tuple[Edit, ...]:
     """Take `retain_graph=True` out of a backward that kept the graph for the generator's sake alone."""
-    how, backward = told.about(Discarding), told.case.backward
-    if how is None or not how.spares:
-        return ()
-    call = told.call_at(backward)
-    return arguments.without(call, "retain_graph") if call is not None else ()
+    call = told.call_at(told.case.backward)
+    return call.without("retain_graph") if call is not None and told.about(Discarding).spares else ()
 
 
 _HINT = Applicability.HINT

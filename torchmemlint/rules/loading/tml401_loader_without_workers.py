@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
 from torchmemlint.flow.fact.outcomes import Feeding
-from torchmemlint.rules.arguments import adding, node_of, replacing, shown
+from torchmemlint.rules.arguments import shown
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
@@ -65,8 +65,7 @@ class LoaderWithoutWorkers(TellingRule):
     def tell(self, told: Told) -> Finding:
         """Say how it comes that a loader has no workers."""
         feeding = told.about(Feeding)
-        site = told.call_at(told.case.place)
-        text = shown(node_of(site, "num_workers", 5)) if site is not None else ""
+        text = shown(told.call.argument("num_workers", 5)) if told.call is not None else ""
         how = "`num_workers` is not given, and is 0 by default"
         if feeding.chosen:
             how = f"`num_workers` is `{text or 'an option'}`, an option that is 0 by default"
@@ -82,10 +81,9 @@ class LoaderWithoutWorkers(TellingRule):
 
 def _edits(told: Told) -> tuple[Edit, ...]:
     """Give a number of workers, where the call says none, or says 0 itself: a name may be said to be another."""
-    feeding, site = told.about(Feeding), told.call_at(told.case.place)
-    if feeding is None or site is None:
+    if told.call is None:
         return ()
-    given = node_of(site, "num_workers", 5)
+    given = told.call.argument("num_workers", 5)
     if given is not None:
-        return replacing(site, given, str(WORKERS)) if shown(given) == "0" else ()
-    return () if feeding.given else adding(told.facts, site, f"num_workers={WORKERS}")
+        return told.call.replacing(given, str(WORKERS)) if shown(given) == "0" else ()
+    return () if told.about(Feeding).given else told.call.adding(f"num_workers={WORKERS}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Severity
 from torchmemlint.flow.fact.outcomes import Feeding
-from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.findings import offered
 from torchmemlint.rules.told import Told
 
 
@@ -65,8 +65,7 @@ class LoaderUnpinned(TellingRule):
         """Say which batches are moved from pageable memory."""
         feeding = told.about(Feeding)
         assert feeding.moved is not None
-        site = told.call_at(told.case.place)
-        edits = adding(told.facts, site, "pin_memory=True") if site is not None else ()
+        edits = told.call.adding("pin_memory=True") if told.call is not None else ()
         return told.finding(
             self,
             f"`{told.callee_of(told.case.place)}` does not pin the batches that"
@@ -75,5 +74,5 @@ class LoaderUnpinned(TellingRule):
                 told.link(told.case.place, "the loader is built without `pin_memory=True`"),
                 told.link(feeding.moved, "its batches are moved to an accelerator here"),
             ],
-            fix=Fix("Pin the batches", Applicability.SAFE if edits else Applicability.HINT, edits),
+            fix=offered("Pin the batches", Applicability.SAFE, edits),
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Severity
 from torchmemlint.flow.fact.outcomes import Feeding
-from torchmemlint.rules.arguments import adding
 from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.findings import offered
 from torchmemlint.rules.told import Told
 
 
@@ -62,8 +62,7 @@ class BlockingTransfer(TellingRule):
         text = told.text_of(told.case.place)
         copy = "a pinned batch" if feeding.pins else "its batch, and would if that were pinned (TML402)"
         memory = "which pins its memory" if feeding.pins else "which should pin its memory (TML402)"
-        site = told.call_at(told.case.place)
-        edits = adding(told.facts, site, "non_blocking=True") if site is not None else ()
+        edits = told.call.adding("non_blocking=True") if told.call is not None else ()
         return told.finding(
             self,
             f"`{text}` waits for the copy of {copy}",
@@ -71,5 +70,5 @@ class BlockingTransfer(TellingRule):
                 told.link(feeding.loader, f"the batch comes from this {told.callee_of(feeding.loader)}, {memory}"),
                 told.link(told.case.place, "it is copied to an accelerator without `non_blocking=True`"),
             ],
-            fix=Fix("Do not wait for the copy", Applicability.SAFE if edits else Applicability.HINT, edits),
+            fix=offered("Do not wait for the copy", Applicability.SAFE, edits),
         )

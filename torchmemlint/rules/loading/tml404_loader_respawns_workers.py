@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from torchmemlint.findings import Applicability, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Edit, Finding, Severity
 from torchmemlint.flow.fact.outcomes import Feeding
-from torchmemlint.rules.arguments import adding, node_of
+from torchmemlint.rules.arguments import shown
 from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.findings import offered
 from torchmemlint.rules.told import Told
-from torchmemlint.syntax.text import text_of
 
 
 class LoaderRespawnsWorkers(TellingRule):
@@ -76,16 +76,13 @@ class LoaderRespawnsWorkers(TellingRule):
                 told.link(feeding.iterated, "it is iterated over here"),
                 told.link(feeding.again, "and again with each iteration of this loop"),
             ],
-            fix=_fix(told, asks=feeding.chosen),
+            fix=offered("Keep the workers between passes", Applicability.UNSAFE, _edits(told, asks=feeding.chosen)),
         )
 
 
-def _fix(told: Told, *, asks: bool) -> Fix:
+def _edits(told: Told, *, asks: bool) -> tuple[Edit, ...]:
     """Add the argument; where the number of workers may be chosen, it depends on that."""
-    site = told.call_at(told.case.place)
-    given = node_of(site, "num_workers", 5) if site is not None else None
-    if site is None or (asks and given is None):
-        return Fix("Keep the workers between passes", Applicability.HINT)
-    value = f"{text_of(given)} > 0" if asks and given is not None else "True"
-    edits = adding(told.facts, site, f"persistent_workers={value}")
-    return Fix("Keep the workers between passes", Applicability.UNSAFE, edits)
+    given = shown(told.call.argument("num_workers", 5)) if told.call is not None else ""
+    if told.call is None or (asks and not given):
+        return ()
+    return told.call.adding(f"persistent_workers={f'{given} > 0' if asks else 'True'}")

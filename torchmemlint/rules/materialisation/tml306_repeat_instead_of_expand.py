@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.facts import FileFacts
+from torchmemlint.rules.arguments import WrittenCall, call_at
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import node_at, report_operation, written
+from torchmemlint.rules.findings import report_operation, written
 from torchmemlint.rules.materialisation import copies
 from torchmemlint.rules.materialisation.copies import Repeated
-from torchmemlint.syntax.source_module import Piece
 from torchmemlint.syntax.text import shortened, text_of
 
 
@@ -63,14 +63,15 @@ class RepeatInsteadOfExpand(Rule):
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield copies along a dimension of size one that are only read."""
         for found in (one for formula in facts.formulas(copies.REPEAT) for one in copies.repeated(formula)):
-            call = node_at(facts, found.call, cst.Call)
-            if call is not None and isinstance(call.node, cst.Call):
-                yield self._report(facts, found, call.node, call.piece)
+            call = call_at(facts, facts.source.span_of(found.call.span))
+            if call is not None:
+                yield self._report(facts, found, call)
 
-    def _report(self, facts: FileFacts, found: Repeated, call: cst.Call, piece: Piece) -> Finding:
-        times = shortened(text_of(call.args[found.axis].value), 30)
-        edits = [Edit(piece.span(call.func.attr), "expand")] if isinstance(call.func, cst.Attribute) else []
-        edits += [Edit(piece.span(size.value), "-1") for index, size in enumerate(call.args) if index != found.axis]
+    def _report(self, facts: FileFacts, found: Repeated, call: WrittenCall) -> Finding:
+        sizes, function = [size.value for size in call.node.args], call.node.func
+        times = shortened(text_of(sizes[found.axis]), 30)
+        edits = call.replacing(function.attr, "expand") if isinstance(function, cst.Attribute) else ()
+        others = [call.replacing(size, "-1") for index, size in enumerate(sizes) if index != found.axis]
         return report_operation(
             self,
             facts,
@@ -81,5 +82,5 @@ class RepeatInsteadOfExpand(Rule):
                 (found.put_in, "it has one entry here"),
                 *((reading, "the copies are only read") for reading in found.readings),
             ],
-            fix=Fix("Use `expand`", Applicability.UNSAFE, tuple(edits)),
+            fix=Fix("Use `expand`", Applicability.UNSAFE, sum(others, edits)),
         )

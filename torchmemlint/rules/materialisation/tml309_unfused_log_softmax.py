@@ -13,9 +13,9 @@ from torchmemlint.flow.fact.operands import Operation
 from torchmemlint.flow.fact.origins import mode
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.ir.ops import Op
-from torchmemlint.rules.arguments import replacing
+from torchmemlint.rules.arguments import call_at
 from torchmemlint.rules.base import Rule
-from torchmemlint.rules.findings import node_at, report_operation, written
+from torchmemlint.rules.findings import report_operation, written
 from torchmemlint.rules.materialisation.unfused import Unfused, unfused
 
 _LOG = frozenset({"log"})
@@ -107,13 +107,11 @@ def _is_off(facts: FileFacts, formula: Formula, log: Operation) -> bool:
 
 def _fix(facts: FileFacts, found: Unfused) -> Fix:
     title = f"Use `{found.fused}`"
-    inner, outer = (node_at(facts, one.op, cst.Call) for one in (found.inner, found.log))
+    inner, outer = (call_at(facts, facts.source.span_of(one.op.span)) for one in (found.inner, found.log))
     nested = not found.steps and found.inner.layer is None and found.inner.dst in found.log.operands[:1]
-    if nested and inner is not None and outer is not None and isinstance(inner.node, cst.Call):
-        function = inner.node.func
-        if isinstance(function, cst.Attribute):
-            whole, kept = outer.span, inner.span
-            named = replacing(outer, function.attr, found.fused)
-            edits = (Edit(Span(whole.start, kept.start), ""), *named, Edit(Span(kept.end, whole.end), ""))
-            return Fix(title, Applicability.UNSAFE, edits)
+    if nested and inner is not None and outer is not None and isinstance(inner.node.func, cst.Attribute):
+        whole, kept = outer.span, inner.span
+        named = inner.replacing(inner.node.func.attr, found.fused)
+        edits = (Edit(Span(whole.start, kept.start), ""), *named, Edit(Span(kept.end, whole.end), ""))
+        return Fix(title, Applicability.UNSAFE, edits)
     return Fix(title, Applicability.HINT)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import libcst as cst
 
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Severity
+from torchmemlint.findings import Applicability, Edit, Finding, Severity
 from torchmemlint.flow.fact.zeroing import Shown
-from torchmemlint.rules.arguments import node_of, replacing
+from torchmemlint.rules.arguments import WrittenCall
 from torchmemlint.rules.base import TellingRule
+from torchmemlint.rules.findings import offered
 from torchmemlint.rules.told import Told
-from torchmemlint.syntax.source_module import Site
-from torchmemlint.syntax.text import text_of
 from torchmemlint.syntax.walking import inside
 
 
@@ -68,28 +65,25 @@ class GradientsZeroedInPlace(TellingRule):
 
     def tell(self, told: Told) -> Finding:
         """Say which gradients stay allocated."""
-        call, shown = told.call_at(told.case.place), told.about(Shown)
-        callee = text_of(call.node.func) if call is not None and isinstance(call.node, cst.Call) else told.text
+        callee = told.call.callee if told.call is not None else told.text
         return told.finding(
             self,
             f"`{callee}` keeps the gradients allocated through the next forward pass",
-            [told.link(told.case.place, shown.value), *told.called()],
-            fix=_fix(call),
+            [told.link(told.case.place, told.about(Shown).value), *told.called()],
+            fix=offered("Drop the gradients", Applicability.UNSAFE, _edits(told.call)),
         )
 
 
-def _fix(call: Site | None) -> Fix:
-    edits: Sequence[Edit] = ()
-    if call is not None and isinstance(call.node, cst.Call) and isinstance(call.node.func, cst.Attribute):
-        flag = node_of(call, "set_to_none", 0)
-        gradient = text_of(call.node.func.value).removesuffix(".data")
-        if call.node.func.attr.value != "zero_grad":
-            edits = replacing(call, call.node, f"{gradient} = None") if _is_statement(call) else ()
-        elif flag is not None:
-            edits = replacing(call, flag, "True")
-    return Fix("Drop the gradients", Applicability.UNSAFE if edits else Applicability.HINT, tuple(edits))
+def _edits(call: WrittenCall | None) -> tuple[Edit, ...]:
+    if call is None:
+        return ()
+    owner, _, method = call.callee.rpartition(".")
+    if method == "zero_grad":
+        flag = call.argument("set_to_none", 0)
+        return call.replacing(flag, "True") if flag is not None else ()
+    return call.replacing(call.node, f"{owner.removesuffix('.data')} = None") if _is_statement(call) else ()
 
 
-def _is_statement(call: Site) -> bool:
+def _is_statement(call: WrittenCall) -> bool:
     """Does the call stand by itself, so that an assignment may stand there?"""
     return any(isinstance(part, cst.Expr) and part.value is call.node for part in inside(call.piece.module))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.fact.extents import DIMENSIONS
 from torchmemlint.flow.fact.outcomes import Held
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
-from torchmemlint.syntax.text import shortened, text_of
+from torchmemlint.syntax.text import shortened
 
 
 class StepLocalsKept(TellingRule):
@@ -67,10 +65,7 @@ class StepLocalsKept(TellingRule):
     def tell(self, told: Told) -> Finding:
         """Say which variable holds the last result."""
         case, held = told.case, told.about(Held)
-        call = told.call_at(case.place)
-        callee = told.text_of(case.place)
-        if call is not None and isinstance(call.node, cst.Call):
-            callee = shortened(text_of(call.node.func), 40)
+        callee = shortened(told.call.callee, 40) if told.call is not None else told.text_of(case.place)
         large = f"`{held.name}` has at least {DIMENSIONS} dimensions: something for each position"
         if held.wide is not None:
             large = f"a `{held.wide.rpartition('.')[2]}` predicts something for every token or pixel"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from torchmemlint.findings import Applicability, Finding, Fix, Severity
 from torchmemlint.flow.fact.outcomes import Serving
 from torchmemlint.knowledge.services import ANOMALY_CONTEXT, RECORDING
-from torchmemlint.rules.arguments import node_of, replacing
 from torchmemlint.rules.base import TellingRule
 from torchmemlint.rules.told import Told
 
@@ -77,7 +76,6 @@ class DebugModeLeftOn(TellingRule):
 
 
 def _switched_off(told: Told) -> Fix:
-    call = told.call_at(told.case.place)
-    mode = node_of(call, "mode", 0) if call is not None else None
-    edits = replacing(call, mode, "False") if call is not None and mode is not None else ()
+    mode = told.call.argument("mode", 0) if told.call is not None else None
+    edits = told.call.replacing(mode, "False") if told.call is not None and mode is not None else ()
     return Fix("Switch anomaly detection off", Applicability.UNSAFE, edits)
