@@ -82,7 +82,7 @@ class _Uses:
     def _stacked(self, function: Function) -> None:
         reading = self._builders.reading(function)
         for call in reading.calls:
-            if reading.callee(call) == SEQUENTIAL or self._is_base(function.cls, call):
+            if reading.called(call) == SEQUENTIAL or self._is_base(function.cls, call):
                 children = self._builders.children(function, call) or ()
                 for number, layers in enumerate(children):
                     after = children[number + 1] if number + 1 < len(children) else ()

@@ -65,15 +65,10 @@ class Guards:
             if decorator.name in _NO_GRAD and decorator.called and not decorator.arguments:
                 _put(Guard(function, decorator.span), function.body, into)
         flow = definitions(function)
-        for op in operations(function.body):
-            for temp in op.contexts if isinstance(op, With) else ():
+        for op in (op for op in operations(function.body) if isinstance(op, With)):
+            for temp in op.contexts:
                 made = flow.made.get(temp)
-                name = ""
-                if isinstance(made, Call) and not made.arguments:
-                    name = flow.name(made.callee)
-                elif isinstance(made, CallMethod) and not made.arguments:
-                    name = f"{flow.name(made.base)}.{made.name}"
-                if name in _NO_GRAD and made is not None and isinstance(op, With):
+                if isinstance(made, Call | CallMethod) and not made.arguments and flow.called(made) in _NO_GRAD:
                     _put(Guard(function, made.span), op.body, into)
 
 

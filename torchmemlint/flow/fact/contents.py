@@ -151,7 +151,7 @@ class Contents:
             if isinstance(made, Define) and made.function.generator and op.arguments:
                 self._first[made.function] = Spot(reading, op.arguments[0].temp)
                 return made.function
-        name = reading.callee(op)
+        name = reading.called(op)
         found = self._builders.project(reading.function, name) if name else None
         return found if isinstance(found, Function) else None
 

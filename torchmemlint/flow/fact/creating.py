@@ -81,8 +81,7 @@ class _Function:
         numbers = self._numbers(factory, created, shape)
         if (numbers is not None and numbers < _SMALL) or self._is_one_per_item(factory, shape):
             return None
-        following = (one for one in self._flow.following(op) if isinstance(one, Call | CallMethod))
-        if factory in _RANDOM and any(self._flow.called(one) in _PARAMETER for one in following):
+        if factory in _RANDOM and any(self._flow.called(one) in _PARAMETER for one in self._flow.following(op)):
             return None  # a start that is the same with and without a GPU
         constants = (self._flow.made.get(one.temp) for one in created.arguments)
         fractional = any(isinstance(one, Constant) and isinstance(one.value, float) for one in constants)

@@ -212,9 +212,5 @@ def _given(op: Op) -> dict[str, Temp]:
 
 def _assigns(method: Function, attribute: str) -> bool:
     flow = definitions(method)
-    for op in operations(method.body):
-        if isinstance(op, SetAttribute) and op.name == attribute:
-            made = flow.made.get(op.src)
-            if isinstance(made, Call | CallMethod) and flow.called(made) in arrays.GENERATORS:
-                return True
-    return False
+    stored = [op.src for op in operations(method.body) if isinstance(op, SetAttribute) and op.name == attribute]
+    return any(flow.called(flow.made.get(temp)) in arrays.GENERATORS for temp in stored)

@@ -58,7 +58,7 @@ class _Search:
     def _call(self, reading: Reading, temp: Temp, op: Building) -> bool:
         if isinstance(op, ops.Call) and op.callee == temp:
             return False
-        name = reading.callee(op)
+        name = reading.called(op)
         if isinstance(op, ops.CallMethod) and op.base == temp:
             return self.leaves(reading, op.dst) if op.name in RETURNS_ITSELF else op.name not in GROWING
         if name in self._builders.index.contracts.names("wrappers"):

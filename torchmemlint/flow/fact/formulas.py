@@ -109,15 +109,6 @@ class Formula:
         return reaching(self.function)
 
     @cached_property
-    def _moved(self) -> dict[Temp, list[Temp]]:
-        """What the branches of conditional expressions leave."""
-        found: dict[Temp, list[Temp]] = {}
-        for op in operations(self.function.body):
-            if isinstance(op, Move):
-                found.setdefault(op.dst, []).append(op.src)
-        return found
-
-    @cached_property
     def binds(self) -> list[Bind]:
         """Where it binds names."""
         return [op for op in operations(self.function.body) if isinstance(op, Bind)]
@@ -179,7 +170,7 @@ class Formula:
             op = self.flow.made.get(one)
             added: list[Temp] = []
             if type(op) is Move:
-                added = self._moved[one]
+                added = self.flow.moved[one]
             elif isinstance(op, Load):
                 for definition in self.definitions_of(op):
                     if isinstance(definition, Bind):

@@ -210,7 +210,7 @@ class _Reader:
         return found or UNKNOWN
 
     def _built(self, op: Building) -> Iterable[Layer]:
-        name = self._reading.callee(op)
+        name = self._reading.called(op)
         kind = kind_of(name)
         if kind:
             return [self._layer(op, kind, named=True)]
@@ -320,7 +320,7 @@ class _Reader:
                     else:
                         parts += self.listed(entry.temp, depth + 1) or (UNKNOWN,)
                 return tuple(parts)
-            case Call(arguments=(argument,)) if self._reading.callee(op) in (_ORDERED, "list", "tuple", "dict"):
+            case Call(arguments=(argument,)) if self._reading.called(op) in (_ORDERED, "list", "tuple", "dict"):
                 return self.listed(argument.temp, depth + 1)
             case Load(name=name) if depth < _DEPTH and name.text not in self._reading.grown:
                 sources = self._reading.bound.get(name.text, ())

@@ -192,7 +192,7 @@ class _Hazards(Watch):
             return isinstance(op.place, Name) and walk.is_live(value)
         if by is None or not isinstance(op, ops.Call | ops.CallMethod) or op.dropped:
             return False
-        return not walk.reading.callee(op).endswith("_")
+        return not walk.reading.called(op).endswith("_")
 
     def _needed(self, walk: Walk, op: Op, version: Version) -> tuple[Need, Op | None, str] | None:
         """Return why torch, or backward, does not allow that a version is overwritten."""
@@ -252,7 +252,7 @@ def _keeps_its_output(layer: Layer) -> bool:
 def _in_sequentials(builders: Builders, function: Function) -> Iterator[Overwritten]:
     """Yield the activations that overwrite what the layer before them in a Sequential has made."""
     reading = builders.reading(function)
-    for call in (call for call in reading.calls if reading.callee(call) == SEQUENTIAL):
+    for call in (call for call in reading.calls if reading.called(call) == SEQUENTIAL):
         for before, after in pairwise(builders.children(function, call) or ()):
             if len(before) == len(after) == 1 and after[0].in_place and _keeps_its_output(before[0]):
                 what, at = saved_tensors.short(before[0].kind), after[0].made

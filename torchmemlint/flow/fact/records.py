@@ -212,7 +212,7 @@ class _Values:
         return _What(item.plain, any(self.source(one) is not None for one in put), shape, (item,))
 
     def _called(self, spot: Spot, op: Call | CallMethod) -> _What | None:
-        name, method = spot.reading.callee(op), op.name if isinstance(op, CallMethod) else ""
+        name, method = spot.reading.called(op), op.name if isinstance(op, CallMethod) else ""
         base = self.of(spot.at(op.base)) if isinstance(op, CallMethod) else None
         given = [self.of(spot.at(one.temp)) or _PLAIN for one in op.arguments]
         if name in known.DOCUMENTS:
@@ -275,7 +275,7 @@ class _Entries:
                 yield from self.of(spot.at(base))
             case Operate(operator="+", operands=operands):
                 yield from self.of(*map(spot.at, operands))
-            case Call(arguments=[given, *_]) as op if spot.reading.callee(op) in known.COPYING:
+            case Call(arguments=[given, *_]) as op if spot.reading.called(op) in known.COPYING:
                 yield from self.of(spot.at(given.temp))
             case _:
                 yield from self._filled(spot)

@@ -126,12 +126,9 @@ class _Calling:
 
     def _function_of(self, temp: Temp) -> tuple[str, Temp]:
         """Return the name of the function that makes it of something, and of what."""
-        name = self._body.flow.name
         match self._made.get(temp):
-            case Call(callee=callee, arguments=[first, *_]):
-                return name(callee), first.temp
-            case CallMethod(base=base, name=method, arguments=[first, *_]) if whole := name(base):
-                return f"{whole}.{method}", first.temp
+            case (Call(arguments=[first, *_]) | CallMethod(arguments=[first, *_])) as made:
+                return self._body.flow.called(made), first.temp
         return "", temp
 
     def _is_state(self, name: str, seen: frozenset[str] = frozenset()) -> bool:

@@ -18,11 +18,12 @@ from torchmemlint.flow.fact.moving import places_on_device, reached
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import DefUse, definitions
-from torchmemlint.flow.ir.ops import Class, Function, Op
-from torchmemlint.flow.ir.places import Scope, Spread, Temp
+from torchmemlint.flow.ir.ops import Class, Function
+from torchmemlint.flow.ir.places import Spread
 from torchmemlint.knowledge import data_sets as known
 
 _DEPTH = 6
+_CALLS = ops.Call | ops.CallMethod
 
 
 class Sampling:
@@ -81,7 +82,7 @@ class Sampling:
     def _has_helpers(self, cls: Class) -> bool:
         """Does it prepare items ahead, by threads or processes of its own?"""
         methods = [m for c in self._engine.index.order(cls) for m in c.methods.values()]
-        called = (n for m in methods for op in operations(m.body) if (n := _called(definitions(m), op)))
+        called = (definitions(m).called(op) for m in methods for op in operations(m.body) if isinstance(op, _CALLS))
         return any(name.startswith(known.HELPERS) for name in called)
 
     def _only_indexes(self, data: Object, cls: Class, method: Function, depth: int) -> bool:
@@ -91,20 +92,17 @@ class Sampling:
         for function in (method, *method.nested):
             flow = definitions(function)
             for op in operations(function.body):
-                if type(op) in (ops.Call, ops.CallMethod) and not self._is_free(data, cls, flow, op, depth):
+                if isinstance(op, _CALLS) and not self._is_free(data, cls, flow, op, depth):
                     return False
         return True
 
-    def _is_free(self, data: Object, cls: Class, flow: DefUse, op: Op, depth: int) -> bool:
-        name = _called(flow, op)
+    def _is_free(self, data: Object, cls: Class, flow: DefUse, op: ops.Call | ops.CallMethod, depth: int) -> bool:
+        name = flow.called(op)
         if name in known.TRIVIAL or name.endswith(known.EXCEPTIONS):
             return True
-        if type(op) is ops.Call:
-            made = flow.made.get(op.callee)
-            return type(made) is ops.Define  # a generator expression: its body is looked at by itself
-        if type(op) is not ops.CallMethod:
-            return False
-        if _is_own(flow, op.base):
+        if isinstance(op, ops.Call):
+            return type(flow.made.get(op.callee)) is ops.Define  # a generator: its body is looked at by itself
+        if flow.is_self(op.base):
             held = self._held(data, op.name)
             if held.known and held.constant is None:
                 return True  # `self.transform(x)` of an object without one
@@ -116,50 +114,22 @@ class Sampling:
         return op.name in known.CONVERTING and not name
 
 
-def _is_own(flow: DefUse, temp: Temp) -> bool:
-    """Is it the object whose method it stands in?"""
-    made = flow.made.get(temp)
-    if type(made) is not ops.Load:
-        return False
-    function = made.owner
-    while function.cls is None and function.parent is not None:
-        function = function.parent
-    return bool(function.parameters) and made.name.text == function.parameters[0].name
-
-
-def _called(flow: DefUse, op: Op) -> str:
-    """Return the qualified name of what an operation calls, as far as the file says it."""
-    match op:
-        case ops.Call(callee=callee):
-            made = flow.made.get(callee)
-            if type(made) is ops.Load and made.name.scope is Scope.BUILTIN:
-                return made.name.text
-            return flow.name(callee)
-        case ops.CallMethod(base=base, name=name) if owner := flow.name(base):
-            return f"{owner}.{name}"
-    return ""
-
-
 def _looked_up(item: Function) -> set[str]:
     """Return the attributes whose elements a method takes out."""
     flow = definitions(item)
     found = set()
     for op in operations(item.body):
         made = flow.made.get(op.base) if type(op) is ops.GetItem else None
-        if type(made) is ops.GetAttribute and _is_own(flow, made.base):
+        if type(made) is ops.GetAttribute and flow.is_self(made.base):
             found.add(made.name)
     return found
 
 
 def _is_given_transform(site: object) -> bool:
     """Is a transform handed to a data set that is out of view?"""
-    if type(site) not in (ops.Call, ops.CallMethod):
-        return False
-    assert isinstance(site, ops.Call | ops.CallMethod)
-    made = definitions(site.owner).made
-    return any(
+    return isinstance(site, _CALLS) and any(
         argument.spread is Spread.NAMED
         and ("transform" in argument.name or "augment" in argument.name)
-        and not (type(given := made.get(argument.temp)) is ops.Constant and not given.value)
+        and not (type(given := definitions(site.owner).made.get(argument.temp)) is ops.Constant and not given.value)
         for argument in site.arguments
     )

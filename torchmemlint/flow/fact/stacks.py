@@ -52,7 +52,7 @@ class Stacks(Ways):
         """A name, or an attribute, stands for another list or Sequential, or for something else."""
         self.state.held.pop(text, None)
         op = self.reading.made.get(src)
-        if isinstance(op, ops.Call | ops.CallMethod) and self.reading.callee(op) == SEQUENTIAL:
+        if isinstance(op, ops.Call | ops.CallMethod) and self.reading.called(op) == SEQUENTIAL:
             children = self._builders.children(self._function, op)
             self._end_with(text, children[-1] if children else UNKNOWN)
         elif isinstance(op, ops.Make) and op.kind == "list" and self._is_stacked(text):
@@ -69,7 +69,7 @@ class Stacks(Ways):
             return isinstance(op.place, Name)
         if isinstance(op, ops.CallMethod) and op.name in _IN_ORDER:
             return True
-        if not isinstance(op, ops.Call | ops.CallMethod) or self.reading.callee(op) != SEQUENTIAL:
+        if not isinstance(op, ops.Call | ops.CallMethod) or self.reading.called(op) != SEQUENTIAL:
             return False
         return [argument.spread for argument in op.arguments] == [Spread.STAR]
 

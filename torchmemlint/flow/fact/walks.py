@@ -258,7 +258,7 @@ class Walk(Ways):
             self._result(op, op.dst, Maker(loops=self.loops))
 
     def _call(self, op: Building) -> None:
-        name = self.reading.callee(op)
+        name = self.reading.called(op)
         given = [self.value(a.temp) for a in op.arguments if a.name not in _NO_OPERANDS]
         if name in _LOOKING:
             return

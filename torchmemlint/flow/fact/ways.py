@@ -130,7 +130,7 @@ class Ways:
         outer = self.state.off
         for context in op.contexts:
             made = self.reading.made.get(context)
-            name = self.reading.callee(made) if isinstance(made, ops.Call | ops.CallMethod) else ""
+            name = self.reading.called(made) if isinstance(made, ops.Call | ops.CallMethod) else ""
             if name in self._known.off:
                 self.state.off = True
             elif name in self._known.on:

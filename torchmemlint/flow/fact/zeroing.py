@@ -16,6 +16,7 @@ from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import For, If
 from torchmemlint.flow.ir.defuse import definitions, of_gradient, operands
 from torchmemlint.flow.ir.ops import (
+    Call,
     CallMethod,
     Constant,
     Function,
@@ -199,8 +200,7 @@ def _checks_numbers(test: If) -> bool:
 
 
 def _called(op: Op) -> str:
-    callee = getattr(op, "callee", None)
-    return definitions(op.owner).name(callee).rpartition(".")[2] if callee is not None else ""
+    return definitions(op.owner).name(op.callee).rpartition(".")[2] if isinstance(op, Call) else ""
 
 
 def _speaks_of(test: If, name: Name | None) -> bool:

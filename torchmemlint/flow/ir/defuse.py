@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from .blocks import operations
-from .ops import Bind, Call, CallMethod, Function, GetAttribute, Import, Load, Op, Operate, Unpack
+from .control import For
+from .ops import Bind, Call, CallMethod, Function, GetAttribute, Import, Load, Move, Op, Operate, Unpack
 from .places import NO_TEMP, Argument, AttributePlace, ComputedKey, Entry, ItemPlace, Name, Scope, SliceKey, Temp
 
 _MADE = frozenset({"dst", "item", "targets"})
@@ -19,20 +20,29 @@ class DefUse:
     """What makes and takes the temporaries of a function."""
 
     def __init__(self, function: Function) -> None:
+        self.function = function
         self.made: dict[Temp, Op] = {}
         self.taken: dict[Temp, list[Op]] = {}
+        self.moved: dict[Temp, list[Temp]] = {}  # by the branches that write the same temporary
         self.bound: dict[str, list[Temp]] = {}  # to names
-        self._imports = function.unit.imports
+        self.loads: dict[str, list[Load]] = {}
         for op in operations(function.body):
             dst = getattr(op, "dst", None)
             if dst is not None:
                 self.made[dst] = op
-            elif isinstance(op, Unpack):
-                self.made |= dict.fromkeys(op.targets, op)
-            if type(op) is Bind:
-                self.bound.setdefault(op.name.text, []).append(op.src)
-            elif type(op) is Operate and isinstance(op.place, Name):
-                self.bound.setdefault(op.place.text, []).append(op.dst)
+            match op:
+                case Load():
+                    self.loads.setdefault(op.name.text, []).append(op)
+                case Bind():
+                    self.bound.setdefault(op.name.text, []).append(op.src)
+                case Operate(place=Name(text=text)):
+                    self.bound.setdefault(text, []).append(op.dst)
+                case Move():
+                    self.moved.setdefault(op.dst, []).append(op.src)
+                case Unpack():
+                    self.made |= dict.fromkeys(op.targets, op)
+                case For():
+                    self.made[op.item] = op
             for temp in dict.fromkeys(operands(op)):
                 self.taken.setdefault(temp, []).append(op)
 
@@ -40,23 +50,46 @@ class DefUse:
         """Return the operations that take what an operation makes."""
         return self.taken.get(getattr(op, "dst", NO_TEMP), [])
 
+    @property
+    def method(self) -> Function:
+        """The method that it is, or that it stands in."""
+        function = self.function
+        while function.cls is None and function.parent is not None:
+            function = function.parent
+        return function
+
+    def is_self(self, temp: Temp) -> bool:
+        """Does a temporary hold the object that a method belongs to?"""
+        op, method = self.made.get(temp), self.method
+        if method.cls is None or not isinstance(op, Load) or not method.parameters:
+            return False
+        return op.name.text == method.parameters[0].name and op.name.scope in (Scope.LOCAL, Scope.CELL)
+
     def name(self, temp: Temp) -> str:
-        """Return the dotted name of the module level, qualified by imports, that a temporary is loaded from."""
+        """Return the dotted name that a temporary is loaded from, qualified by imports; "" for a local variable."""
         match self.made.get(temp):
             case Load(name=name) if name.scope is Scope.GLOBAL:
-                return self._imports.get(name.text, name.text)
+                return self.function.unit.imports.get(name.text, name.text)
+            case Load(name=name) if name.scope is Scope.BUILTIN:
+                return name.text
+            case Load(name=name):
+                sources = self.bound.get(name.text, [])
+                made = self.made.get(sources[0]) if len(sources) == 1 else None
+                return made.qualified if isinstance(made, Import) else ""
             case Import(qualified=qualified, relative=0):
                 return qualified
             case GetAttribute(base=base, name=attribute) if whole := self.name(base):
                 return f"{whole}.{attribute}"
         return ""
 
-    def called(self, op: Call | CallMethod) -> str:
-        """Return the qualified name of the function of the module level that a call is of."""
-        if isinstance(op, Call):
-            return self.name(op.callee)
-        owner = self.name(op.base)
-        return f"{owner}.{op.name}" if owner else ""
+    def called(self, op: Op | None) -> str:
+        """Return the qualified name of what a call is of; "" for what is neither imported nor global, or no call."""
+        match op:
+            case Call(callee=callee):
+                return self.name(callee)
+            case CallMethod(base=base, name=name) if owner := self.name(base):
+                return f"{owner}.{name}"
+        return ""
 
     def path(self, temp: Temp) -> str:
         """Return the dotted path of names and attributes that a temporary is loaded from, as written."""
