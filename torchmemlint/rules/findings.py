@@ -68,10 +68,7 @@ def call_method(site: Site, method: str) -> tuple[Edit, ...]:
     span = site.span
     if isinstance(node, _ATOMS):
         return (Edit(Span(span.end, span.end), f".{method}()"),)
-    return (
-        Edit(Span(span.start, span.start), "("),
-        Edit(Span(span.end, span.end), f").{method}()"),
-    )
+    return (Edit(Span(span.start, span.start), "("), Edit(Span(span.end, span.end), f").{method}()"))
 
 
 def detach_fix(site: Site, *, safe: bool = True) -> Fix:

@@ -11,26 +11,9 @@ from dataclasses import dataclass
 
 from torchmemlint.flow.fact.layers import Builders
 from torchmemlint.flow.fact.reading import Reading
+from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import Layout, operations
 from torchmemlint.flow.ir.control import Enter, For, Yield
-from torchmemlint.flow.ir.ops import (
-    FIRST,
-    Call,
-    CallMethod,
-    Choose,
-    Class,
-    Collect,
-    Define,
-    Function,
-    GetAttribute,
-    Load,
-    Make,
-    Move,
-    Op,
-    Operate,
-    SetItem,
-    Unpack,
-)
 from torchmemlint.flow.ir.places import AttributePlace, Scope, SliceKey, Temp
 
 _ONE = {"add": 0, "append": 0, "appendleft": 0, "insert": 1}  # methods that put one thing in: which argument it is
@@ -45,7 +28,7 @@ class Spot:
     temp: Temp
 
     @property
-    def op(self) -> Op | None:
+    def op(self) -> ops.Op | None:
         """What makes it."""
         return self.reading.made.get(self.temp)
 
@@ -66,11 +49,11 @@ class Put:
 class Contents:
     """What the objects of a class hold."""
 
-    def __init__(self, builders: Builders, cls: Class) -> None:
+    def __init__(self, builders: Builders, cls: ops.Class) -> None:
         self._builders, self._cls = builders, cls
         self._methods = [builders.reading(method) for method in _methods(builders, cls)]
         self._puts: dict[Reading, dict[Spot | None, list[Put]]] = {}
-        self._first: dict[Function, Spot] = {}  # what generator expressions run over
+        self._first: dict[ops.Function, Spot] = {}  # what generator expressions run over
         self._unpacking: set[Spot] = set()
 
     def method(self, name: str) -> Reading | None:
@@ -100,34 +83,34 @@ class Contents:
         """Return what a temporary only passes on; None where it is made of something else."""
         reading, op = spot.reading, spot.op
         match op:
-            case Move():
+            case ops.Move():
                 return list(map(spot.at, reading.moved[spot.temp]))
             case Enter(context=context):
                 return [spot.at(context)]
-            case Choose(operands=operands):
+            case ops.Choose(operands=operands):
                 return list(map(spot.at, operands))
-            case Load():
+            case ops.Load():
                 return self._named(reading, op)
-            case GetAttribute(base=base, name=name) if own and reading.is_self(base):
+            case ops.GetAttribute(base=base, name=name) if own and reading.is_self(base):
                 return self.attribute(name) or None
-            case Unpack():
+            case ops.Unpack():
                 return self._unpacked(spot, op)
-            case Call() | CallMethod():
+            case ops.Call() | ops.CallMethod():
                 function = self.callee(reading, op)
                 if function is not None and not function.generator:
                     inner = self._builders.reading(function)
                     return [Spot(inner, temp) for temp in inner.returned] or None
         return None
 
-    def _named(self, reading: Reading, op: Load) -> list[Spot] | None:
+    def _named(self, reading: Reading, op: ops.Load) -> list[Spot] | None:
         text, function = op.name.text, reading.function
-        if text == FIRST and function in self._first:
+        if text == ops.FIRST and function in self._first:
             return [self._first[function]]
         while text not in reading.bound and op.name.scope is not Scope.GLOBAL and reading.function.parent is not None:
             reading = self._builders.reading(reading.function.parent)
         return [Spot(reading, temp) for temp in reading.bound.get(text, ())] or None
 
-    def _unpacked(self, spot: Spot, op: Unpack) -> list[Spot] | None:
+    def _unpacked(self, spot: Spot, op: ops.Unpack) -> list[Spot] | None:
         """Return the parts of tuples that are written out."""
         if spot in self._unpacking:
             return []
@@ -137,28 +120,28 @@ class Contents:
         found: list[Spot] = []
         for whole in wholes:
             made = whole.op
-            if not isinstance(made, Make) or len(made.entries) != len(op.targets) or op.star >= 0:
+            if not isinstance(made, ops.Make) or len(made.entries) != len(op.targets) or op.star >= 0:
                 return None
             found.append(whole.at(made.entries[op.targets.index(spot.temp)].temp))
         return found
 
-    def callee(self, reading: Reading, op: Call | CallMethod) -> Function | None:
+    def callee(self, reading: Reading, op: ops.Call | ops.CallMethod) -> ops.Function | None:
         """Return the function of the project that a call is of."""
-        if isinstance(op, CallMethod) and reading.is_self(op.base):
+        if isinstance(op, ops.CallMethod) and reading.is_self(op.base):
             return self._builders.index.method(self._cls, op.name)
-        if isinstance(op, Call):
+        if isinstance(op, ops.Call):
             made = reading.made.get(op.callee)
-            if isinstance(made, Define) and made.function.generator and op.arguments:
+            if isinstance(made, ops.Define) and made.function.generator and op.arguments:
                 self._first[made.function] = Spot(reading, op.arguments[0].temp)
                 return made.function
         name = reading.called(op)
         found = self._builders.project(reading.function, name) if name else None
-        return found if isinstance(found, Function) else None
+        return found if isinstance(found, ops.Function) else None
 
     def put(self, container: Spot) -> list[Put]:
         """Return what is put into what a temporary makes: a list that is written out, or a generator."""
         op = container.op
-        function = self.callee(container.reading, op) if isinstance(op, Call | CallMethod) else None
+        function = self.callee(container.reading, op) if isinstance(op, ops.Call | ops.CallMethod) else None
         readings = dict.fromkeys([container.reading, *self._methods])
         found = [one for reading in readings for one in self._of(reading).get(container, ())]
         return found + (self._of(self._builders.reading(function)).get(None, []) if function is not None else [])
@@ -173,9 +156,9 @@ class Contents:
         return self._puts[reading]
 
 
-def _methods(builders: Builders, cls: Class) -> Iterable[Function]:
+def _methods(builders: Builders, cls: ops.Class) -> Iterable[ops.Function]:
     """Return the methods of a class and of its bases, but for those that others replace and do not call."""
-    found: dict[str, Function] = {}
+    found: dict[str, ops.Function] = {}
     for base in builders.index.order(cls):
         for name, method in base.methods.items():
             if name not in found or not found[name].mentions.isdisjoint({"super", base.name}):
@@ -187,7 +170,7 @@ def _stored(reading: Reading, name: str) -> Iterator[Temp]:
     yield from reading.stored.get(name, ())
     for op in operations(reading.function.body) if name in reading.function.mentions else ():
         match op:
-            case Operate(place=AttributePlace(base=base, name=stored)) if stored == name and reading.is_self(base):
+            case ops.Operate(place=AttributePlace(base=base, name=stored)) if stored == name and reading.is_self(base):
                 yield op.dst
 
 
@@ -197,15 +180,15 @@ def _puts(reading: Reading) -> Iterator[tuple[Temp | None, Put]]:
     container: Temp | None
     for op in operations(reading.function.body):
         match op:
-            case Collect(box=container, src=src):
+            case ops.Collect(box=container, src=src):
                 spread = False
             case Yield(src=src, many=spread):
                 container = None
-            case SetItem(base=container, key=key, src=src):
+            case ops.SetItem(base=container, key=key, src=src):
                 spread = isinstance(key, SliceKey)
-            case CallMethod(base=container, name=name, arguments=given) if len(given) > _ONE.get(name, len(given)):
+            case ops.CallMethod(base=container, name=name, arguments=given) if len(given) > _ONE.get(name, len(given)):
                 src, spread = given[_ONE[name]].temp, False
-            case CallMethod(base=container, name=name, arguments=(argument,)) if name in _SEVERAL:
+            case ops.CallMethod(base=container, name=name, arguments=(argument,)) if name in _SEVERAL:
                 src, spread = argument.temp, True
             case _:
                 continue

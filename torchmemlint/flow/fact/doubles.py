@@ -10,21 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from torchmemlint.flow.fact.devices import is_device
+from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import definitions
-from torchmemlint.flow.ir.ops import (
-    Bind,
-    Call,
-    CallMethod,
-    Constant,
-    Function,
-    GetAttribute,
-    Load,
-    Make,
-    Op,
-    Operate,
-    SetAttribute,
-)
 from torchmemlint.flow.ir.places import NO_TEMP, Name, Spread, Temp
 from torchmemlint.knowledge import arrays
 from torchmemlint.knowledge.arrays import Maker
@@ -46,15 +34,15 @@ _ASKING_TEXTS = ('"float64"', "'float64'", "DoubleTensor")
 class Double:
     """An array of float64, or what is made of one."""
 
-    array: Op  # where numpy makes it
+    array: ops.Op  # where numpy makes it
     maker: str  # qualified name of the function
-    taken: Op | None = None  # the call that makes a tensor of it
+    taken: ops.Op | None = None  # the call that makes a tensor of it
     mixed: bool = False  # was something computed of that and others?
-    moved: Op | None = None  # what brings it to a device
+    moved: ops.Op | None = None  # what brings it to a device
     cast: bool = False  # is it cast to less as soon as it is there?
 
 
-def doubles(function: Function, text: str) -> Iterator[Double]:
+def doubles(function: ops.Function, text: str) -> Iterator[Double]:
     """Yield what a function brings to a device in numpy's default precision; `text` is its file's."""
     mentions = function.mentions
     if mentions.isdisjoint(arrays.TAKING) or mentions.isdisjoint(_NAMES) or mentions.isdisjoint(_MOVING | {"device"}):
@@ -67,28 +55,28 @@ def doubles(function: Function, text: str) -> Iterator[Double]:
 class _Reading:
     """One function, read from its beginning to its end."""
 
-    def __init__(self, function: Function) -> None:
-        self.found: dict[Op, Double] = {}  # by what brings it to a device
+    def __init__(self, function: ops.Function) -> None:
+        self.found: dict[ops.Op, Double] = {}  # by what brings it to a device
         self._function, self._flow = function, definitions(function)
         self._doubles: dict[Temp, Double] = {}
         self._bound: dict[str, list[Double | None]] = {}  # to names, so far
         for op in operations(function.body):
             self._read(op)
 
-    def _read(self, op: Op) -> None:
+    def _read(self, op: ops.Op) -> None:
         made: Double | None = None
         match op:
-            case Load(name=name):
+            case ops.Load(name=name):
                 bound = self._bound.get(name.text, [])
                 made = bound[-1] if bound and None not in bound else None
-            case Bind(name=name, src=src):
+            case ops.Bind(name=name, src=src):
                 self._bind(name, src)
-            case Operate(operands=operands, place=place):
+            case ops.Operate(operands=operands, place=place):
                 made = self._combined(operands)
                 self._doubles.update({} if made is None else {op.dst: made})
                 if isinstance(place, Name):
                     self._bind(place, op.dst)
-            case Call() | CallMethod():
+            case ops.Call() | ops.CallMethod():
                 made = self._called(op)
         if made is not None:
             self._doubles[getattr(op, "dst", NO_TEMP)] = made
@@ -101,17 +89,17 @@ class _Reading:
         for temp in operands:
             known = self._doubles.get(temp)
             others = [self._flow.made.get(other) for other in operands if other != temp]
-            if known is not None and (known.taken or all(isinstance(other, Constant) for other in others)):
+            if known is not None and (known.taken or all(isinstance(other, ops.Constant) for other in others)):
                 return replace(known, mixed=known.taken is not None)
         return None
 
-    def _called(self, op: Call | CallMethod) -> Double | None:
+    def _called(self, op: ops.Call | ops.CallMethod) -> Double | None:
         flow = self._flow
-        base = self._doubles.get(op.base) if isinstance(op, CallMethod) else None
-        if isinstance(op, CallMethod) and base is not None:
+        base = self._doubles.get(op.base) if isinstance(op, ops.CallMethod) else None
+        if isinstance(op, ops.CallMethod) and base is not None:
             return self._method(op, base)
         qualified = flow.called(op)
-        if isinstance(op, CallMethod) and op.name in arrays.OF_GENERATORS and self._is_generator(op.base):
+        if isinstance(op, ops.CallMethod) and op.name in arrays.OF_GENERATORS and self._is_generator(op.base):
             qualified = f"numpy.random.{op.name}"
         maker = arrays.MAKERS.get(qualified)
         if maker is not None:
@@ -126,7 +114,7 @@ class _Reading:
             return self._moved(op, tensor) if "device" in given and is_device(self._flow, given["device"]) else tensor
         return None
 
-    def _method(self, op: CallMethod, owner: Double) -> Double | None:
+    def _method(self, op: ops.CallMethod, owner: Double) -> Double | None:
         if owner.taken is None:
             return owner if op.name in arrays.KEEPING else None
         if owner.moved is not None:
@@ -140,7 +128,7 @@ class _Reading:
             return self._moved(op, owner) if goes else None
         return owner if op.name in _KEEPING else None
 
-    def _moved(self, op: Op, tensor: Double) -> Double:
+    def _moved(self, op: ops.Op, tensor: Double) -> Double:
         moved = replace(tensor, moved=op)
         sizes = self._sizes(tensor)
         counts = [self._count(temp) for temp in sizes]
@@ -152,7 +140,7 @@ class _Reading:
 
     # What is given.
 
-    def _is_double(self, op: Op, maker: Maker) -> bool:
+    def _is_double(self, op: ops.Op, maker: Maker) -> bool:
         """Is it an array of float64, because its maker was told nothing else?"""
         given = _given(op)
         if "**" in given or "dtype" in given or str(maker.dtype_at) in given:
@@ -168,7 +156,7 @@ class _Reading:
         """Return the sizes that an array was made with, each by itself if they are written out."""
         found = self._given_sizes(_given(double.array), arrays.MAKERS[double.maker])
         made = self._flow.made.get(found[0]) if len(found) == 1 else None
-        return [entry.temp for entry in made.entries] if isinstance(made, Make) else found
+        return [entry.temp for entry in made.entries] if isinstance(made, ops.Make) else found
 
     def _is_row(self, sizes: list[Temp]) -> bool:
         """Is it a single row, `(1, n)`? What one sample starts from takes little, whatever its width."""
@@ -177,31 +165,31 @@ class _Reading:
     def _count(self, temp: Temp) -> int | None:
         """Return the greatest number that an expression may be; None where that is not known."""
         match self._flow.made.get(temp):
-            case Constant(value=int(number)):
+            case ops.Constant(value=int(number)):
                 return number
-            case Load(name=name):
+            case ops.Load(name=name):
                 counts = [self._count(source) for source in self._flow.bound.get(name.text, ())]
                 known = [count for count in counts if count is not None]
                 return max(known, default=None) if len(known) == len(counts) else None
-            case Call(callee=callee, arguments=[held]) if self._flow.path(callee) == "len":
+            case ops.Call(callee=callee, arguments=[held]) if self._flow.path(callee) == "len":
                 made = self._flow.made.get(held.temp)
-                return len(made.entries) if isinstance(made, Make) else None
+                return len(made.entries) if isinstance(made, ops.Make) else None
         return None
 
     def _is_generator(self, temp: Temp) -> bool:
         """Is it one of numpy's generators, by a call, a name, or an attribute that a method of the class assigns?"""
         match self._flow.made.get(temp):
-            case Call() | CallMethod() as call:
+            case ops.Call() | ops.CallMethod() as call:
                 return self._flow.called(call) in arrays.GENERATORS
-            case Load(name=name):
+            case ops.Load(name=name):
                 return any(map(self._is_generator, self._flow.bound.get(name.text, ())))
-            case GetAttribute(name=name):
+            case ops.GetAttribute(name=name):
                 cls = self._function.cls
                 return any(_assigns(method, name) for method in (cls.methods.values() if cls is not None else ()))
         return False
 
 
-def _given(op: Op) -> dict[str, Temp]:
+def _given(op: ops.Op) -> dict[str, Temp]:
     """Return what a call is given, by position or name; what is spread goes by its stars, if it is no size."""
     found: dict[str, Temp] = {}
     for number, argument in enumerate(getattr(op, "arguments", ())):
@@ -210,7 +198,7 @@ def _given(op: Op) -> dict[str, Temp]:
     return found
 
 
-def _assigns(method: Function, attribute: str) -> bool:
+def _assigns(method: ops.Function, attribute: str) -> bool:
     flow = definitions(method)
-    stored = [op.src for op in operations(method.body) if isinstance(op, SetAttribute) and op.name == attribute]
+    stored = [op.src for op in operations(method.body) if isinstance(op, ops.SetAttribute) and op.name == attribute]
     return any(flow.called(flow.made.get(temp)) in arrays.GENERATORS for temp in stored)

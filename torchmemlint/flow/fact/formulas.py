@@ -10,29 +10,10 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from torchmemlint.flow.fact.operands import Operation, Taking, looks
+from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.calls import works_in_place
 from torchmemlint.flow.ir.defuse import DefUse, definitions
-from torchmemlint.flow.ir.ops import (
-    Bind,
-    Call,
-    CallMethod,
-    Class,
-    Compare,
-    Constant,
-    Define,
-    Function,
-    GetAttribute,
-    GetItem,
-    Import,
-    Load,
-    Make,
-    Move,
-    Op,
-    Operate,
-    SetAttribute,
-    Unit,
-)
 from torchmemlint.flow.ir.places import Name, Scope, Spread, Temp
 from torchmemlint.flow.ir.reaching import Reaching, reaching
 from torchmemlint.knowledge import torch_api
@@ -45,27 +26,27 @@ _BEGIN = frozenset({None})  # of a name: what it stands for when the function be
 class Formulas:
     """The formulas of a file's functions."""
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: ops.Unit) -> None:
         self.unit = unit
-        self._known: dict[Function, Formula] = {}
-        self._stored: dict[Class, dict[str, list[tuple[Formula, Temp]]]] = {}
+        self._known: dict[ops.Function, Formula] = {}
+        self._stored: dict[ops.Class, dict[str, list[tuple[Formula, Temp]]]] = {}
 
-    def of(self, function: Function) -> Formula:
+    def of(self, function: ops.Function) -> Formula:
         """The formula of one function."""
         if function not in self._known:
             self._known[function] = Formula(self, function)
         return self._known[function]
 
-    def attribute(self, cls: Class, name: str) -> list[tuple[Formula, Temp]]:
+    def attribute(self, cls: ops.Class, name: str) -> list[tuple[Formula, Temp]]:
         """What methods of a class, or of its bases in the file, put under an attribute of their object."""
         return [one for above in self.ancestors(cls) for one in self._of_class(above).get(name, ())]
 
-    def ancestors(self, cls: Class) -> list[Class]:
+    def ancestors(self, cls: ops.Class) -> list[ops.Class]:
         """A class with its bases in the file."""
         found = [cls]
         for one in found:
             bases = [self.unit.once.get(base) for base in one.bases]
-            found += [base for base in bases if isinstance(base, Class) and base not in found]
+            found += [base for base in bases if isinstance(base, ops.Class) and base not in found]
         return found
 
     def constant(self, name: str) -> list[tuple[Formula, Temp]]:
@@ -73,20 +54,20 @@ class Formulas:
         module = self.of(self.unit.module)
         return [(module, op.src) for op in module.binds if op.name.text == name]
 
-    def default(self, function: Function, name: str) -> list[tuple[Formula, Temp]]:
+    def default(self, function: ops.Function, name: str) -> list[tuple[Formula, Temp]]:
         """What a parameter is that is not given."""
         outer = self.of(function.parent) if function.parent is not None else None
         definitions = [op for op in outer.definitions if op.function is function] if outer is not None else []
         return [(outer, temp) for op in definitions for n, temp in op.defaults if n == name and outer is not None]
 
-    def _of_class(self, cls: Class) -> dict[str, list[tuple[Formula, Temp]]]:
+    def _of_class(self, cls: ops.Class) -> dict[str, list[tuple[Formula, Temp]]]:
         known = self._stored.get(cls)
         if known is None:
             known = self._stored[cls] = {}
             for method in cls.methods.values():
                 formula = self.of(method)
                 for op in operations(method.body):
-                    if type(op) is SetAttribute and formula.is_receiver(op.base):
+                    if type(op) is ops.SetAttribute and formula.is_receiver(op.base):
                         known.setdefault(op.name, []).append((formula, op.src))
         return known
 
@@ -94,10 +75,10 @@ class Formulas:
 class Formula:
     """The operations of one function, with what defines and takes their results."""
 
-    def __init__(self, formulas: Formulas, function: Function) -> None:
+    def __init__(self, formulas: Formulas, function: ops.Function) -> None:
         self.function = function
         self.beside = formulas  # of the other functions
-        self._read: dict[Op, Operation | None] = {}
+        self._read: dict[ops.Op, Operation | None] = {}
 
     @cached_property
     def flow(self) -> DefUse:
@@ -109,14 +90,14 @@ class Formula:
         return reaching(self.function)
 
     @cached_property
-    def binds(self) -> list[Bind]:
+    def binds(self) -> list[ops.Bind]:
         """Where it binds names."""
-        return [op for op in operations(self.function.body) if isinstance(op, Bind)]
+        return [op for op in operations(self.function.body) if isinstance(op, ops.Bind)]
 
     @cached_property
-    def definitions(self) -> list[Define]:
+    def definitions(self) -> list[ops.Define]:
         """Where it defines functions."""
-        return [op for op in operations(self.function.body) if isinstance(op, Define)]
+        return [op for op in operations(self.function.body) if isinstance(op, ops.Define)]
 
     def around(self, operation: Operation) -> Formula:
         """The formula that an operation belongs to: that of a layer is where the layer is made."""
@@ -129,17 +110,17 @@ class Formula:
             if found is not None and found.name in names:
                 yield found
 
-    def _may_be(self, op: Op, names: frozenset[str]) -> bool:
+    def _may_be(self, op: ops.Op, names: frozenset[str]) -> bool:
         """Is it worth reading? What an attribute of the receiver is called says nothing of the layer that it is."""
-        if isinstance(op, CallMethod):
+        if isinstance(op, ops.CallMethod):
             return _plain(op.name) in names or (self.function.cls is not None and self.is_receiver(op.base))
-        if isinstance(op, Operate):
+        if isinstance(op, ops.Operate):
             return _OPERATORS.get(op.operator) in names
-        return isinstance(op, Call) or (isinstance(op, GetItem) and "getitem" in names)
+        return isinstance(op, ops.Call) or (isinstance(op, ops.GetItem) and "getitem" in names)
 
     # What makes values.
 
-    def written(self, temp: Temp) -> Op | None:
+    def written(self, temp: Temp) -> ops.Op | None:
         """The operation that stands where a value is written; None of what is unpacked, or iterated over."""
         return self.flow.made.get(temp)
 
@@ -147,36 +128,36 @@ class Formula:
         """A value before it had names, where each stands for one thing; None where that is not known."""
         while temp is not None:
             op = self.flow.made.get(temp)
-            if type(op) is not Load:
-                return None if type(op) is Move else temp
+            if type(op) is not ops.Load:
+                return None if type(op) is ops.Move else temp
             definitions = self.definitions_of(op)
             defined = next(iter(definitions)) if len(definitions) == 1 else None
-            if not isinstance(defined, Bind):
-                changed = defined.dst if isinstance(defined, Operate | CallMethod) else None
+            if not isinstance(defined, ops.Bind):
+                changed = defined.dst if isinstance(defined, ops.Operate | ops.CallMethod) else None
                 return temp if definitions == _BEGIN else changed
             temp = defined.src
         return None
 
-    def made(self, temp: Temp | None) -> Op | None:
+    def made(self, temp: Temp | None) -> ops.Op | None:
         """What made a value, by way of names that stand for one thing; None where that is not known."""
         root = self.root(temp)
         return self.flow.made.get(root) if root is not None else None
 
-    def sources(self, temp: Temp) -> list[Op]:
+    def sources(self, temp: Temp) -> list[ops.Op]:
         """All that may have made a value, by way of names and conditional expressions; none where one is not known."""
-        found: dict[Op, None] = {}
+        found: dict[ops.Op, None] = {}
         pending = [temp]
         for one in pending:
             op = self.flow.made.get(one)
             added: list[Temp] = []
-            if type(op) is Move:
+            if type(op) is ops.Move:
                 added = self.flow.moved[one]
-            elif isinstance(op, Load):
+            elif isinstance(op, ops.Load):
                 for definition in self.definitions_of(op):
-                    if isinstance(definition, Bind):
+                    if isinstance(definition, ops.Bind):
                         added.append(definition.src)
                     else:
-                        found[definition if isinstance(definition, Operate | CallMethod) else op] = None
+                        found[definition if isinstance(definition, ops.Operate | ops.CallMethod) else op] = None
             elif op is None:
                 return []
             else:
@@ -184,24 +165,24 @@ class Formula:
             pending += [other for other in added if other not in pending]
         return list(found)
 
-    def called(self, op: Call | CallMethod) -> str:
+    def called(self, op: ops.Call | ops.CallMethod) -> str:
         """The qualified name of what a call is of, if it is imported or built in."""
-        callee = self.made(op.callee if isinstance(op, Call) else op.base)
-        if isinstance(op, Call) and isinstance(callee, Load) and callee.name.scope is Scope.BUILTIN:
+        callee = self.made(op.callee if isinstance(op, ops.Call) else op.base)
+        if isinstance(op, ops.Call) and isinstance(callee, ops.Load) and callee.name.scope is Scope.BUILTIN:
             return callee.name.text
-        name = self.name(op.callee if isinstance(op, Call) else op.base)
-        return f"{name}.{op.name}" if name and isinstance(op, CallMethod) else name
+        name = self.name(op.callee if isinstance(op, ops.Call) else op.base)
+        return f"{name}.{op.name}" if name and isinstance(op, ops.CallMethod) else name
 
-    def spelled(self, op: Call | CallMethod) -> str:
+    def spelled(self, op: ops.Call | ops.CallMethod) -> str:
         """What is called as it is written, where that is a dotted name."""
-        path = self.flow.path(op.callee if isinstance(op, Call) else op.base)
-        return f"{path}.{op.name}" if path and isinstance(op, CallMethod) else path
+        path = self.flow.path(op.callee if isinstance(op, ops.Call) else op.base)
+        return f"{path}.{op.name}" if path and isinstance(op, ops.CallMethod) else path
 
-    def definitions_of(self, load: Load) -> frozenset[Op | None]:
+    def definitions_of(self, load: ops.Load) -> frozenset[ops.Op | None]:
         """What may have defined a name where it is read; None: before the function begins, or in another one."""
         return self._names.at.get(load, _BEGIN)
 
-    def readers(self, definition: Op) -> list[Load]:
+    def readers(self, definition: ops.Op) -> list[ops.Load]:
         """Where a name is read that an operation may have defined."""
         return self._names.readers.get(definition, [])
 
@@ -213,9 +194,9 @@ class Formula:
     def constant(self, temp: Temp | None) -> object:
         """The number or text that a value is for certain; None for others."""
         match self.made(temp):
-            case Constant(value=value):
+            case ops.Constant(value=value):
                 return value
-            case Operate(operator="-", operands=(operand,)):
+            case ops.Operate(operator="-", operands=(operand,)):
                 value = self.constant(operand)
                 return -value if isinstance(value, int | float) else None
         return None
@@ -228,11 +209,11 @@ class Formula:
     def name(self, temp: Temp) -> str:
         """The dotted name of what is imported; empty for all else."""
         match self.made(temp):
-            case Import(qualified=qualified, relative=0):
+            case ops.Import(qualified=qualified, relative=0):
                 return qualified
-            case Load(name=name) if name.scope is Scope.GLOBAL:
+            case ops.Load(name=name) if name.scope is Scope.GLOBAL:
                 return self.function.unit.imports.get(name.text, "")
-            case GetAttribute(base=base, name=attribute) if whole := self.name(base):
+            case ops.GetAttribute(base=base, name=attribute) if whole := self.name(base):
                 return f"{whole}.{attribute}"
         return ""
 
@@ -240,7 +221,7 @@ class Formula:
         """Is it the object whose method this is?"""
         cls, parameters = self.function.cls, self.function.parameters
         op = self.flow.made.get(temp)
-        if cls is None or not parameters or not isinstance(op, Load) or op.name.text != parameters[0].name:
+        if cls is None or not parameters or not isinstance(op, ops.Load) or op.name.text != parameters[0].name:
             return False
         plain = not any(d.name in ("staticmethod", "classmethod") for d in self.function.decorators)
         begun = self._names.at.get(op)
@@ -249,7 +230,7 @@ class Formula:
     def stored(self, temp: Temp | None) -> list[tuple[Formula, Temp]]:
         """What a value may be that is an attribute of the receiver: as its class puts it there."""
         op = self.made(temp)
-        if isinstance(op, GetAttribute) and self.function.cls is not None and self.is_receiver(op.base):
+        if isinstance(op, ops.GetAttribute) and self.function.cls is not None and self.is_receiver(op.base):
             return self.beside.attribute(self.function.cls, op.name)
         return []
 
@@ -257,32 +238,32 @@ class Formula:
         """The call that made a value, where it is a layer of torch, by itself or as an attribute of the receiver."""
         return self.construction(self.made(temp)) or _constructed(self.stored(temp))
 
-    def construction(self, op: Op | None) -> Operation | None:
+    def construction(self, op: ops.Op | None) -> Operation | None:
         """A call as that which makes a layer of torch."""
-        made = self.read(op) if isinstance(op, Call | CallMethod) else None
+        made = self.read(op) if isinstance(op, ops.Call | ops.CallMethod) else None
         is_layer = made is not None and made.qualified.startswith(_LAYER) and made.layer is None
         return made if is_layer and made is not None and made.qualified.rpartition(".")[2][:1].isupper() else None
 
-    def read(self, op: Op) -> Operation | None:
+    def read(self, op: ops.Op) -> Operation | None:
         """An operation of the function as one on tensors; None for others."""
         if op not in self._read:
             self._read[op] = self._as_operation(op)
         return self._read[op]
 
-    def _as_operation(self, op: Op) -> Operation | None:
+    def _as_operation(self, op: ops.Op) -> Operation | None:
         match op:
-            case Operate(operator=operator, operands=operands):
+            case ops.Operate(operator=operator, operands=operands):
                 name = (
                     _OPERATORS.get(operator, operator) if len(operands) > 1 else "neg" if operator == "-" else operator
                 )
                 return Operation(op, name, operands, in_place=op.place is not None)
-            case Compare(operator=operator, operands=operands):
+            case ops.Compare(operator=operator, operands=operands):
                 return Operation(op, operator, operands)
-            case GetItem(base=base):
+            case ops.GetItem(base=base):
                 return Operation(op, "getitem", (base,))
-            case GetAttribute(base=base, name="mT" | "mH" as name):
+            case ops.GetAttribute(base=base, name="mT" | "mH" as name):
                 return Operation(op, name, (base,))
-            case Call(callee=callee, arguments=arguments) | CallMethod(base=callee, arguments=arguments):
+            case ops.Call(callee=callee, arguments=arguments) | ops.CallMethod(base=callee, arguments=arguments):
                 if any(one.spread in (Spread.STAR, Spread.STARS) for one in arguments):
                     return None
                 given = tuple(one.temp for one in arguments if one.spread is Spread.PLAIN)
@@ -291,10 +272,10 @@ class Formula:
         return None
 
     def _called(
-        self, op: Op, callee: Temp, given: tuple[Temp, ...], keywords: tuple[tuple[str, Temp], ...]
+        self, op: ops.Op, callee: Temp, given: tuple[Temp, ...], keywords: tuple[tuple[str, Temp], ...]
     ) -> Operation | None:
         qualified = self.name(callee)
-        if isinstance(op, CallMethod):
+        if isinstance(op, ops.CallMethod):
             qualified = qualified and f"{qualified}.{op.name}"
         if qualified:
             name = qualified.rpartition(".")[2]
@@ -304,14 +285,14 @@ class Formula:
         if layer is not None:
             name = layer.qualified.rpartition(".")[2]
             return Operation(op, torch_api.FUNCTIONS_OF_LAYERS.get(name, name), given, keywords, layer.qualified, layer)
-        if isinstance(op, CallMethod) and not self.is_receiver(callee):
+        if isinstance(op, ops.CallMethod) and not self.is_receiver(callee):
             return Operation(op, _plain(op.name), (callee, *given), keywords, "", None, _changes(op.name))
         return None
 
-    def _layer_called(self, op: Op, callee: Temp) -> Operation | None:
-        if isinstance(op, Call):
+    def _layer_called(self, op: ops.Op, callee: Temp) -> Operation | None:
+        if isinstance(op, ops.Call):
             return self.layer(callee)
-        assert isinstance(op, CallMethod)
+        assert isinstance(op, ops.CallMethod)
         if self.function.cls is None or not self.is_receiver(callee):
             return None
         return _constructed(self.beside.attribute(self.function.cls, op.name))
@@ -321,26 +302,26 @@ class Formula:
     def takings(self, operation: Operation) -> list[Taking]:
         """All places where an operation's result is taken, but for looks at its shape and the like."""
         found = self._takings(operation.dst)
-        place = operation.op.place if isinstance(operation.op, Operate | CallMethod) else None
+        place = operation.op.place if isinstance(operation.op, ops.Operate | ops.CallMethod) else None
         if place is not None:  # what changes in place is there, too
             local = isinstance(place, Name) and self._names.is_local(place)
             found += self._named(operation.op) if local else [Taking(operation.op, operation.dst)]
         return found
 
-    def taken(self, temp: Temp) -> list[Op]:
+    def taken(self, temp: Temp) -> list[ops.Op]:
         """The operations that take a value, before it has a name."""
         return self.flow.taken.get(temp, [])
 
     def _takings(self, temp: Temp) -> list[Taking]:
         found: list[Taking] = []
         for op in self.taken(temp):
-            if isinstance(op, Bind):
+            if isinstance(op, ops.Bind):
                 found += self._named(op) if self._names.is_local(op.name) else [Taking(op, temp)]
             elif not looks(op, temp):
                 found.append(self._taking(op, temp))
         return found
 
-    def _named(self, definition: Op) -> list[Taking]:
+    def _named(self, definition: ops.Op) -> list[Taking]:
         """The places where a name is taken that stands for something, and for that alone."""
         found: list[Taking] = []
         for load in self._names.readers.get(definition, ()):
@@ -350,8 +331,8 @@ class Formula:
                 found += [Taking(op, load.dst) for op in self.taken(load.dst) if not looks(op, load.dst)]
         return found
 
-    def _taking(self, op: Op, temp: Temp) -> Taking:
-        if isinstance(op, Make):
+    def _taking(self, op: ops.Op, temp: Temp) -> Taking:
+        if isinstance(op, ops.Make):
             joining = self.flow.following(op)
             operation = self.read(joining[0]) if len(joining) == 1 else None
             if operation is not None and operation.operands[:1] == (op.dst,) and operation.name in torch_api.JOINERS:

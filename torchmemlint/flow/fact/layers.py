@@ -11,20 +11,8 @@ from dataclasses import dataclass, replace
 
 from torchmemlint.flow.domain.refs import ClassRef, Code
 from torchmemlint.flow.fact.reading import Building, Reading
+from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.control import For
-from torchmemlint.flow.ir.ops import (
-    Call,
-    CallMethod,
-    Choose,
-    Class,
-    Constant,
-    Function,
-    GetAttribute,
-    GetItem,
-    Load,
-    Make,
-    Parameter,
-)
 from torchmemlint.flow.ir.places import ConstantKey, Scope, Spread, Temp
 from torchmemlint.flow.names.index import Index
 from torchmemlint.knowledge import activations, operations
@@ -93,30 +81,30 @@ class Builders:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self._readings: dict[Function, Reading] = {}
-        self._attributes: dict[tuple[Class, str], Layers] = {}
-        self._defaults: dict[Function, dict[str, tuple[Function, Temp]]] = {}
+        self._readings: dict[ops.Function, Reading] = {}
+        self._attributes: dict[tuple[ops.Class, str], Layers] = {}
+        self._defaults: dict[ops.Function, dict[str, tuple[ops.Function, Temp]]] = {}
 
-    def reading(self, function: Function) -> Reading:
+    def reading(self, function: ops.Function) -> Reading:
         """Return a function, read for what makes and takes its temporaries."""
         found = self._readings.get(function)
         if found is None:
             found = self._readings[function] = Reading(function)
         return found
 
-    def layers(self, function: Function, temp: Temp) -> Layers:
+    def layers(self, function: ops.Function, temp: Temp) -> Layers:
         """Return what a temporary of a function may hold; none if it is None."""
         return _Reader(self, function, {}, 0).layers(temp)
 
-    def children(self, function: Function, call: Building) -> tuple[Layers, ...] | None:
+    def children(self, function: ops.Function, call: Building) -> tuple[Layers, ...] | None:
         """Return what a Sequential or list is built of, in order."""
         return _Reader(self, function, {}, 0).children(call)
 
-    def listed(self, function: Function, temp: Temp) -> tuple[Layers, ...] | None:
+    def listed(self, function: ops.Function, temp: Temp) -> tuple[Layers, ...] | None:
         """Return what a list holds that is written out."""
         return _Reader(self, function, {}, 0).listed(temp)
 
-    def attribute(self, cls: Class, name: str) -> Layers:
+    def attribute(self, cls: ops.Class, name: str) -> Layers:
         """Return what the methods of a class make of an attribute."""
         key = (cls, name)
         if key not in self._attributes:
@@ -131,7 +119,7 @@ class Builders:
             self._attributes[key] = tuple(found) or UNKNOWN
         return self._attributes[key]
 
-    def default(self, function: Function, name: str) -> tuple[Function, Temp] | None:
+    def default(self, function: ops.Function, name: str) -> tuple[ops.Function, Temp] | None:
         """Return where the default of a parameter is evaluated, and as what."""
         if function not in self._defaults:
             parent = function.parent
@@ -139,7 +127,7 @@ class Builders:
             self._defaults[function] = {n: (parent, temp) for n, temp in defined} if parent is not None else {}
         return self._defaults[function].get(name)
 
-    def project(self, function: Function, name: str) -> Function | Class | None:
+    def project(self, function: ops.Function, name: str) -> ops.Function | ops.Class | None:
         """Return the function or class of the project that a dotted name of a file stands for."""
         unit = function.unit
         found = self.index.in_unit(unit, name) if "." not in name else None
@@ -155,7 +143,7 @@ class Builders:
 class _Reader:
     """Reads one function, with what its parameters are given."""
 
-    def __init__(self, builders: Builders, function: Function, given: dict[str, Layers], depth: int) -> None:
+    def __init__(self, builders: Builders, function: ops.Function, given: dict[str, Layers], depth: int) -> None:
         self._builders, self._function, self._given, self._depth = builders, function, given, depth
         self._reading = builders.reading(function)
         self._open: set[Temp] = set()  # what is being looked for
@@ -175,20 +163,20 @@ class _Reader:
             return [layer for src in moved for layer in self.layers(src)]
         op = self._reading.made.get(temp)
         match op:
-            case Constant(value=None):
+            case ops.Constant(value=None):
                 return ()
-            case Load(name=name):
+            case ops.Load(name=name):
                 return self._named(name.text, name.scope)
-            case GetAttribute(base=base, name=name) if self._reading.is_self(base):
+            case ops.GetAttribute(base=base, name=name) if self._reading.is_self(base):
                 cls = self._reading.cls
                 return self._builders.attribute(cls, name) if cls is not None else UNKNOWN
-            case GetItem(base=base, key=key):
+            case ops.GetItem(base=base, key=key):
                 return _item(self.layers(base), key.value if isinstance(key, ConstantKey) else None)
-            case Choose(operands=operands):
+            case ops.Choose(operands=operands):
                 return [layer for operand in operands for layer in self.layers(operand)]
             case For(source=source):
                 return [layer for whole in self.layers(source) for layer in _each(whole)]
-            case Call() | CallMethod():
+            case ops.Call() | ops.CallMethod():
                 return self._built(op)
         return UNKNOWN
 
@@ -217,17 +205,17 @@ class _Reader:
         given = [argument.temp for argument in op.arguments if argument.spread is Spread.PLAIN]
         if name in self._builders.index.contracts.names("wrappers") and given:
             return self.layers(given[0])
-        if isinstance(op, CallMethod) and not name:
+        if isinstance(op, ops.CallMethod) and not name:
             return self._by_method(op)
         found = self._builders.project(self._function, name) if name else None
-        if isinstance(found, Function):
+        if isinstance(found, ops.Function):
             return self._followed(found, op)
-        if isinstance(found, Class):
+        if isinstance(found, ops.Class):
             return [self._own(found, op)]
-        kinds = self._classes(op.callee) if isinstance(op, Call) else []
+        kinds = self._classes(op.callee) if isinstance(op, ops.Call) else []
         return [self._layer(op, kind) if kind else Layer(made=op) for kind in kinds] or UNKNOWN
 
-    def _by_method(self, op: CallMethod) -> Iterable[Layer]:
+    def _by_method(self, op: ops.CallMethod) -> Iterable[Layer]:
         cls = self._reading.cls if self._reading.is_self(op.base) else None
         method = self._builders.index.method(cls, op.name) if cls is not None else None
         if method is not None:
@@ -244,17 +232,17 @@ class _Reader:
             return replace(layer, in_place=flag, said=said)
         return layer
 
-    def _own(self, cls: Class, op: Building) -> Layer:
+    def _own(self, cls: ops.Class, op: Building) -> Layer:
         """Return a module of a class of the project: of a Sequential that is given its layers they are known."""
         init = self._builders.index.method(cls, "__init__")
         if init is not None and SEQUENTIAL in self._builders.index.libraries(cls):
             for call in self._builders.reading(init).calls:
-                if isinstance(call, CallMethod) and call.name == "__init__" and call.arguments:
+                if isinstance(call, ops.CallMethod) and call.name == "__init__" and call.arguments:
                     reader = _Reader(self._builders, init, {}, self._depth + 1)
                     return Layer(SEQUENTIAL, op, children=reader.children(call))
         return Layer(made=op)
 
-    def _followed(self, function: Function, op: Building, first: int = 0) -> Iterable[Layer]:
+    def _followed(self, function: ops.Function, op: Building, first: int = 0) -> Iterable[Layer]:
         """Return what a function of the project gives, with what its parameters are given from one of them on."""
         if self._depth >= _DEPTH or function.generator or function.coroutine:
             return UNKNOWN
@@ -273,11 +261,11 @@ class _Reader:
             return [kind for src in moved for kind in self._classes(src, depth + 1)]
         op = reading.made.get(temp)
         match op:
-            case Constant(value=None):
+            case ops.Constant(value=None):
                 return []
-            case Choose(operands=operands) if depth < _DEPTH:
+            case ops.Choose(operands=operands) if depth < _DEPTH:
                 return [kind for operand in operands for kind in self._classes(operand, depth + 1)]
-            case Load(name=name) if name.scope in (Scope.LOCAL, Scope.CELL) and depth < _DEPTH:
+            case ops.Load(name=name) if name.scope in (Scope.LOCAL, Scope.CELL) and depth < _DEPTH:
                 found = [kind for src in reading.bound.get(name.text, ()) for kind in self._classes(src, depth + 1)]
                 if any(p.name == name.text for p in self._function.parameters):
                     default = self._builders.default(self._function, name.text)
@@ -308,21 +296,21 @@ class _Reader:
         """Return what a list holds that is written out; what holds pairs of names and layers, too."""
         op = self._reading.made.get(temp)
         match op:
-            case Make(kind="list" | "tuple" | "dict", entries=entries) if temp not in self._reading.collected:
+            case ops.Make(kind="list" | "tuple" | "dict", entries=entries) if temp not in self._reading.collected:
                 parts: list[Layers] = []
                 for entry in entries:
                     if entry.spread is Spread.PLAIN:
                         pair = self._reading.made.get(entry.temp)
-                        is_pair = isinstance(pair, Make) and pair.kind == "tuple" and len(pair.entries) == 2
+                        is_pair = isinstance(pair, ops.Make) and pair.kind == "tuple" and len(pair.entries) == 2
                         parts.append(
-                            self.layers(pair.entries[1].temp if isinstance(pair, Make) and is_pair else entry.temp)
+                            self.layers(pair.entries[1].temp if isinstance(pair, ops.Make) and is_pair else entry.temp)
                         )
                     else:
                         parts += self.listed(entry.temp, depth + 1) or (UNKNOWN,)
                 return tuple(parts)
-            case Call(arguments=(argument,)) if self._reading.called(op) in (_ORDERED, "list", "tuple", "dict"):
+            case ops.Call(arguments=(argument,)) if self._reading.called(op) in (_ORDERED, "list", "tuple", "dict"):
                 return self.listed(argument.temp, depth + 1)
-            case Load(name=name) if depth < _DEPTH and name.text not in self._reading.grown:
+            case ops.Load(name=name) if depth < _DEPTH and name.text not in self._reading.grown:
                 sources = self._reading.bound.get(name.text, ())
                 return (
                     self.listed(sources[0], depth + 1) if len(sources) == 1 and name.scope is not Scope.CELL else None
@@ -354,11 +342,11 @@ def _item(layers: Layers, key: object) -> Iterable[Layer]:
     return found
 
 
-def _is_static(method: Function) -> bool:
+def _is_static(method: ops.Function) -> bool:
     return any(decorator.name == "staticmethod" for decorator in method.decorators)
 
 
-def _arguments(parameters: Sequence[Parameter], op: Building) -> Iterator[tuple[str, Temp]]:
+def _arguments(parameters: Sequence[ops.Parameter], op: Building) -> Iterator[tuple[str, Temp]]:
     """Yield what parameters are given by a call, as far as that is plain."""
     for number, argument in enumerate(op.arguments):
         if argument.spread is Spread.NAMED:

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torchmemlint.flow.ir.ops import (
-    CallMethod,
-    Compare,
-    GetAttribute,
-    Op,
-)
+from torchmemlint.flow.ir.ops import CallMethod, Compare, GetAttribute, Op
 from torchmemlint.flow.ir.places import Temp
 from torchmemlint.knowledge import torch_api
 

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
+from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import Return
 from torchmemlint.flow.ir.defuse import DefUse
-from torchmemlint.flow.ir.ops import (
-    Call,
-    CallMethod,
-    Class,
-    Collect,
-    Constant,
-    Define,
-    Function,
-    Load,
-    Op,
-    Operate,
-    SetAttribute,
-)
 from torchmemlint.flow.ir.places import NO_TEMP, Name, Spread, Temp
 
-Building = Call | CallMethod
+Building = ops.Call | ops.CallMethod
 GROWING = frozenset({"append", "extend", "insert", "add_module", "register_module"})
 
 
 class Reading(DefUse):
     """A function, read for what its names and temporaries hold."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: ops.Function) -> None:
         super().__init__(function)
         self.stored: dict[str, list[Temp]] = {}  # what attributes of the object itself are set to
-        self.defined: dict[Function, tuple[tuple[str, Temp], ...]] = {}  # functions, with their parameters' defaults
+        self.defined: dict[
+            ops.Function, tuple[tuple[str, Temp], ...]
+        ] = {}  # functions, with their parameters' defaults
         self.collected: set[Temp] = set()  # lists that comprehensions fill
         self.grown: set[str] = set()  # names of what is added to after it was made
         self.calls: list[Building] = []
@@ -38,34 +28,34 @@ class Reading(DefUse):
         for op in operations(function.body):
             self._read(op)
 
-    def _read(self, op: Op) -> None:
+    def _read(self, op: ops.Op) -> None:
         match op:
-            case SetAttribute() if self.is_self(op.base):
+            case ops.SetAttribute() if self.is_self(op.base):
                 self.stored.setdefault(op.name, []).append(op.src)
-            case Define():
+            case ops.Define():
                 self.defined[op.function] = op.defaults
-            case Collect():
+            case ops.Collect():
                 self.collected.add(op.box)
-            case Operate(place=Name(text=text)):
+            case ops.Operate(place=Name(text=text)):
                 self.grown.add(text)
-            case Call() | CallMethod():
+            case ops.Call() | ops.CallMethod():
                 self._read_call(op)
             case Return() if op.src != NO_TEMP:
                 self.returned.append(op.src)
 
     def _read_call(self, op: Building) -> None:
         self.calls.append(op)
-        if isinstance(op, CallMethod) and op.name in GROWING:
+        if isinstance(op, ops.CallMethod) and op.name in GROWING:
             base = self.made.get(op.base)
-            if isinstance(base, Load):
+            if isinstance(base, ops.Load):
                 self.grown.add(base.name.text)
             if self.is_self(op.base) and op.name in ("add_module", "register_module") and len(op.arguments) == 2:
                 name = self.made.get(op.arguments[0].temp)
-                if isinstance(name, Constant) and isinstance(name.value, str):
+                if isinstance(name, ops.Constant) and isinstance(name.value, str):
                     self.stored.setdefault(name.value, []).append(op.arguments[1].temp)
 
     @property
-    def cls(self) -> Class | None:
+    def cls(self) -> ops.Class | None:
         """The class that it belongs to."""
         return self.method.cls
 
@@ -76,5 +66,5 @@ class Reading(DefUse):
         for number, argument in enumerate(op.arguments):
             if argument.name == name or (argument.spread is Spread.PLAIN and number == position):
                 value = self.made.get(argument.temp)
-                return True, bool(value.value) if isinstance(value, Constant) else None
+                return True, bool(value.value) if isinstance(value, ops.Constant) else None
         return False, False

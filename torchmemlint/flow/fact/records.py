@@ -12,23 +12,9 @@ from dataclasses import dataclass, replace
 
 from torchmemlint.flow.fact.contents import Contents, Put, Spot
 from torchmemlint.flow.fact.reading import Reading
+from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import For
-from torchmemlint.flow.ir.ops import (
-    Bind,
-    Call,
-    CallMethod,
-    Compare,
-    Constant,
-    Format,
-    GetAttribute,
-    GetItem,
-    Load,
-    Make,
-    Op,
-    Operate,
-    Unpack,
-)
 from torchmemlint.flow.ir.places import ComputedKey, Scope, SliceKey, Spread
 from torchmemlint.knowledge import records as known
 
@@ -38,7 +24,7 @@ _DEPTH = 12
 _WORK = 2_000  # values that are looked at for one attribute
 
 
-_Filling = tuple[Op, str, Op]  # what is put in, what that is, what there are as many of
+_Filling = tuple[ops.Op, str, ops.Op]  # what is put in, what that is, what there are as many of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +33,9 @@ class Kept:
 
     attribute: str  # "samples"
     what: str  # "a dict for each sample"
-    entry: Op  # what is put in for each
-    source: Op  # what there are as many of
-    read: Op  # where `__getitem__` reads an entry
+    entry: ops.Op  # what is put in for each
+    source: ops.Op  # what there are as many of
+    read: ops.Op  # where `__getitem__` reads an entry
 
 
 def kept(contents: Contents, sampling: Iterable[str]) -> Kept | None:
@@ -69,34 +55,34 @@ def kept(contents: Contents, sampling: Iterable[str]) -> Kept | None:
     return first
 
 
-def _read(contents: Contents, sampling: Iterable[str]) -> Iterator[tuple[str, Reading, GetItem]]:
+def _read(contents: Contents, sampling: Iterable[str]) -> Iterator[tuple[str, Reading, ops.GetItem]]:
     """Yield the attributes that an item is taken of by what makes samples, or by methods that this calls."""
     todo = [method for name in sampling if (method := contents.method(name)) is not None]
     for reading in todo:
         for op in operations(reading.function.body):
-            if isinstance(op, GetItem) and isinstance(op.key, ComputedKey):
+            if isinstance(op, ops.GetItem) and isinstance(op.key, ComputedKey):
                 key = reading.made.get(op.key.temp)
-                if isinstance(key, Operate) and len(key.operands) == 1:
+                if isinstance(key, ops.Operate) and len(key.operands) == 1:
                     continue  # `x[-count]`
                 for origin in contents.origins(Spot(reading, op.base)):
-                    if isinstance(origin.op, GetAttribute) and origin.reading.is_self(origin.op.base):
+                    if isinstance(origin.op, ops.GetAttribute) and origin.reading.is_self(origin.op.base):
                         yield origin.op.name, reading, op
-            elif isinstance(op, CallMethod) and reading.is_self(op.base):
+            elif isinstance(op, ops.CallMethod) and reading.is_self(op.base):
                 method = contents.method(op.name)
                 todo += [method] if method is not None and method not in todo else []
 
 
-def _is_taken_apart(reading: Reading, entry: GetItem) -> bool:
+def _is_taken_apart(reading: Reading, entry: ops.GetItem) -> bool:
     """Is an entry indexed, asked for its items, or unpacked, as no string would be?"""
     todo = [entry.dst]
     for temp in todo:
         for op in reading.taken.get(temp, ()):
             match op:
-                case Bind(name=name):
+                case ops.Bind(name=name):
                     todo += [load.dst for load in reading.loads.get(name.text, ()) if load.dst not in todo]
-                case GetItem(base=base) if base == temp:
+                case ops.GetItem(base=base) if base == temp:
                     return True
-                case CallMethod(name="items" | "keys" | "values" | "get") | Unpack():
+                case ops.CallMethod(name="items" | "keys" | "values" | "get") | ops.Unpack():
                     return True
     return False
 
@@ -162,39 +148,39 @@ class _Values:
     def _of(self, spot: Spot) -> _What | None:
         op = spot.op
         match op:
-            case Constant(value=value):
+            case ops.Constant(value=value):
                 return _PLAIN if value is not None else None
-            case Format() | Compare():
+            case ops.Format() | ops.Compare():
                 return _PLAIN
-            case Load():
+            case ops.Load():
                 return _PLAIN if op.name.scope is Scope.GLOBAL else _GIVEN
-            case Operate(operands=operands):
+            case ops.Operate(operands=operands):
                 others = [temp for temp in operands if not _is_number(spot.at(temp))]
                 found = [one for temp in others if (one := self.of(spot.at(temp))) is not None]
                 plain, many = (any(getattr(one, name) for one in found) for name in ("plain", "many"))
                 return replace(_together(found) or _PLAIN, plain=plain or not found, many=many)
-            case GetAttribute(base=base) if spot.reading.is_self(base):
+            case ops.GetAttribute(base=base) if spot.reading.is_self(base):
                 held = [one for stored in self._contents.attribute(op.name) if (one := self.of(stored)) is not None]
                 return replace(_together(held) or _PLAIN, plain=True)  # it is there once, and not for each sample
-            case GetAttribute(base=base):
+            case ops.GetAttribute(base=base):
                 whole = self.of(spot.at(base))
                 return _What(whole is None or whole.plain)
             case For(source=source):
                 whole = self.of(spot.at(source))
                 return whole.item if whole is not None else None
-            case Unpack(src=src, targets=targets):
+            case ops.Unpack(src=src, targets=targets):
                 whole = self.of(spot.at(src))
                 if whole is not None and len(whole.items) == len(targets) > 1:
                     return whole.items[targets.index(spot.temp)]
                 return replace(whole, shape="", items=()) if whole is not None else None
-            case GetItem(base=base, key=key):
+            case ops.GetItem(base=base, key=key):
                 whole = self.of(spot.at(base))
                 if whole is None or isinstance(key, SliceKey):
                     return whole
                 return _PART if whole.items == _PART.items else whole.item
-            case Make(kind=kind, entries=entries):
+            case ops.Make(kind=kind, entries=entries):
                 return self._made(spot, kind, [spot.at(one.temp) for one in entries])
-            case Call() | CallMethod():
+            case ops.Call() | ops.CallMethod():
                 return self._called(spot, op)
         return _What()
 
@@ -211,9 +197,9 @@ class _Values:
         shape = f"a {kind}" if item.plain and (put or len(entries) > (kind != "dict")) else ""
         return _What(item.plain, any(self.source(one) is not None for one in put), shape, (item,))
 
-    def _called(self, spot: Spot, op: Call | CallMethod) -> _What | None:
-        name, method = spot.reading.called(op), op.name if isinstance(op, CallMethod) else ""
-        base = self.of(spot.at(op.base)) if isinstance(op, CallMethod) else None
+    def _called(self, spot: Spot, op: ops.Call | ops.CallMethod) -> _What | None:
+        name, method = spot.reading.called(op), op.name if isinstance(op, ops.CallMethod) else ""
+        base = self.of(spot.at(op.base)) if isinstance(op, ops.CallMethod) else None
         given = [self.of(spot.at(one.temp)) or _PLAIN for one in op.arguments]
         if name in known.DOCUMENTS:
             return _DOCUMENT
@@ -242,13 +228,13 @@ class _Values:
             return _What(plain=True, many=many, shape="a list" if method in known.LISTS else "")
         return _What(many or name in known.PLAIN or name.startswith("os.path."), many)
 
-    def source(self, put: Put) -> Op | None:
+    def source(self, put: Put) -> ops.Op | None:
         """Return what is gone through, record by record, when something is put into a container."""
         return next((loop.op for loop in put.loops if (what := self.of(loop)) is not None and what.many), None)
 
 
 def _is_number(spot: Spot) -> bool:
-    return isinstance(spot.op, Constant) and isinstance(spot.op.value, int | float)
+    return isinstance(spot.op, ops.Constant) and isinstance(spot.op.value, int | float)
 
 
 class _Entries:
@@ -267,22 +253,22 @@ class _Entries:
 
     def _of(self, spot: Spot) -> Iterator[_Filling | None]:
         match spot.op:
-            case Constant(value=None):
+            case ops.Constant(value=None):
                 return
-            case GetAttribute(base=base, name=name) if spot.reading.is_self(base):
+            case ops.GetAttribute(base=base, name=name) if spot.reading.is_self(base):
                 yield from self.of(*self._contents.attribute(name))
-            case GetItem(base=base, key=SliceKey()):
+            case ops.GetItem(base=base, key=SliceKey()):
                 yield from self.of(spot.at(base))
-            case Operate(operator="+", operands=operands):
+            case ops.Operate(operator="+", operands=operands):
                 yield from self.of(*map(spot.at, operands))
-            case Call(arguments=[given, *_]) as op if spot.reading.called(op) in known.COPYING:
+            case ops.Call(arguments=[given, *_]) as op if spot.reading.called(op) in known.COPYING:
                 yield from self.of(spot.at(given.temp))
             case _:
                 yield from self._filled(spot)
 
     def _filled(self, spot: Spot) -> Iterator[_Filling | None]:
         what, put, op = self._values.of(spot), self._contents.put(spot), spot.op
-        if op is None or (isinstance(op, Make) and op.entries):
+        if op is None or (isinstance(op, ops.Make) and op.entries):
             yield None  # as many as are written out
         elif what is not None and not put:
             yield self._filling(op, what.item, op if what.many else None)
@@ -293,7 +279,7 @@ class _Entries:
                 yield self._filling(one.value.op, self._values.of(one.value), self._values.source(one))
 
     @staticmethod
-    def _filling(entry: Op | None, what: _What | None, source: Op | None) -> _Filling | None:
+    def _filling(entry: ops.Op | None, what: _What | None, source: ops.Op | None) -> _Filling | None:
         if entry is None or what is None or not what.shape or source is None:
             return None
         return entry, what.shape if what.shape == _OF_DOCUMENT else f"{what.shape} for each sample", source

@@ -21,22 +21,10 @@ from torchmemlint.flow.fact import lives
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.loaders import Loader, loaders
 from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import blocks, fills, operations
 from torchmemlint.flow.ir.control import If
 from torchmemlint.flow.ir.defuse import DefUse, definitions, operands
-from torchmemlint.flow.ir.ops import (
-    CallMethod,
-    Class,
-    Compare,
-    Decorator,
-    Function,
-    GetAttribute,
-    GetItem,
-    Load,
-    Op,
-    SetItem,
-    Unit,
-)
 from torchmemlint.flow.ir.places import Temp
 from torchmemlint.flow.names.index import Index
 
@@ -51,23 +39,23 @@ _SOME_MAP_STYLE = ("torch.utils.data.", *_ALL_MAP_STYLE, "torch_geometric.data."
 class Memoised:
     """A data set that keeps its samples."""
 
-    cls: Class
-    at: Op | None  # what stores them
-    decorator: Decorator | None  # or it, on the method that makes them
-    method: Function
+    cls: ops.Class
+    at: ops.Op | None  # what stores them
+    decorator: ops.Decorator | None  # or it, on the method that makes them
+    method: ops.Function
     attribute: str = ""  # that holds them
-    made: Op | None = None  # where that is made
+    made: ops.Op | None = None  # where that is made
     loader: Loader | None = None  # whose workers end before they could ask for a sample again
 
 
-def memoised(engine: Engine, units: Iterable[Unit], done: list[tuple[Run, Evidence]]) -> Iterator[Memoised]:
+def memoised(engine: Engine, units: Iterable[ops.Unit], done: list[tuple[Run, Evidence]]) -> Iterator[Memoised]:
     """Yield what keeps samples: of the data sets of all loaders that are made, and of those of some files."""
-    seen: set[Class] = set()
+    seen: set[ops.Class] = set()
     for run, _ in done:
         for loader in loaders(engine, run):
             lost = loader if loader.has_workers and loader.ends_workers and loader.asks_once else None
             for made in loader.datasets():
-                cls: Class = made.about.cls
+                cls: ops.Class = made.about.cls
                 if not is_iterable(engine.index, cls) and any(map(may_memoise, sampling(engine, cls))):
                     seen.add(cls)
                     yield from _kept(engine, made, run.state, lost)
@@ -80,28 +68,28 @@ def memoised(engine: Engine, units: Iterable[Unit], done: list[tuple[Run, Eviden
                     yield from _kept(engine, one, state, None)
 
 
-def may_memoise(method: Function) -> bool:
+def may_memoise(method: ops.Function) -> bool:
     """Has a method that makes samples a decorator, or does it put something under a key of an attribute?"""
     return bool(method.decorators) or fills(method.body)
 
 
-def is_sampling(function: Function) -> bool:
+def is_sampling(function: ops.Function) -> bool:
     """Does it make the samples of what may be a data set?"""
     return function.cls is not None and function.name in SAMPLING
 
 
-def sampling(engine: Engine, cls: Class) -> list[Function]:
+def sampling(engine: Engine, cls: ops.Class) -> list[ops.Function]:
     """Return the methods by which a class makes the items that it is asked for."""
     found = (engine.index.method(cls, name) for name in SAMPLING)
     return [method for method in found if method is not None]
 
 
-def is_iterable(index: Index, cls: Class) -> bool:
+def is_iterable(index: Index, cls: ops.Class) -> bool:
     """Does a class derive from torch's iterable data set?"""
     return any(base.rpartition(".")[2] in _ITERABLE for base in index.libraries(cls))
 
 
-def is_map_style(engine: Engine, cls: Class) -> bool:
+def is_map_style(engine: Engine, cls: ops.Class) -> bool:
     """Does a class derive from a map-style data set of a library?"""
     bases = [base for base in engine.index.libraries(cls) if base.startswith(_SOME_MAP_STYLE)]
     named = any(base.rpartition(".")[2] in _MAP_STYLE or base.startswith(_ALL_MAP_STYLE) for base in bases)
@@ -110,7 +98,7 @@ def is_map_style(engine: Engine, cls: Class) -> bool:
 
 def _kept(engine: Engine, made: Object, before: State, lost: Loader | None) -> Iterator[Memoised]:
     """Yield what keeps the samples of one data set: decorators, and where `lost` what it fills itself."""
-    cls: Class = made.about.cls
+    cls: ops.Class = made.about.cls
     for method in sampling(engine, cls):
         if not may_memoise(method):
             continue
@@ -128,11 +116,13 @@ def _kept(engine: Engine, made: Object, before: State, lost: Loader | None) -> I
             elif lost is not None and type(holder) is Object and len(_places(written, holder)) == 1:
                 attribute = _attribute(state, made, holder)
                 if attribute and _fills(method, key, notes, attribute) and _is_empty(start, holder):
-                    site = holder.site if isinstance(holder.site, Op) else None
+                    site = holder.site if isinstance(holder.site, ops.Op) else None
                     yield Memoised(cls, _op(notes), None, method, attribute, site, lost)
 
 
-def _asked(engine: Engine, cls: Class, method: Function, made: Object, before: State) -> tuple[Frame, State, Value]:
+def _asked(
+    engine: Engine, cls: ops.Class, method: ops.Function, made: Object, before: State
+) -> tuple[Frame, State, Value]:
     """Ask for one sample after the other; nobody differentiates them."""
     frame, state = Frame(method, engine, Globals.of(method.unit.name), entry=True), before.copy()
     state.mode, state.dead = Mode.OFF, False
@@ -148,7 +138,7 @@ def _asked(engine: Engine, cls: Class, method: Function, made: Object, before: S
     return frame, state, given[-1] if given else NOTHING
 
 
-def _with_file(engine: Engine, state: State, unit: Unit) -> State:
+def _with_file(engine: Engine, state: State, unit: ops.Unit) -> State:
     """Return a state in which also is what a file has made when it was imported: its decorators' objects."""
     state = state.copy()
     for holder, edges in engine.end_of(unit).heap.table.items():
@@ -158,7 +148,7 @@ def _with_file(engine: Engine, state: State, unit: Unit) -> State:
     return state
 
 
-def _closures(state: State, cls: Class, method: Function) -> Iterator[Ref]:
+def _closures(state: State, cls: ops.Class, method: ops.Function) -> Iterator[Ref]:
     """Yield what a method's decorators have left."""
     for holder, edges in state.heap.table.items():
         if getattr(holder, "cls", None) is method.cls and method.name in edges:
@@ -170,7 +160,7 @@ def _places(written: Iterable[tuple[Ref | None, Key]], holder: Ref) -> list[Key]
     return [key for one, key in written if one is holder]
 
 
-def _op(notes: list[Written]) -> Op | None:
+def _op(notes: list[Written]) -> ops.Op | None:
     chain = notes[-1].point.chain()
     return chain[0] if chain else None
 
@@ -179,14 +169,8 @@ def _op(notes: list[Written]) -> Op | None:
 
 
 def _keeping_decorator(
-    method: Function,
-    holder: Ref,
-    key: Key,
-    notes: list[Written],
-    alive: set[Ref],
-    state: State,
-    sample: Value,
-) -> Decorator | None:
+    method: ops.Function, holder: Ref, key: Key, notes: list[Written], alive: set[Ref], state: State, sample: Value
+) -> ops.Decorator | None:
     """Return the decorator that puts all samples where they stay, if that is what is written to."""
     if type(holder) is Code and key is Special.CACHED:
         return next((d for d in method.decorators if caches.keeps_all(d)), None) if holder.function is method else None
@@ -201,14 +185,14 @@ def _keeping_decorator(
     return decorator if not (kept.refs | kept.graph).isdisjoint(sample.refs | sample.graph) else None
 
 
-def _outermost(function: Function) -> str:
+def _outermost(function: ops.Function) -> str:
     """Return the name of the function or class of a file in which a function stands."""
     while function.parent is not None and function.parent.parent is not None:
         function = function.parent
     return function.cls.name if function.cls is not None else function.name
 
 
-def _measures(function: Function) -> bool:
+def _measures(function: ops.Function) -> bool:
     """Does it ask how long something is, as who bounds it does?"""
     return "len" in function.mentions
 
@@ -221,13 +205,13 @@ def _attribute(state: State, made: Object, holder: Ref) -> str:
     return next(found, "")
 
 
-def _fills(method: Function, key: Key, notes: list[Written], attribute: str) -> bool:
+def _fills(method: ops.Function, key: Key, notes: list[Written], attribute: str) -> bool:
     """Does a method put a sample under the index that it is asked for, where it looks for it, whatever else holds?"""
     parameters = method.parameters[1:2]
     if not parameters or key is not Input.of(method, parameters[0].name):
         return False
     op = _op(notes)
-    if op is None or op.owner is not method or not isinstance(op, SetItem):
+    if op is None or op.owner is not method or not isinstance(op, ops.SetItem):
         return False
     flow = definitions(method)
     looked_at = (_looked_at(one) for one in operations(method.body))
@@ -236,22 +220,22 @@ def _fills(method: Function, key: Key, notes: list[Written], attribute: str) -> 
     )
 
 
-def _looked_at(op: Op) -> Temp | None:
+def _looked_at(op: ops.Op) -> Temp | None:
     """Return the container that an operation looks something up in."""
     match op:
-        case GetItem(base=base) | CallMethod(name="get" | "setdefault", base=base):
+        case ops.GetItem(base=base) | ops.CallMethod(name="get" | "setdefault", base=base):
             return base
-        case Compare(operator="in" | "not in", operands=(_, container)):
+        case ops.Compare(operator="in" | "not in", operands=(_, container)):
             return container
     return None
 
 
 def _attribute_of(flow: DefUse, temp: Temp) -> str:
     made = flow.made.get(temp)
-    return made.name if isinstance(made, GetAttribute) else ""
+    return made.name if isinstance(made, ops.GetAttribute) else ""
 
 
-def _tests(body: list[Op], op: Op) -> Iterator[Temp]:
+def _tests(body: list[ops.Op], op: ops.Op) -> Iterator[Temp]:
     """Yield the tests that an operation depends on."""
     for one in body:
         if any(op in list(operations(block)) for block in blocks(one)):
@@ -266,11 +250,11 @@ def _is_switch(flow: DefUse, test: Temp, attribute: str) -> bool:
     asked, todo = set[str](), [test]
     for temp in todo:
         match flow.made.get(temp):
-            case Load(name=name) if name.text == "len":
+            case ops.Load(name=name) if name.text == "len":
                 return False
-            case GetAttribute(name=attribute_of_any):
+            case ops.GetAttribute(name=attribute_of_any):
                 asked.add(attribute_of_any)
-            case Op() as made:
+            case ops.Op() as made:
                 todo += operands(made)
     return bool(asked - {attribute})
 

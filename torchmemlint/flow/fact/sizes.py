@@ -9,24 +9,10 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import For
 from torchmemlint.flow.ir.defuse import DefUse, definitions
-from torchmemlint.flow.ir.ops import (
-    Bind,
-    Call,
-    CallMethod,
-    Constant,
-    Function,
-    GetAttribute,
-    GetItem,
-    Load,
-    Make,
-    Op,
-    Operate,
-    SetAttribute,
-    Unpack,
-)
 from torchmemlint.flow.ir.places import NO_TEMP, Argument, ComputedKey, ConstantKey, Name, Scope, SliceKey, Spread, Temp
 
 _DEPTH = 6
@@ -59,28 +45,28 @@ class _Axis:
 class Sizes:
     """Asked about the values of one function, or of a file's body."""
 
-    def __init__(self, function: Function, flow: DefUse | None = None) -> None:
+    def __init__(self, function: ops.Function, flow: DefUse | None = None) -> None:
         self._function, self._flow = function, flow or definitions(function)
         self._ops = list(operations(function.body))
         self._names: dict[str, list[_Definition]] = {}
         self._unknown = {parameter.name for parameter in function.parameters}
-        unpacked = {t: (op, n) for op in self._ops if isinstance(op, Unpack) for n, t in enumerate(op.targets)}
+        unpacked = {t: (op, n) for op in self._ops if isinstance(op, ops.Unpack) for n, t in enumerate(op.targets)}
         items = {op.item for op in self._ops if isinstance(op, For)}
         for op in self._ops:
-            if isinstance(op, Operate) and isinstance(op.place, Name):
+            if isinstance(op, ops.Operate) and isinstance(op.place, Name):
                 self._unknown.add(op.place.text)
-            elif isinstance(op, Bind):
+            elif isinstance(op, ops.Bind):
                 unpack, number = unpacked.get(op.src, (None, 0))
                 if op.src in items or (unpack is not None and unpack.src in items):
                     self._unknown.add(op.name.text)
                 else:
                     self._names.setdefault(op.name.text, []).append(self._defined(op.src, unpack, number))
 
-    def _defined(self, source: Temp, unpack: Unpack | None, number: int) -> _Definition:
+    def _defined(self, source: Temp, unpack: ops.Unpack | None, number: int) -> _Definition:
         if unpack is None:
             return _Definition(source)
         made = self._flow.made.get(unpack.src)
-        if isinstance(made, Make) and unpack.star < 0 and len(made.entries) == len(unpack.targets):
+        if isinstance(made, ops.Make) and unpack.star < 0 and len(made.entries) == len(unpack.targets):
             return _Definition(made.entries[number].temp)
         return _Definition(unpack.src, number, len(unpack.targets))
 
@@ -93,17 +79,17 @@ class Sizes:
     def at_most(self, size: Temp, depth: int = 0) -> int | None:
         """Return the greatest number that a value may be; None where that is not known."""
         match self._flow.made.get(size):
-            case Constant(value=int(number)) if not isinstance(number, bool):
+            case ops.Constant(value=int(number)) if not isinstance(number, bool):
                 return number
-            case Load(name=name) if depth < _DEPTH:
+            case ops.Load(name=name) if depth < _DEPTH:
                 if name.scope is Scope.GLOBAL and name.text not in self._names and self._function.parent is not None:
                     return Sizes(self._function.unit.module)._greatest(name.text, "at_most", depth)
                 return self._greatest(name.text, "at_most", depth)
-            case Call() as call if self._builtin(call) == "len" and len(call.arguments) == 1:
+            case ops.Call() as call if self._builtin(call) == "len" and len(call.arguments) == 1:
                 return self._length(call.arguments[0].temp, depth + 1)
-            case GetAttribute(name=name):
+            case ops.GetAttribute(name=name):
                 return self._of_attribute(name)
-            case Operate(operator="*" | "+" as operator, operands=operands) if len(operands) == 2:
+            case ops.Operate(operator="*" | "+" as operator, operands=operands) if len(operands) == 2:
                 numbers = [self.at_most(operand, depth + 1) for operand in operands]
                 known = [number for number in numbers if number is not None]
                 if len(known) == len(numbers):
@@ -117,9 +103,9 @@ class Sizes:
             if "add_argument" in function.mentions or (function.cls is not None and function.cls is self._function.cls):
                 flow = definitions(function)
                 for op in operations(function.body):
-                    if isinstance(op, SetAttribute) and op.name == name and function.cls is not None:
+                    if isinstance(op, ops.SetAttribute) and op.name == name and function.cls is not None:
                         found.append(_integer(flow.made.get(op.src)))
-                    elif isinstance(op, CallMethod) and op.name == "add_argument" and _is_option(flow, op, name):
+                    elif isinstance(op, ops.CallMethod) and op.name == "add_argument" and _is_option(flow, op, name):
                         found.append(_integer(flow.made.get(argument(op, NO_TEMP, "default"))))
         known = [number for number in found if number is not None]
         return max(known) if known and len(known) == len(found) else None
@@ -129,15 +115,15 @@ class Sizes:
         if depth > _DEPTH:
             return None
         match self._flow.made.get(held):
-            case Make(kind="list" | "tuple", entries=entries):
+            case ops.Make(kind="list" | "tuple", entries=entries):
                 return None if any(entry.spread is not Spread.PLAIN for entry in entries) else len(entries)
-            case Load(name=name):
+            case ops.Load(name=name):
                 return self._greatest(name.text, "_length", depth)
-            case CallMethod(name=name, base=base, arguments=()) if name in _SAME_LENGTH:
+            case ops.CallMethod(name=name, base=base, arguments=()) if name in _SAME_LENGTH:
                 return self._length(base, depth + 1)
-            case Call() as call if self._builtin(call) in ("list", "tuple", "sorted") and len(call.arguments) == 1:
+            case ops.Call() as call if self._builtin(call) in ("list", "tuple", "sorted") and len(call.arguments) == 1:
                 return self._length(call.arguments[0].temp, depth + 1)
-            case Call() | CallMethod() as call:
+            case ops.Call() | ops.CallMethod() as call:
                 qualified = self._flow.called(call)
                 if qualified in _RANGES or self._builtin(call) == "range":
                     return self._steps(call)
@@ -151,10 +137,10 @@ class Sizes:
         known = [number for number in found if number is not None]
         return max(known) if known and len(known) == len(found) else None
 
-    def _builtin(self, call: Call | CallMethod) -> str:
-        return self._flow.path(call.callee) if isinstance(call, Call) else ""
+    def _builtin(self, call: ops.Call | ops.CallMethod) -> str:
+        return self._flow.path(call.callee) if isinstance(call, ops.Call) else ""
 
-    def _steps(self, call: Call | CallMethod) -> int | None:
+    def _steps(self, call: ops.Call | ops.CallMethod) -> int | None:
         """Return how many numbers a range of constants has."""
         alone = len(call.arguments) == 1
         temps = (
@@ -173,7 +159,7 @@ class Sizes:
     def is_one_per_item(self, size: Temp) -> bool:
         """Is it the length of the first axis of a tensor with more of them, or that the author calls a batch's?"""
         made = self._flow.made.get(size)
-        if not isinstance(made, Load):
+        if not isinstance(made, ops.Load):
             return self._is_first_axis(size, "")
         found = self._definitions(made.name.text)
         return bool(found) and all(self._is_batch(one, made.name.text) for one in found)
@@ -193,9 +179,9 @@ class Sizes:
     def _has_another(self, size: Temp) -> bool:
         """Is there an axis of which it is neither known how long it is nor that it is the data's?"""
         match self._flow.made.get(size):
-            case Make(entries=entries):
+            case ops.Make(entries=entries):
                 return any(self._has_another(entry.temp) for entry in entries)
-            case Operate(operands=(left, right)):
+            case ops.Operate(operands=(left, right)):
                 return self._has_another(left) or self._has_another(right)
         return not self._axes(size) and self.at_most(size) is None
 
@@ -212,22 +198,22 @@ class Sizes:
             return []
         made = self._flow.made.get(size)
         match made:
-            case Make(entries=entries):
+            case ops.Make(entries=entries):
                 return [axis for entry in entries for axis in self._axes(entry.temp, depth + 1)]
-            case Operate(operands=(left, right)):
+            case ops.Operate(operands=(left, right)):
                 return self._axes(left, depth + 1) + self._axes(right, depth + 1)
-            case Load(name=name):
+            case ops.Load(name=name):
                 found = (self._axes_of(one, depth + 1) for one in self._definitions(name.text))
                 return max(found, default=[], key=len)
-            case Call() if self._builtin(made) == "len":
+            case ops.Call() if self._builtin(made) == "len":
                 return [_Axis()]
-            case GetItem(base=base, key=SliceKey(start=start)):
+            case ops.GetItem(base=base, key=SliceKey(start=start)):
                 axes = self._axes(base, depth + 1)
                 return axes if start else [replace(axis, cut=True) for axis in axes]
         axis = self._axis(made)
         if axis is not None:
             return [_Axis(self._flow.written(axis[0]), axis[1])]
-        if isinstance(made, GetItem):
+        if isinstance(made, ops.GetItem):
             return [_Axis()] if self._whole_shape(made.base) is not None else []
         tensor = self._whole_shape(size)
         if tensor is None:
@@ -240,13 +226,13 @@ class Sizes:
         tensor = self._whole_shape(one.value)
         return [_Axis(self._flow.written(tensor), one.index)] if tensor is not None else []
 
-    def _axis(self, made: Op | None) -> tuple[Temp, int] | None:
+    def _axis(self, made: ops.Op | None) -> tuple[Temp, int] | None:
         """Return the tensor and the axis of `x.shape[1]`, `x.size(1)` or `x.size()[1]`."""
         match made:
-            case GetItem(base=base, key=ConstantKey(value=int(axis))) if axis >= 0:
+            case ops.GetItem(base=base, key=ConstantKey(value=int(axis))) if axis >= 0:
                 tensor = self._whole_shape(base)
                 return (tensor, axis) if tensor is not None else None
-            case CallMethod(name="size", base=base, arguments=[only]):
+            case ops.CallMethod(name="size", base=base, arguments=[only]):
                 number = _integer(self._flow.made.get(only.temp))
                 return (base, number) if number is not None and number >= 0 else None
         return None
@@ -254,7 +240,7 @@ class Sizes:
     def _whole_shape(self, shape: Temp) -> Temp | None:
         """Return the tensor of `x.shape` or `x.size()`."""
         match self._flow.made.get(shape):
-            case GetAttribute(name="shape", base=base) | CallMethod(name="size", base=base, arguments=()):
+            case ops.GetAttribute(name="shape", base=base) | ops.CallMethod(name="size", base=base, arguments=()):
                 return base
         return None
 
@@ -264,19 +250,19 @@ class Sizes:
         if depth > _DEPTH:
             return False
         match made:
-            case Load(name=name):
+            case ops.Load(name=name):
                 found = [one.value for one in self._definitions(name.text) if one.index is None]
                 return any(self._is_one_number_per_item(value, depth + 1) for value in found)
-            case Operate(operands=(left, right)):
-                constant = [isinstance(self._flow.made.get(operand), Constant) for operand in (left, right)]
+            case ops.Operate(operands=(left, right)):
+                constant = [isinstance(self._flow.made.get(operand), ops.Constant) for operand in (left, right)]
                 return any(constant) and self._is_one_number_per_item(right if constant[0] else left, depth + 1)
-            case GetItem(base=base, key=SliceKey(single=True) | ConstantKey(value=0)):
+            case ops.GetItem(base=base, key=SliceKey(single=True) | ConstantKey(value=0)):
                 return self._is_one_number_per_item(base, depth + 1)
-            case CallMethod(name=name, base=base):
+            case ops.CallMethod(name=name, base=base):
                 of_torch = self._flow.name(base) == "torch"
                 if name in _REDUCING:
                     along = self._flow.made.get(argument(made, 1 if of_torch else 0, "dim"))
-                    return isinstance(along, Constant | Make | Operate)
+                    return isinstance(along, ops.Constant | ops.Make | ops.Operate)
                 if of_torch:
                     sizes = [a.temp for a in made.arguments if a.spread is Spread.PLAIN]
                     return name in _FILLING and len(sizes) == 1 and len(self._axes(sizes[0], depth + 1)) < 2
@@ -299,16 +285,16 @@ class Sizes:
         """Does the function ask for a later axis of a tensor, unpack its shape to more, or index more of its axes?"""
         for op in self._ops:
             match op:
-                case GetItem(base=base, key=SliceKey(single=False)) if last == _FIRST:
+                case ops.GetItem(base=base, key=SliceKey(single=False)) if last == _FIRST:
                     found = self._flow.written(base) == tensor
-                case GetItem(base=base, key=ComputedKey(temp=temp)):
+                case ops.GetItem(base=base, key=ComputedKey(temp=temp)):
                     made = self._flow.made.get(temp)
-                    several = isinstance(made, Make) and len(made.entries) > last + 1
+                    several = isinstance(made, ops.Make) and len(made.entries) > last + 1
                     found = several and self._flow.written(base) == tensor
-                case Unpack(targets=targets, src=src) if len(targets) > last + 1:
+                case ops.Unpack(targets=targets, src=src) if len(targets) > last + 1:
                     whole = self._whole_shape(src)
                     found = whole is not None and self._flow.written(whole) == tensor
-                case GetItem() | CallMethod():
+                case ops.GetItem() | ops.CallMethod():
                     axis = self._axis(op)
                     found = axis is not None and axis[1] > last and self._flow.written(axis[0]) == tensor
                 case _:
@@ -318,7 +304,7 @@ class Sizes:
         return False
 
 
-def argument(call: Op, position: int, *names: str) -> Temp:
+def argument(call: ops.Op, position: int, *names: str) -> Temp:
     """Return what a call gives for a parameter; NO_TEMP where it gives nothing, or it is not known."""
     given: tuple[Argument, ...] = getattr(call, "arguments", ())
     if any(one.spread is Spread.STAR for one in given):
@@ -329,11 +315,11 @@ def argument(call: Op, position: int, *names: str) -> Temp:
     return next((one.temp for one in given if one.name in names and one.name), NO_TEMP)
 
 
-def _integer(made: Op | None) -> int | None:
-    value = made.value if isinstance(made, Constant) else None
+def _integer(made: ops.Op | None) -> int | None:
+    value = made.value if isinstance(made, ops.Constant) else None
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _is_option(flow: DefUse, op: CallMethod, name: str) -> bool:
+def _is_option(flow: DefUse, op: ops.CallMethod, name: str) -> bool:
     texts = (getattr(flow.made.get(one.temp), "value", None) for one in op.arguments if one.spread is Spread.PLAIN)
     return any(isinstance(text, str) and text.lstrip("-").replace("-", "_") == name for text in texts)

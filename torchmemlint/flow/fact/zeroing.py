@@ -12,22 +12,10 @@ from torchmemlint.flow.domain.refs import Behind, Parameters, Point, Ref
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.updates import updates
+from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import For, If
 from torchmemlint.flow.ir.defuse import definitions, of_gradient, operands
-from torchmemlint.flow.ir.ops import (
-    Call,
-    CallMethod,
-    Constant,
-    Function,
-    GetAttribute,
-    Load,
-    Op,
-    Operate,
-    SetAttribute,
-    SetItem,
-    Unit,
-)
 from torchmemlint.flow.ir.places import AttributePlace, Name, Temp
 
 # What puts numbers into a gradient that has to be there, and what makes the step of a parameter by hand.
@@ -57,9 +45,9 @@ class Zeroing:
 
 def zeroings(engine: Engine, done: Iterable[Run]) -> Iterator[Zeroing]:
     """Yield the calls that zero gradients between two steps, of some files."""
-    found: dict[Op, Zeroing] = {}
-    discarding: set[Op] = set()
-    writing: dict[Unit, bool] = {}
+    found: dict[ops.Op, Zeroing] = {}
+    discarding: set[ops.Op] = set()
+    writing: dict[ops.Unit, bool] = {}
     for run in done:
         if run.life is not None:
             continue  # seen where each method is run once
@@ -88,14 +76,14 @@ def _zeroes(effect: Effect) -> bool:
     return getattr(effect, "name", "") == "zero_grad"
 
 
-def _shown(op: Op | None, holder: Iterable[Ref]) -> Shown | None:
+def _shown(op: ops.Op | None, holder: Iterable[Ref]) -> Shown | None:
     """Return what shows that an operation zeroes the gradients of parameters, where it does not drop them."""
-    if not isinstance(op, CallMethod):
+    if not isinstance(op, ops.CallMethod):
         return None
     if op.name == "zero_grad":
         flags = [a.temp for a in op.arguments if a.name in ("", "set_to_none")]
         made = definitions(op.owner).made
-        keeps = any(isinstance(flag := made.get(t), Constant) and flag.value is False for t in flags)
+        keeps = any(isinstance(flag := made.get(t), ops.Constant) and flag.value is False for t in flags)
         return Shown.ASKED if keeps else None
     parameter = _parameter(op)
     loop = _loop_over(op, parameter) if parameter is not None else None
@@ -114,14 +102,14 @@ def _keys(reference: Ref) -> Iterator[object]:
         reference = reference.base
 
 
-def _parameter(op: CallMethod) -> Name | None:
+def _parameter(op: ops.CallMethod) -> Name | None:
     """Return `p` of `p.grad.zero_()` and `p.grad.data.zero_()`."""
     temp = of_gradient(op)
     load = definitions(op.owner).made.get(temp) if temp is not None else None
-    return load.name if isinstance(load, Load) else None
+    return load.name if isinstance(load, ops.Load) else None
 
 
-def _loop_over(op: Op, name: Name) -> For | None:
+def _loop_over(op: ops.Op, name: Name) -> For | None:
     """Return the innermost loop around an operation that binds a name anew in each round."""
     found: For | None = None
     for loop in operations(op.owner.body):
@@ -132,7 +120,7 @@ def _loop_over(op: Op, name: Name) -> For | None:
 
 def _binds(loop: For, name: Name) -> bool:
     return name.text in loop.writes and any(
-        getattr(op, "name", None) == name and not isinstance(op, Load) for op in operations(loop.body)
+        getattr(op, "name", None) == name and not isinstance(op, ops.Load) for op in operations(loop.body)
     )
 
 
@@ -142,20 +130,20 @@ def _updates(loop: For, name: Name) -> bool:
 
     def is_it(temp: Temp) -> bool:
         owner = made.get(temp)
-        if isinstance(owner, GetAttribute) and owner.name == "data":
+        if isinstance(owner, ops.GetAttribute) and owner.name == "data":
             owner = made.get(owner.base)
-        return isinstance(owner, Load) and owner.name == name
+        return isinstance(owner, ops.Load) and owner.name == name
 
     for op in operations(loop.body):
         match op:
-            case Operate(place=place, operands=[first, *_]) if place is not None and is_it(first):
+            case ops.Operate(place=place, operands=[first, *_]) if place is not None and is_it(first):
                 return True
-            case CallMethod(base=base, name=method) if method in _UPDATING and is_it(base):
+            case ops.CallMethod(base=base, name=method) if method in _UPDATING and is_it(base):
                 return True
     return False
 
 
-def _is_optimizers_own(function: Function) -> bool:
+def _is_optimizers_own(function: ops.Function) -> bool:
     """Does it stand for `Optimizer.zero_grad`, and is not told what to do?"""
     return function.cls is not None and function.name == "zero_grad"
 
@@ -175,16 +163,16 @@ def _discards(run: Run, training: list[Event], event: Event) -> bool:
 # Conditions.
 
 
-def _is_chosen(event: Event, op: Op) -> bool:
+def _is_chosen(event: Event, op: ops.Op) -> bool:
     """Do conditions around decide between this and something else?"""
     tests = [fork.point.site for fork in event.branches if isinstance(fork.point.site, If)]
-    if not isinstance(op, CallMethod) or op.name == "zero_grad":
+    if not isinstance(op, ops.CallMethod) or op.name == "zero_grad":
         return any(map(_checks_numbers, tests)) or bool(tests and _has_other_mode(op))
     parameter = _parameter(op)
     return any(test.owner is not op.owner or not _speaks_of(test, parameter) for test in tests)
 
 
-def _through(test: If) -> Iterator[Op]:
+def _through(test: If) -> Iterator[ops.Op]:
     """Yield the operations that a test is computed by."""
     made = definitions(test.owner).made
     todo = [test.test]
@@ -199,37 +187,40 @@ def _checks_numbers(test: If) -> bool:
     return any(not _CHECKS.isdisjoint({getattr(op, "name", ""), _called(op)}) for op in _through(test))
 
 
-def _called(op: Op) -> str:
-    return definitions(op.owner).name(op.callee).rpartition(".")[2] if isinstance(op, Call) else ""
+def _called(op: ops.Op) -> str:
+    return definitions(op.owner).name(op.callee).rpartition(".")[2] if isinstance(op, ops.Call) else ""
 
 
 def _speaks_of(test: If, name: Name | None) -> bool:
-    return any(isinstance(op, Load) and op.name == name for op in _through(test))
+    return any(isinstance(op, ops.Load) and op.name == name for op in _through(test))
 
 
-def _has_other_mode(op: Op) -> bool:
+def _has_other_mode(op: ops.Op) -> bool:
     """Does the same function call a `zero_grad` of the same thing in another way?"""
-    if not isinstance(op, CallMethod):
+    if not isinstance(op, ops.CallMethod):
         return False
     known = definitions(op.owner)
     own, owner = [(a.name, known.written(a.temp)) for a in op.arguments], known.path(op.base)
-    calls = [c for c in operations(op.owner.body) if isinstance(c, CallMethod) and c.name == "zero_grad"]
+    calls = [c for c in operations(op.owner.body) if isinstance(c, ops.CallMethod) and c.name == "zero_grad"]
     others = (c.arguments for c in calls if known.path(c.base) == owner)
     return any([(a.name, known.written(a.temp)) for a in given] != own for given in others)
 
 
-def _writes_gradients(unit: Unit) -> bool:
+def _writes_gradients(unit: ops.Unit) -> bool:
     """Does a file put something into `.grad` itself? Then whatever follows may count on its being there."""
     return any(_writes_gradient(op) for f in unit.functions if "grad" in f.mentions for op in operations(f.body))
 
 
-def _writes_gradient(op: Op) -> bool:
+def _writes_gradient(op: ops.Op) -> bool:
     match op:
-        case SetAttribute(name="grad", src=src):
+        case ops.SetAttribute(name="grad", src=src):
             value = definitions(op.owner).made.get(src)
-            return not (isinstance(value, Constant) and value.value is None)
-        case CallMethod(name=name):
+            return not (isinstance(value, ops.Constant) and value.value is None)
+        case ops.CallMethod(name=name):
             return name in _WRITING and of_gradient(op) is not None
-        case Operate(operator="+", place=AttributePlace(name="grad")) | SetItem(place=AttributePlace(name="grad")):
+        case (
+            ops.Operate(operator="+", place=AttributePlace(name="grad"))
+            | ops.SetItem(place=AttributePlace(name="grad"))
+        ):
             return True
     return False

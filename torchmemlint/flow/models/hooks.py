@@ -6,21 +6,8 @@ from torchmemlint.flow.domain.effects import Arguments, Register
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, State
 from torchmemlint.flow.domain.kinds import Kind
-from torchmemlint.flow.domain.refs import (
-    Behind,
-    Graph,
-    Loop,
-    Object,
-    Point,
-    Ref,
-    extended,
-)
-from torchmemlint.flow.domain.values import (
-    PLAIN,
-    Value,
-    of,
-    tensor,
-)
+from torchmemlint.flow.domain.refs import Behind, Graph, Loop, Object, Point, Ref, extended
+from torchmemlint.flow.domain.values import PLAIN, Value, of, tensor
 from torchmemlint.flow.models import containers
 
 _OWN, _OF_PARTS = ("hook", 0), ("hook", 1)

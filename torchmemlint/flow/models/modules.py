@@ -10,18 +10,7 @@ from torchmemlint.flow.domain.heap import ELEMENT, HOLDERS, Mode, State, reached
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Given, Reading
 from torchmemlint.flow.domain.memory import bare, computed, sources_of
-from torchmemlint.flow.domain.refs import (
-    PATH_LIMIT,
-    Behind,
-    Graph,
-    Key,
-    Method,
-    Object,
-    Parameters,
-    Point,
-    Ref,
-    Source,
-)
+from torchmemlint.flow.domain.refs import PATH_LIMIT, Behind, Graph, Key, Method, Object, Parameters, Point, Ref, Source
 from torchmemlint.flow.domain.values import (
     NO_SOURCES,
     NOTHING,

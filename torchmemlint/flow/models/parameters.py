@@ -7,18 +7,8 @@ from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import State
 from torchmemlint.flow.domain.kinds import Kind, Special
 from torchmemlint.flow.domain.manners import Remark
-from torchmemlint.flow.domain.refs import (
-    Leaf,
-    Object,
-    Parameters,
-    Point,
-    Ref,
-)
-from torchmemlint.flow.domain.values import (
-    Value,
-    constant,
-    of,
-)
+from torchmemlint.flow.domain.refs import Leaf, Object, Parameters, Point, Ref
+from torchmemlint.flow.domain.values import Value, constant, of
 from torchmemlint.flow.models import gradients, tensors
 
 

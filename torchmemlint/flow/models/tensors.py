@@ -49,16 +49,7 @@ _DISCRETE = torch_api.DISCRETE
 _RANKING = frozenset("topk sort mode kthvalue cummax cummin".split())
 _RANKING_ALONG = frozenset("max min median nanmedian".split())
 _NO_GRAPH = torch_api.METADATA | frozenset(
-    {
-        "size",
-        "new_tensor",
-        "new_zeros",
-        "new_ones",
-        "new_full",
-        "new_empty",
-        "any",
-        "all",
-    }
+    {"size", "new_tensor", "new_zeros", "new_ones", "new_full", "new_empty", "any", "all"}
 )
 
 

@@ -68,10 +68,7 @@ class DebugModeLeftOn(TellingRule):
             fix = _switched_off(told)
         place = told.case.place
         return told.finding(
-            self,
-            f"`{told.text_of(place)}`: {what}",
-            [told.link(place, "on in every run"), *told.called()],
-            fix=fix,
+            self, f"`{told.text_of(place)}`: {what}", [told.link(place, "on in every run"), *told.called()], fix=fix
         )
 
 

@@ -11,19 +11,9 @@ import re
 
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.fact.operands import Operation
+from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import Return, Yield
-from torchmemlint.flow.ir.ops import (
-    Call,
-    CallMethod,
-    Collect,
-    Define,
-    GetAttribute,
-    GetItem,
-    Make,
-    Operate,
-    Unpack,
-)
 from torchmemlint.flow.ir.places import ConstantKey, SliceKey, Temp
 
 _DEPTH = 12
@@ -55,18 +45,18 @@ def axes(formula: Formula, temp: Temp, depth: int = 0) -> Axes | None:
 
     op = formula.written(root)
     match op:
-        case Unpack(star=-1, targets=targets):
+        case ops.Unpack(star=-1, targets=targets):
             return _unpacked(formula, op, targets.index(root), depth)
-        case Operate(operator="*" | "/" | "+", operands=(left, right)):
+        case ops.Operate(operator="*" | "/" | "+", operands=(left, right)):
             return of(left) or of(right)
-        case GetAttribute(base=base, name="mT"):
+        case ops.GetAttribute(base=base, name="mT"):
             return _swapped(of(base), -2, -1)
-        case GetItem(base=base, key=ConstantKey(value=int())):
+        case ops.GetItem(base=base, key=ConstantKey(value=int())):
             return _taken(of(base))
-        case Call(arguments=arguments) if formula.called(op).startswith("einops."):
+        case ops.Call(arguments=arguments) if formula.called(op).startswith("einops."):
             pattern = formula.constant(arguments[1].temp) if len(arguments) > 1 else None
             return _rearranged(pattern) if isinstance(pattern, str) else None
-        case CallMethod():
+        case ops.CallMethod():
             operation = formula.read(op)
             return _of_method(formula, operation, of(op.base)) if operation is not None and operation.operands else None
     return None
@@ -81,7 +71,7 @@ def given(formula: Formula, operation: Operation) -> list[Temp]:
     """What a method is given beside its owner, by position; the entries of a single tuple or list."""
     found = list(operation.operands[1:])
     whole = formula.made(found[0]) if len(found) == 1 else None
-    return [entry.temp for entry in whole.entries] if isinstance(whole, Make) else found
+    return [entry.temp for entry in whole.entries] if isinstance(whole, ops.Make) else found
 
 
 def exchanged(formula: Formula, temp: Temp) -> Temp | None:
@@ -90,7 +80,7 @@ def exchanged(formula: Formula, temp: Temp) -> Temp | None:
     An exchange of the second and third axes of three or four counts: as a factor, nothing else makes sense there.
     """
     op = formula.made(temp)
-    if isinstance(op, GetAttribute) and op.name in ("mT", "mH"):
+    if isinstance(op, ops.GetAttribute) and op.name in ("mT", "mH"):
         return op.base
     operation = formula.of(temp)
     match operation:
@@ -106,17 +96,17 @@ def exchanged(formula: Formula, temp: Temp) -> Temp | None:
     return None
 
 
-def _unpacked(formula: Formula, op: Unpack, index: int, depth: int) -> Axes | None:
+def _unpacked(formula: Formula, op: ops.Unpack, index: int, depth: int) -> Axes | None:
     made, whole = formula.made(op.src), formula.of(op.src)
     match made:
-        case Make(entries=entries) if entries:
+        case ops.Make(entries=entries) if entries:
             return axes(formula, entries[index].temp, depth + 1) if index < len(entries) else None
-        case Make(dst=box):
-            collected = [one.src for one in formula.taken(box) if isinstance(one, Collect)]
+        case ops.Make(dst=box):
+            collected = [one.src for one in formula.taken(box) if isinstance(one, ops.Collect)]
             return axes(formula, collected[0], depth + 1) if len(collected) == 1 else None
-        case Call(callee=callee, arguments=arguments):
+        case ops.Call(callee=callee, arguments=arguments):
             function = formula.made(callee if len(arguments) == 1 else arguments[0].temp) if arguments else None
-            if isinstance(function, Define):  # `map(lambda t: ..., parts)`, `(f(x) for x in parts)`
+            if isinstance(function, ops.Define):  # `map(lambda t: ..., parts)`, `(f(x) for x in parts)`
                 body = operations(function.function.body)
                 ends = [one.src for one in body if isinstance(one, Return | Yield)]
                 return axes(formula.beside.of(function.function), ends[0], depth + 1) if len(ends) == 1 else None
@@ -163,7 +153,7 @@ def _reshaped(formula: Formula, lengths: list[Temp], value: Temp) -> Axes:
     found = [Axis.ONE if formula.integer(length) == 1 else _of_length(formula, length) for length in lengths]
     last, three = lengths[-1], len(lengths) == 3
     open_end = formula.integer(last) == -1
-    if three and _is_convolved(formula, value) and (open_end or isinstance(formula.written(last), Operate)):
+    if three and _is_convolved(formula, value) and (open_end or isinstance(formula.written(last), ops.Operate)):
         found[1], found[2] = Axis.FEATURES, Axis.POSITIONS
     elif three and open_end and found[1] is Axis.FEATURES:
         found[2] = Axis.POSITIONS
@@ -177,7 +167,7 @@ def _reshaped(formula: Formula, lengths: list[Temp], value: Temp) -> Axes:
 def _of_length(formula: Formula, temp: Temp) -> Axis:
     """What an axis of this length holds: `h * w` positions, where the two stand side by side in a shape."""
     op = formula.written(temp)
-    if not isinstance(op, Operate) or op.operator != "*":
+    if not isinstance(op, ops.Operate) or op.operator != "*":
         return Axis.FEATURES if _place(formula, temp) == (2, 3) else Axis.UNKNOWN
     roots = {formula.root(operand) for operand in op.operands}
     if len(roots) == 1 and None not in roots:
@@ -193,15 +183,15 @@ def _place(formula: Formula, temp: Temp) -> tuple[int, int] | None:
     """Where in a shape a length was read from, and how many lengths were."""
     root = formula.root(temp)
     op = formula.written(root) if root is not None else None
-    if not isinstance(op, Unpack) or root is None:
+    if not isinstance(op, ops.Unpack) or root is None:
         return None
     place = op.targets.index(root), len(op.targets)
     match formula.made(op.src):
-        case GetAttribute(name="shape") | CallMethod(name="size", arguments=()):
+        case ops.GetAttribute(name="shape") | ops.CallMethod(name="size", arguments=()):
             return place
-        case GetItem(base=base, key=SliceKey()) if place[1] == 2:
+        case ops.GetItem(base=base, key=SliceKey()) if place[1] == 2:
             shape = formula.made(base)
-            return place if isinstance(shape, GetAttribute) and shape.name == "shape" else None
+            return place if isinstance(shape, ops.GetAttribute) and shape.name == "shape" else None
     return None
 
 
