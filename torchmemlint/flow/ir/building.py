@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from .ops import Bind, Function, Op, Span, Unit
 from .places import Argument, ComputedKey, Entry, Name, Spread, Temp
 from .scopes import ClassScope, Frame, Scopes
 
 Lowering = TypeVar("Lowering", bound=Callable[..., object])
+Given = ParamSpec("Given")
+Making = Callable[Concatenate[Function, Span, Temp, Given], Op]
+Part = TypeVar("Part")
 
 
 class Builder:
@@ -73,6 +76,12 @@ class Builder:
         self.temps += 1
         return self.temps - 1
 
+    def make(self, kind: Making[Given], place: Span, *given: Given.args, **named: Given.kwargs) -> Temp:
+        """Append an operation that makes something; the answer is where that is. The most frequent do it themselves."""
+        dst = self.temp()
+        self.block.append(kind(self.function, place, dst, *given, **named))
+        return dst
+
     def expression(self, node: ast.expr) -> Temp:
         """Lower an expression; the answer is where its value is."""
         return EXPRESSIONS[node.__class__](self, node)
@@ -122,41 +131,24 @@ class Builder:
         return self.frame.outer is None and self.class_scope is None
 
 
-class Given(dict[Temp, Argument]):
-    """Plain arguments by their temporary: they are equal in all calls, so they are not made for each."""
+class Shared(dict[Temp, Part]):
+    """Plain parts of operations by their temporary: they are equal everywhere, so they are not made for each."""
 
-    def __missing__(self, temp: Temp) -> Argument:
-        argument = Argument(Spread.PLAIN, "", temp)
+    def __init__(self, make: Callable[[Temp], Part]) -> None:
+        self._make = make
+
+    def __missing__(self, temp: Temp) -> Part:
+        part = self._make(temp)
         if temp < _KEPT:
-            self[temp] = argument
-        return argument
-
-
-class Entries(dict[Temp, Entry]):
-    """Plain items by their temporary."""
-
-    def __missing__(self, temp: Temp) -> Entry:
-        entry = Entry(Spread.PLAIN, None, temp)
-        if temp < _KEPT:
-            self[temp] = entry
-        return entry
-
-
-class Computed(dict[Temp, ComputedKey]):
-    """Computed keys by their temporary."""
-
-    def __missing__(self, temp: Temp) -> ComputedKey:
-        key = ComputedKey(temp)
-        if temp < _KEPT:
-            self[temp] = key
-        return key
+            self[temp] = part
+        return part
 
 
 _KEPT = 2000
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__", "__new__"})
-given_plainly = Given()
-plain_entry = Entries()
-computed_key = Computed()
+given_plainly = Shared(lambda temp: Argument(Spread.PLAIN, "", temp))
+plain_entry = Shared(lambda temp: Entry(Spread.PLAIN, None, temp))
+computed_key = Shared(ComputedKey)
 
 EXPRESSIONS: dict[type[ast.AST], Callable[[Builder, Any], Temp]] = {}
 STATEMENTS: dict[type[ast.AST], Callable[[Builder, Any], None]] = {}

@@ -105,8 +105,7 @@ def call_in_place(b: Builder, node: ast.Call, func: ast.Attribute) -> tuple[Temp
     b.mentions.add(func.attr)
     if isinstance(place, Name):
         b.frame.touched.append(place)
-    dst = b.temp()
-    b.block.append(CallMethod(b.function, span(node), dst, base, func.attr, given, place))
+    dst = b.make(CallMethod, span(node), base, func.attr, given, place)
     return dst, place
 
 
@@ -123,14 +122,12 @@ def placed(b: Builder, node: ast.expr) -> tuple[Temp, Place | None]:
         b.stores(node.attr)
         place = AttributePlace(base, node.attr) if node.attr != "data" else None
         b.mentions.add(node.attr)
-        dst = b.temp()
-        b.block.append(GetAttribute(b.function, span(node), dst, base, node.attr))
+        dst = b.make(GetAttribute, span(node), base, node.attr)
         return dst, place
     if isinstance(node, ast.Subscript):
         base = b.expression(node.value)
         key = key_of(b, node.slice)
-        dst = b.temp()
-        b.block.append(GetItem(b.function, span(node), dst, base, key))
+        dst = b.make(GetItem, span(node), base, key)
         return dst, ItemPlace(base, key)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and works_in_place(node.func.attr):
         return call_in_place(b, node, node.func)

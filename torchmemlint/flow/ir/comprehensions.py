@@ -39,8 +39,7 @@ def generator_expression(b: Builder, node: ast.GeneratorExp) -> Temp:
     for text in own:  # whatever comprehensions around call theirs
         b.names[text] = Name(text)
         b.frame.made.append(b.names[text])
-    first = b.temp()
-    b.block.append(Load(function, place, first, b.names[FIRST]))
+    first = b.make(Load, place, b.names[FIRST])
     body = b.block
     _rounds(b, node, 0, first, NO_TEMP)
     b.block = body

@@ -36,9 +36,7 @@ def anonymous(b: Builder, node: ast.Lambda) -> Temp:
     b.block.append(Return(function, span(node.body), src))
     b.leave()
     b.function.nested.append(function)
-    dst = b.temp()
-    b.block.append(Define(b.function, place, dst, function, defaults))
-    return dst
+    return b.make(Define, place, function, defaults)
 
 
 @statement("FunctionDef", "AsyncFunctionDef")
@@ -55,8 +53,7 @@ def define(b: Builder, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
     b.enter(function)
     b.statements(node.body)
     b.leave()
-    dst = b.temp()
-    b.block.append(Define(b.function, place, dst, function, defaults))
+    dst = b.make(Define, place, function, defaults)
     if applied:
         dst = _apply(b, dst, applied)
     if scope is not None:
@@ -161,9 +158,7 @@ def _is_neutral(b: Builder, name: str) -> bool:
 def _apply(b: Builder, dst: Temp, applied: Applied) -> Temp:
     """Call the decorators, the innermost first."""
     for decorator, place in reversed(applied):
-        argument = given_plainly[dst]
-        dst = b.temp()
-        b.block.append(Call(b.function, place, dst, decorator, (argument,)))
+        dst = b.make(Call, place, decorator, (given_plainly[dst],))
     return dst
 
 
@@ -182,11 +177,7 @@ def define_class(b: Builder, node: ast.ClassDef) -> None:
         outer.hide()
     scope = b.class_scope = ClassScope(cls, b.frame, number)
     b.statements(node.body)
-    members: list[tuple[str, Temp]] = []
-    for text in scope.members:
-        dst = b.temp()
-        b.block.append(Load(b.function, place, dst, scope.bound(text)))
-        members.append((text, dst))
+    members = [(text, b.make(Load, place, scope.bound(text))) for text in scope.members]
     scope.hide()
     b.class_scope = outer
     if outer is not None:
@@ -205,8 +196,7 @@ def _modes(b: Builder, nodes: Sequence[ast.expr], cls: Temp) -> None:
     for node in nodes:
         name = qualified(dotted(node.func if isinstance(node, ast.Call) else node), b.aliases)
         if name.rpartition(".")[2] in _MODES and _is_neutral(b, name):
-            mode = b.expression(node)
-            b.block.append(Call(b.function, span(node), b.temp(), mode, (given_plainly[cls],)))
+            b.make(Call, span(node), b.expression(node), (given_plainly[cls],))
 
 
 def _evaluate_bases(b: Builder, node: ast.ClassDef) -> None:

@@ -175,9 +175,7 @@ def text(b: Builder, node: ast.JoinedStr) -> Temp:
     """An f-string."""
     operands: list[Temp] = []
     _formatted(b, node.values, operands)
-    dst = b.temp()
-    b.block.append(Format(b.function, span(node), dst, tuple(operands)))
-    return dst
+    return b.make(Format, span(node), tuple(operands))
 
 
 def _formatted(b: Builder, values: list[ast.expr], operands: list[Temp]) -> None:
@@ -193,9 +191,7 @@ def formatted(b: Builder, node: ast.FormattedValue) -> Temp:
     """A part of an f-string, where a tree that was not parsed has it alone."""
     operands: list[Temp] = []
     _formatted(b, [node], operands)
-    dst = b.temp()
-    b.block.append(Format(b.function, span(node), dst, tuple(operands)))
-    return dst
+    return b.make(Format, span(node), tuple(operands))
 
 
 @expression("Starred")
@@ -208,9 +204,7 @@ def alone(b: Builder, node: ast.Starred) -> Temp:
 def wait(b: Builder, node: ast.Await) -> Temp:
     """`await x`."""
     src = b.expression(node.value)
-    dst = b.temp()
-    b.block.append(Await(b.function, span(node), dst, src))
-    return dst
+    return b.make(Await, span(node), src)
 
 
 @expression("Yield")
@@ -218,9 +212,7 @@ def hand_out(b: Builder, node: ast.Yield) -> Temp:
     """`yield x`."""
     b.function.generator = True
     src = NO_TEMP if node.value is None else b.expression(node.value)
-    dst = b.temp()
-    b.block.append(Yield(b.function, span(node), dst, src, False))
-    return dst
+    return b.make(Yield, span(node), src, False)
 
 
 @expression("YieldFrom")
@@ -228,9 +220,7 @@ def hand_out_all(b: Builder, node: ast.YieldFrom) -> Temp:
     """`yield from x`."""
     b.function.generator = True
     src = b.expression(node.value)
-    dst = b.temp()
-    b.block.append(Yield(b.function, span(node), dst, src, True))
-    return dst
+    return b.make(Yield, span(node), src, True)
 
 
 PLAIN = Spread.PLAIN

@@ -20,12 +20,6 @@ Span = tuple[int, int, int, int]  # line, column, end line, end column; columns 
 FIRST = ".0"  # what Python calls the parameter of a generator expression: its first iterable
 
 
-# Places: what an operation in place writes its result back to.
-
-
-# Keys of items.
-
-
 @dataclass(slots=True, eq=False, repr=False)
 class Op:
     """An operation. `owner` is the function whose body it is part of; `span` where its syntax stands."""
@@ -258,9 +252,6 @@ class DefineClass(Op):
     dst: Temp
     cls: Class
     members: tuple[tuple[str, Temp], ...]  # class attributes and decorated methods
-
-
-# Control flow.
 
 
 # Functions, classes, files.

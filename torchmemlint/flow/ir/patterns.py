@@ -65,7 +65,7 @@ def _guard(b: Builder, case: ast.match_case, subject: Temp, test: Temp | None) -
     src = b.expression(case.guard)
     b.block.append(Move(b.function, place, both, src))
     b.block = branch.orelse
-    b.block.append(Move(b.function, place, both, _constant(b, place, False)))
+    b.block.append(Move(b.function, place, both, b.make(Constant, place, False)))
     b.block = outer
     return both
 
@@ -83,47 +83,16 @@ def _narrowing(b: Builder, subject: ast.expr, pattern: ast.pattern) -> tuple[Nar
     return ()
 
 
-def _constant(b: Builder, place: Span, value: object) -> Temp:
-    dst = b.temp()
-    b.block.append(Constant(b.function, place, dst, value))
-    return dst
-
-
-def _compare(b: Builder, place: Span, operator: str, *operands: Temp) -> Temp:
-    dst = b.temp()
-    b.block.append(Compare(b.function, place, dst, operator, operands))
-    return dst
-
-
 def _choose(b: Builder, place: Span, operator: str, operands: list[Temp]) -> Temp:
     if len(operands) == 1:
         return operands[0]
-    dst = b.temp()
-    b.block.append(Choose(b.function, place, dst, operator, tuple(operands)))
-    return dst
+    return b.make(Choose, place, operator, tuple(operands))
 
 
 def _ask(b: Builder, place: Span, function: str, *values: Temp) -> Temp:
     """Call `isinstance` or `len`."""
-    callee = b.temp()
-    b.block.append(Load(b.function, place, callee, b.names[function]))
-    dst = b.temp()
-    given = tuple([given_plainly[value] for value in values])
-    b.block.append(Call(b.function, place, dst, callee, given))
-    return dst
-
-
-def _item(b: Builder, place: Span, base: Temp, key: Key) -> Temp:
-    dst = b.temp()
-    b.block.append(GetItem(b.function, place, dst, base, key))
-    return dst
-
-
-def _attribute(b: Builder, place: Span, base: Temp, name: str) -> Temp:
-    b.mentions.add(name)
-    dst = b.temp()
-    b.block.append(GetAttribute(b.function, place, dst, base, name))
-    return dst
+    callee = b.make(Load, place, b.names[function])
+    return b.make(Call, place, callee, tuple([given_plainly[value] for value in values]))
 
 
 # What has to hold.
@@ -135,12 +104,12 @@ def _test(b: Builder, pattern: ast.pattern, subject: Temp) -> Temp | None:
 
 
 def _test_value(b: Builder, pattern: ast.MatchValue, subject: Temp) -> Temp:
-    return _compare(b, span(pattern), "==", subject, b.expression(pattern.value))
+    return b.make(Compare, span(pattern), "==", (subject, b.expression(pattern.value)))
 
 
 def _test_singleton(b: Builder, pattern: ast.MatchSingleton, subject: Temp) -> Temp:
     place = span(pattern)
-    return _compare(b, place, "is", subject, _constant(b, place, pattern.value))
+    return b.make(Compare, place, "is", (subject, b.make(Constant, place, pattern.value)))
 
 
 def _test_as(b: Builder, pattern: ast.MatchAs, subject: Temp) -> Temp | None:
@@ -164,11 +133,11 @@ def _test_star(b: Builder, pattern: ast.MatchStar, subject: Temp) -> None:
 def _test_sequence(b: Builder, pattern: ast.MatchSequence, subject: Temp) -> Temp:
     place = span(pattern)
     stars = sum(isinstance(part, ast.MatchStar) for part in pattern.patterns)
-    length = _constant(b, place, len(pattern.patterns) - stars)
-    tests = [_compare(b, place, ">=" if stars else "==", _ask(b, place, "len", subject), length)]
+    length = b.make(Constant, place, len(pattern.patterns) - stars)
+    tests = [b.make(Compare, place, ">=" if stars else "==", (_ask(b, place, "len", subject), length))]
     for key, part in _sequence_parts(pattern):
         if _refutable(part):
-            _add_test(b, part, _item(b, span(part), subject, key), tests)
+            _add_test(b, part, b.make(GetItem, span(part), subject, key), tests)
     return _choose(b, place, "and", tests)
 
 
@@ -189,18 +158,12 @@ def _test_mapping(b: Builder, pattern: ast.MatchMapping, subject: Temp) -> Temp 
     place = span(pattern)
     tests: list[Temp] = []
     for key, part in zip(pattern.keys, pattern.patterns, strict=True):
-        tests.append(_compare(b, place, "in", b.expression(key), subject))
+        tests.append(b.make(Compare, place, "in", (b.expression(key), subject)))
         if _refutable(part):
-            _add_test(b, part, _item(b, span(part), subject, dict_key(b, key)), tests)
+            _add_test(b, part, b.make(GetItem, span(part), subject, dict_key(b, key)), tests)
     if not tests:
-        tests.append(_ask(b, place, "isinstance", subject, _builtin(b, place, "dict")))
+        tests.append(_ask(b, place, "isinstance", subject, b.make(Load, place, b.names["dict"])))
     return _choose(b, place, "and", tests)
-
-
-def _builtin(b: Builder, place: Span, name: str) -> Temp:
-    dst = b.temp()
-    b.block.append(Load(b.function, place, dst, b.names[name]))
-    return dst
 
 
 def _test_class(b: Builder, pattern: ast.MatchClass, subject: Temp) -> Temp:
@@ -240,8 +203,9 @@ def _part_of(b: Builder, place: Span, subject: Temp, where: str | int | None) ->
     if where is None:
         return subject
     if isinstance(where, str):
-        return _attribute(b, place, subject, where)
-    return _item(b, place, subject, ConstantKey(where))
+        b.mentions.add(where)
+        return b.make(GetAttribute, place, subject, where)
+    return b.make(GetItem, place, subject, ConstantKey(where))
 
 
 def _add_test(b: Builder, pattern: ast.pattern, subject: Temp, tests: list[Temp]) -> None:
@@ -290,11 +254,11 @@ def _capture(b: Builder, pattern: ast.pattern, subject: Temp) -> None:
     elif isinstance(pattern, ast.MatchSequence):
         for key, part in _sequence_parts(pattern):
             if _captures(part):
-                _capture(b, part, _item(b, span(part), subject, key))
+                _capture(b, part, b.make(GetItem, span(part), subject, key))
     elif isinstance(pattern, ast.MatchMapping):
         for written, part in zip(pattern.keys, pattern.patterns, strict=True):
             if _captures(part):
-                _capture(b, part, _item(b, span(part), subject, dict_key(b, written)))
+                _capture(b, part, b.make(GetItem, span(part), subject, dict_key(b, written)))
         if pattern.rest is not None:
             _capture_name(b, pattern.rest, subject, place)
     elif isinstance(pattern, ast.MatchClass):
@@ -304,8 +268,7 @@ def _capture(b: Builder, pattern: ast.pattern, subject: Temp) -> None:
 
 
 def _capture_name(b: Builder, name: str, subject: Temp, place: Span) -> None:
-    dst = b.temp()
-    b.block.append(Move(b.function, place, dst, subject))
+    dst = b.make(Move, place, subject)
     b.bind(name, dst, place)
 
 

@@ -73,26 +73,22 @@ def change(b: Builder, node: ast.AugAssign) -> None:
     """`x += y`: the operation itself writes its result back."""
     target = node.target
     place: Place
-    function = b.function
     if isinstance(target, ast.Name):
         old = b.expression(target)
         place = b.target(target.id)
     elif isinstance(target, ast.Attribute):
         base = b.expression(target.value)
         b.mentions.add(target.attr)
-        old = b.temp()
-        b.block.append(GetAttribute(function, span(target), old, base, target.attr))
+        old = b.make(GetAttribute, span(target), base, target.attr)
         b.stores(target.attr)
         place = AttributePlace(base, target.attr)
     else:
         base = b.expression(target.value)
         key = key_of(b, target.slice)
-        old = b.temp()
-        b.block.append(GetItem(function, span(target), old, base, key))
+        old = b.make(GetItem, span(target), base, key)
         place = ItemPlace(base, key)
     value = b.expression(node.value)
-    dst = b.temp()
-    b.block.append(Operate(function, span(node), dst, OPERATORS[node.op.__class__], (old, value), place))
+    b.make(Operate, span(node), OPERATORS[node.op.__class__], (old, value), place)
 
 
 @statement("Delete")
@@ -185,8 +181,7 @@ def import_names(b: Builder, node: ast.ImportFrom) -> None:
 
 def _import(b: Builder, text: str, qualified: str, with_dots: str, relative: int, node: ast.stmt) -> None:
     place = span(node)
-    dst = b.temp()
-    b.block.append(Import(b.function, place, dst, qualified, relative))
+    dst = b.make(Import, place, qualified, relative)
     b.bind(text, dst, place)
     b.aliases.setdefault(text, with_dots)
     if b.at_module_level:
@@ -360,8 +355,7 @@ def within(b: Builder, node: ast.With | ast.AsyncWith) -> None:
         op = With(b.function, span(node), (context,), [])
         b.block.append(op)
         b.block = op.body
-        dst = b.temp()
-        b.block.append(Enter(b.function, span(manager), dst, context))
+        dst = b.make(Enter, span(manager), context)
         if item.optional_vars is not None:
             assign(b, item.optional_vars, dst)
     b.statements(node.body)

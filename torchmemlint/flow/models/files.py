@@ -12,7 +12,6 @@ from torchmemlint.flow.models import containers
 from torchmemlint.knowledge import checkpoints as known
 
 NOTED = frozenset({*known.LOADERS, known.SAVING})
-_DEVICE = "torch.device"
 
 
 def read(site: CallSite, qualified: str) -> Value:
@@ -26,13 +25,6 @@ def read(site: CallSite, qualified: str) -> Value:
     return Value(made.refs, source.alone, open=True)
 
 
-def device(site: CallSite) -> Value:
-    """`torch.device(name)`."""
-    made = Object.of(Kind.OPAQUE, site.point.site, site.point.context, _DEVICE)
-    site.state.heap.put(made, 0, site.value(0, "device"))
-    return Value(made.alone, open=True)
-
-
 def is_host(state: State, place: Value) -> bool:
     """Does a `map_location` say the host, in whole or in part: by its value, a table of devices, a function?"""
     if isinstance(place.constant, str):
@@ -40,7 +32,7 @@ def is_host(state: State, place: Value) -> bool:
     return any(map(_is_function, place.refs)) or any(
         is_host(state, held)
         for r in place.refs
-        if type(r) is Object and (r.about == _DEVICE or r.kind is Kind.DICT)
+        if type(r) is Object and r.kind is Kind.DICT
         for _, held in visible(state.heap.edges(r))
     )
 

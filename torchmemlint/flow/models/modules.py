@@ -198,9 +198,6 @@ def run_forward(site: CallSite, target: Object, run: Callable[[], Value]) -> Val
     return result
 
 
-# Hooks.
-
-
 # Attributes, parts, parameters.
 
 

@@ -204,7 +204,6 @@ FUNCTIONS: dict[str, Model] = {
     "torch.utils.checkpoint.checkpoint": _checkpoint,
     **dict.fromkeys(("torch.func.functional_call", "torch.nn.utils.stateless.functional_call"), _functional),
     **{name: partial(files.read, qualified=name) for name in checkpoints.LOADERS},
-    "torch.device": files.device,
     "torch.save": _tensors_kept,
     "torch.nn.utils.clip_grad_norm_": _tensors_kept,
     "torch.nn.utils.clip_grad_value_": _tensors_kept,
