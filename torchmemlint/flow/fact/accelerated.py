@@ -53,9 +53,7 @@ def _moved(run: Run, evidence: Evidence, loop: fx.Repeat) -> Point | None:
     """Return what brings to an accelerator what a loop runs over, at once or item by item, before a pass."""
     over, provenance = contained(run.state, [loop.over]), run.provenance
     passes = {s for s in provenance.parents if evidence.is_pass(s)} if over else set()
-    for event in run.of(fx.Move) if over else ():
-        move = event.effect
-        assert isinstance(move, fx.Move)
+    for event, move in run.met(fx.Move) if over else ():
         if move.to_host or any(map(evidence.is_network, move.of.refs)):
             continue
         if not move.of.refs.isdisjoint(over):

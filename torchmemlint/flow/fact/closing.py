@@ -113,9 +113,7 @@ def closed(run: Run, evidence: Evidence, guards: Guards) -> Iterator[Closed]:
 def inferring(run: Run, evidence: Evidence) -> Iterator[Event]:
     """Yield the passes of networks with gradients off."""
     yield from run.of(fx.Infer)
-    for event in (*run.of(fx.Invoke), *run.of(fx.InvokeMethod)):
-        call = event.effect
-        assert isinstance(call, fx.Invoke | fx.InvokeMethod)
+    for event, call in run.calls():
         if call.mode is Mode.OFF and not evidence.callees[call.result].isdisjoint(evidence.networks):
             yield event
 

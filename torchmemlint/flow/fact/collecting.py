@@ -12,7 +12,7 @@ from torchmemlint.flow.domain.manners import How, Reading, Reset
 from torchmemlint.flow.domain.provenance import Numbers
 from torchmemlint.flow.domain.refs import Bare, Loop, Object, Point, Ref, Source, first_key
 from torchmemlint.flow.fact.evidence import Evidence
-from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.logs import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def _is_bare(source: Source) -> bool:
 def _on_device(run: Run, evidence: Evidence, kept: fx.Keep) -> Point | None:
     """Return what brings to a device what is kept there, or what it is computed from."""
     comes_from = run.provenance.ancestors(kept.events, numbers=Numbers.ALL)
-    for event, move in _moves(run):
+    for event, move in run.met(fx.Move):
         if move.to_host or any(first_key(r) == "device" for r in move.device.refs):
             continue
         if any(map(evidence.is_network, move.of.refs)):
@@ -61,17 +61,11 @@ def _on_device(run: Run, evidence: Evidence, kept: fx.Keep) -> Point | None:
 
 def _to_host(run: Run, kept: fx.Keep) -> Point | None:
     """Return what brings to the host, after the loop, what was kept."""
-    for event, move in _moves(run):
+    for event, move in run.met(fx.Move):
         later = move.to_host and kept.loop not in event.loops
         if later and kept.phi in run.provenance.ancestors(move.of.graph, numbers=Numbers.COPIED):
             return move.point
     return None
-
-
-def _moves(run: Run) -> Iterator[tuple[Event, fx.Move]]:
-    for event in run.of(fx.Move):
-        assert isinstance(event.effect, fx.Move)
-        yield event, event.effect
 
 
 def _is_only_moved(run: Run, evidence: Evidence, kept: fx.Keep) -> bool:

@@ -35,9 +35,7 @@ def deferred(run: Run, evidence: Evidence) -> Iterator[Deferred]:
     """Yield the backward passes of one run that could run in each iteration instead."""
     if run.life is not None:
         return  # seen where each method is run once
-    for event in run.of(fx.Keep):
-        effect = event.effect
-        assert isinstance(effect, fx.Keep)
+    for event, effect in run.met(fx.Keep):
         passes = frozenset(filter(evidence.is_pass, effect.events))
         if effect.how not in (How.SUM, How.COLLECTION) or not passes or not passes.isdisjoint(effect.spent):
             continue
@@ -55,9 +53,7 @@ def deferred(run: Run, evidence: Evidence) -> Iterator[Deferred]:
 def _only_backward(run: Run, effect: fx.Keep, passes: frozenset[Source]) -> Event | None:
     """Return the one backward pass through what is kept, if it frees the graph and gives no values to go on with."""
     found = []
-    for event in run.of(fx.Differentiate):
-        backward = event.effect
-        assert isinstance(backward, fx.Differentiate)
+    for event, backward in run.met(fx.Differentiate):
         through = run.provenance.ancestors(backward.sources)
         if not passes.isdisjoint(through):
             found.append(event)

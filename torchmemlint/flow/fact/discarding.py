@@ -56,9 +56,7 @@ class _Handing:
     def discarded(self) -> Iterator[Discarded]:
         """Yield the passes that hand backward on for nothing, and those that do so for use."""
         found: dict[Source, Discarded] = {}
-        for event in self._run.of(fx.Differentiate):
-            effect = event.effect
-            assert isinstance(effect, fx.Differentiate)
+        for event, effect in self._run.met(fx.Differentiate):
             through = self._ancestors(effect.sources) if effect.named else set[Source]()
             for source in sorted(through & self._passes.keys(), key=lambda s: s.serial):
                 one = self._of(source, event, effect)

@@ -126,9 +126,7 @@ class Loader:
 def loaders(engine: Engine, run: Run) -> Iterator[Loader]:
     """Yield the loaders that are built in one run, but for those of tests."""
     known = engine.index.contracts.names("loaders")
-    for event in run.of(fx.Serve):
-        effect = event.effect
-        assert isinstance(effect, fx.Serve)
+    for event, effect in run.met(fx.Serve):
         sites = effect.point.chain()
         if effect.name in known and sites and not any(roles.is_test(engine, site.owner) for site in sites):
             given, more = named(effect.arguments)

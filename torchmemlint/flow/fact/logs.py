@@ -70,14 +70,22 @@ class Run:
                 self._index.setdefault(type(event.effect), []).append(event)
         return self._index.get(kind, [])
 
+    def met(self, kind: type[E]) -> Iterator[tuple[Event, E]]:
+        """Yield the events of one kind, in order, each with what happened."""
+        return ((event, event.effect) for event in self.of(kind) if isinstance(event.effect, kind))
+
     def effects(self, kind: type[E]) -> Iterator[E]:
         """Yield what happened of one kind, in order, without what is around it."""
-        return (event.effect for event in self.of(kind) if isinstance(event.effect, kind))
+        return (effect for _, effect in self.met(kind))
+
+    def calls(self) -> Iterator[tuple[Event, fx.Invoke | fx.InvokeMethod]]:
+        """Yield the calls of what is not known: of functions and networks first, then of methods."""
+        yield from self.met(fx.Invoke)
+        yield from self.met(fx.InvokeMethod)
 
     def unseen(self) -> Iterator[fx.Invoke | fx.InvokeMethod]:
-        """Yield the calls of what is not known: of functions and networks first, then of methods."""
-        yield from self.effects(fx.Invoke)
-        yield from self.effects(fx.InvokeMethod)
+        """Yield the same calls without what is around them."""
+        return (call for _, call in self.calls())
 
 
 def _take_down(

@@ -37,9 +37,7 @@ class Moved:
 
 def moving(run: Run, built: Mapping[Object, Loader]) -> Iterator[Moved]:
     """Yield where one run brings the batches of loaders to an accelerator."""
-    for event in run.of(fx.Move) if built else ():
-        move = event.effect
-        assert isinstance(move, fx.Move)
+    for event, move in run.met(fx.Move) if built else ():
         given = {root(r): r for r in move.of.refs}
         if not move.as_given or not goes_to_accelerator(move.device) or _is_picked(move.point.site):
             continue

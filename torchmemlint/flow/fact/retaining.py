@@ -42,9 +42,7 @@ def differentiating(runs: Iterable[Run]) -> set[Function]:
 def retained(engine: Engine, run: Run, evidence: Evidence, functions: set[Function]) -> Iterator[Retained]:
     """Yield the backward passes of one run that keep their graph. `functions` are all that have backward passes."""
     retaining: _Retaining | None = None  # few runs have any
-    for event in run.of(fx.Differentiate):
-        effect = event.effect
-        assert isinstance(effect, fx.Differentiate)
+    for event, effect in run.met(fx.Differentiate):
         if effect.asked and effect.point.chain():
             retaining = retaining or _Retaining(engine, run, evidence, functions)
             found = retaining.of(event, effect)

@@ -66,9 +66,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
     """Yield what keeps graphs in one run."""
     returned = run.provenance.ancestors(run.returned)
     training = _training_loops(run)
-    for event in run.of(fx.Keep):
-        effect = event.effect
-        assert isinstance(effect, fx.Keep)
+    for event, effect in run.met(fx.Keep):
         if run.life is not None and effect.loop not in run.life:
             continue  # seen where it is run once
         if run.life is not None and _is_argument(effect.place):
@@ -126,9 +124,7 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
             effect.stored,
             loop=effect.loop,
         )
-    for event in run.of(fx.Slotted):
-        slotted = event.effect
-        assert isinstance(slotted, fx.Slotted)
+    for event, slotted in run.met(fx.Slotted):
         doubts = evidence.best(slotted.sources)
         graphs = {s for s in run.provenance.ancestors(slotted.sources, parts=False) if evidence.graph(s) is not None}
         if doubts is None or not any(map(_is_begun, graphs)) or _is_given_up(run, slotted.slot):

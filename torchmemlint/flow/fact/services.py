@@ -47,7 +47,12 @@ class Service:
 
 def services(engine: Engine, done: list[tuple[Run, Evidence]]) -> Iterator[Service]:
     """Yield the calls in some files that cost more than they give."""
-    met = [(run, evidence, event, effect) for run, evidence in done for event, effect in _of(run)]
+    met = [
+        (run, evidence, event, effect)
+        for run, evidence in done
+        for event, effect in run.met(fx.Serve)
+        if effect.name in known.NOTED and effect.point.chain()
+    ]
     names = {effect.name for _, _, _, effect in met}
     switched_off = any(e.name in known.ANOMALY_SWITCH and _flag(e, "mode") is False for _, _, _, e in met)
     looked_at = not names.isdisjoint(known.RECORDED) or any(
@@ -72,14 +77,6 @@ def services(engine: Engine, done: list[tuple[Run, Evidence]]) -> Iterator[Servi
             records = effect.name in known.RECORDING and _flag(effect, "enabled") is not False and not looked_at
             if switches or records or effect.name in known.ANOMALY_CONTEXT:
                 yield Service("TML605", effect.name, effect.point)
-
-
-def _of(run: Run) -> Iterator[tuple[Event, fx.Serve]]:
-    for event in run.of(fx.Serve):
-        effect = event.effect
-        assert isinstance(effect, fx.Serve)
-        if effect.name in known.NOTED and effect.point.chain():
-            yield event, effect
 
 
 def _flag(effect: fx.Serve, name: str) -> bool | None:

@@ -80,12 +80,9 @@ def is_step(event: Event) -> bool:
 
 def updates(run: Run) -> Iterator[tuple[Event, Value | None]]:
     """Yield what steps or zeroes gradients, with optimizers, modules or parameters; None where those are not known."""
-    for event in run.of(fx.Step):
-        assert isinstance(event.effect, fx.Step)
-        yield event, event.effect.holder
-    for event in run.of(fx.InvokeMethod):
-        call = event.effect
-        assert isinstance(call, fx.InvokeMethod)
+    for event, effect in run.met(fx.Step):
+        yield event, effect.holder
+    for event, call in run.met(fx.InvokeMethod):
         if call.name == "step":  # a gradient scaler that is given an optimizer, or what may be an optimizer
             given = join_all(call.arguments.all())
             optimizers = frozenset(r for r in contained(run.state, (given,)) if _is(r, Kind.OPTIMIZER))
