@@ -42,12 +42,16 @@ class Rule(ABC):
         """Yield what this rule has to say about one file."""
 
 
-class CaseRule(Rule):
-    """A rule about what runs of the program show: `rules.cases` yields its findings, with those of all such rules."""
+class SilentRule(Rule):
+    """A rule that says nothing itself: what runs the rules reports what it is about, as a file that nobody can read."""
 
     def check(self, facts: FileFacts) -> Iterator[Finding]:
         """Yield nothing."""
         return iter(())
+
+
+class CaseRule(SilentRule):
+    """A rule about what runs of the program show: `rules.cases` yields its findings, with those of all such rules."""
 
 
 class TellingRule(CaseRule):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from torchmemlint.doubts import Doubt
 from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.flow.ir.ops import Op
@@ -19,17 +20,16 @@ def report(
     facts: FileFacts,
     span: Span,
     message: str,
+    evidence: Iterable[Evidence],
     *,
     severity: Severity | None = None,
-    evidence: Iterable[tuple[Span, str]] = (),
     fix: Fix | None = None,
+    doubts: tuple[Doubt, ...] = (),
 ) -> Finding:
     """A finding of `rule` at a place of the file, with others that contribute to it."""
-    links = dict.fromkeys(Evidence(text, other) for other, text in evidence)
-    whole = facts.source.statement_span(span)
-    return Finding(
-        rule.code, rule.name, severity or rule.severity, message, facts.path, span, whole, tuple(links), fix, rule.why
-    )
+    whole, links = facts.source.statement_span(span), tuple(evidence)
+    severity = severity or rule.severity
+    return Finding(rule.code, rule.name, severity, message, facts.path, span, whole, links, fix, rule.why, doubts)
 
 
 def report_operation(
@@ -44,8 +44,8 @@ def report_operation(
 ) -> Finding:
     """A finding of `rule` at an operation of the file, with others that contribute to it."""
     place = facts.source.span_of
-    links = ((place(other.span), text) for other, text in evidence)
-    return report(rule, facts, place(op.span), message, severity=severity, evidence=links, fix=fix)
+    links = dict.fromkeys(Evidence(text, place(other.span)) for other, text in evidence)
+    return report(rule, facts, place(op.span), message, links, severity=severity, fix=fix)
 
 
 def written(facts: FileFacts, op: Op, limit: int) -> str:

@@ -13,6 +13,7 @@ from torchmemlint.flow.fact.outcomes import About, Case, Place, Serving
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.rules.arguments import WrittenCall, call_at
 from torchmemlint.rules.base import Rule
+from torchmemlint.rules.findings import report
 from torchmemlint.syntax.source_module import Piece, SourceModule, span_in
 from torchmemlint.syntax.text import shortened
 
@@ -71,19 +72,8 @@ class Told:
         fix: Fix | None = None,
     ) -> Finding:
         """The finding that a rule makes of it."""
-        return Finding(
-            rule.code,
-            rule.name,
-            severity or rule.severity,
-            message,
-            self.facts.path,
-            self.span,
-            self.statement,
-            tuple(evidence),
-            fix,
-            rule.why,
-            doubts=ordered(self.doubts),
-        )
+        doubts = ordered(self.doubts)
+        return report(rule, self.facts, self.span, message, evidence, severity=severity, fix=fix, doubts=doubts)
 
     def link(self, place: Place, message: str) -> Evidence:
         """A place with what it contributes."""

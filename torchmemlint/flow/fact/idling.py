@@ -134,7 +134,7 @@ def _is_for_single_batches(loader: Loader, runs: Iterable[Run]) -> bool:
                 if not is_left_at_once(repeat.loop.site):
                     return False
                 taken = True
-        for event, effect in run.met(fx.Serve):
+        for effect in run.effects(fx.Serve):
             if effect.name == "iter" and loader.made in contained(run.state, [effect.arguments.value(0)]):
                 taken = True
         for call in run.unseen():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchmemlint.findings import Applicability, Edit, Finding, Fix, Position, Severity, Span
+from torchmemlint.findings import Applicability, Edit, Evidence, Finding, Fix, Position, Severity, Span
 from torchmemlint.flow.facts import FileFacts
 from torchmemlint.knowledge.versions import Retirement
 from torchmemlint.rules.allocation import retired
@@ -83,7 +83,7 @@ class RetiredMemoryApi(Rule):
                 facts,
                 use.span,
                 f"`{use.text}` {_since(use.retirement)}: use `{use.retirement.instead}`",
-                evidence=[(use.span, f"torch says: {use.retirement.says}")],
+                [Evidence(f"torch says: {use.retirement.says}", use.span)],
                 fix=_fix(use),
             )
 

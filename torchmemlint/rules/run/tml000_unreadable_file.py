@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-from torchmemlint.findings import Finding, Severity
-from torchmemlint.rules.base import Rule
-
-if TYPE_CHECKING:
-    from torchmemlint.flow.facts import FileFacts
+from torchmemlint.findings import Severity
+from torchmemlint.rules.base import SilentRule
 
 
-class UnreadableFile(Rule):
+class UnreadableFile(SilentRule):
     """A file could not be analysed.
 
     ## What it does
@@ -51,7 +45,3 @@ class UnreadableFile(Rule):
     name = "unreadable-file"
     severity = Severity.ERROR
     why = "nothing is known about a file that cannot be analysed"
-
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Nothing: the engine reports it, since there are no facts about such a file."""
-        return iter(())

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-from torchmemlint.findings import Applicability, Finding, Severity
-from torchmemlint.rules.base import Rule, Tag
-
-if TYPE_CHECKING:
-    from torchmemlint.flow.facts import FileFacts
+from torchmemlint.findings import Applicability, Severity
+from torchmemlint.rules.base import SilentRule, Tag
 
 
-class UnusedIgnore(Rule):
+class UnusedIgnore(SilentRule):
     """A suppression comment silences nothing.
 
     ## What it does
@@ -50,7 +44,3 @@ class UnusedIgnore(Rule):
     fix = Applicability.SAFE
     tag = Tag.UNNECESSARY
     why = "a suppression that silences nothing hides the next leak on its line"
-
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Nothing: the engine reports it, once it knows all other findings."""
-        return iter(())

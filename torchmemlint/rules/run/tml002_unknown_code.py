@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-from torchmemlint.findings import Applicability, Finding, Severity
-from torchmemlint.rules.base import Rule
-
-if TYPE_CHECKING:
-    from torchmemlint.flow.facts import FileFacts
+from torchmemlint.findings import Applicability, Severity
+from torchmemlint.rules.base import SilentRule
 
 
-class UnknownCode(Rule):
+class UnknownCode(SilentRule):
     """A suppression comment names a rule that does not exist.
 
     ## What it does
@@ -48,7 +42,3 @@ class UnknownCode(Rule):
     severity = Severity.WARNING
     fix = Applicability.HINT
     why = "a suppression that names no rule silences nothing"
-
-    def check(self, facts: FileFacts) -> Iterator[Finding]:
-        """Nothing: the engine reports it."""
-        return iter(())
