@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torchmemlint.flow.domain.refs import Code, External
 from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.blocks import blocks, operations
+from torchmemlint.flow.ir.blocks import Layout, blocks, operations
 from torchmemlint.flow.ir.control import Break, Continue, For, Handler, If, Raise, Return, Try, While
 from torchmemlint.flow.ir.places import AttributePlace, Temp
 from torchmemlint.flow.names.index import Index
@@ -35,21 +35,17 @@ class Clause:
 
 def clauses(index: Index, function: ops.Function) -> Iterator[Clause]:
     """Yield the clauses of a function that do not let go of the frames."""
-    for attempt, is_repeated in _attempts(function.body, False):
+    if not function.handles:
+        return
+    layout = Layout(function)
+    for attempt in (op for op in operations(function.body) if isinstance(op, Try)):
+        is_repeated = any(isinstance(around, For | While) for around, _ in layout.above(attempt))
         body = frozenset(operations(attempt.body))
         for handler in attempt.handlers:
             reader = _Reader(index, function, handler)
             if reader.mentioned.isdisjoint({*_CLEARING, _TRACEBACK}):
                 out = frozenset(reader.where_memory_ran_out())
                 yield Clause(body, out, any(map(_is_host, out)), tuple(reader.keeping(is_repeated)))
-
-
-def _attempts(body: Iterable[ops.Op], is_repeated: bool) -> Iterator[tuple[Try, bool]]:
-    for op in body:
-        if type(op) is Try:
-            yield op, is_repeated
-        for block in blocks(op):
-            yield from _attempts(block, is_repeated or type(op) in (For, While))
 
 
 def _is_host(op: ops.Op) -> bool:

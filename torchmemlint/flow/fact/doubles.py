@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from torchmemlint.flow.fact.devices import is_device
+from torchmemlint.flow.fact.sizes import Sizes
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import definitions
@@ -58,6 +59,7 @@ class _Reading:
     def __init__(self, function: ops.Function) -> None:
         self.found: dict[ops.Op, Double] = {}  # by what brings it to a device
         self._function, self._flow = function, definitions(function)
+        self._known = Sizes(function, self._flow)
         self._doubles: dict[Temp, Double] = {}
         self._bound: dict[str, list[Double | None]] = {}  # to names, so far
         for op in operations(function.body):
@@ -131,7 +133,7 @@ class _Reading:
     def _moved(self, op: ops.Op, tensor: Double) -> Double:
         moved = replace(tensor, moved=op)
         sizes = self._sizes(tensor)
-        counts = [self._count(temp) for temp in sizes]
+        counts = [self._known.at_most(temp) for temp in sizes]
         small = None not in counts and math.prod(count or 0 for count in counts) < _SMALL
         if not small and not self._is_row(sizes):
             self.found[op] = moved
@@ -160,21 +162,7 @@ class _Reading:
 
     def _is_row(self, sizes: list[Temp]) -> bool:
         """Is it a single row, `(1, n)`? What one sample starts from takes little, whatever its width."""
-        return len(sizes) == 2 and self._count(sizes[0]) == 1
-
-    def _count(self, temp: Temp) -> int | None:
-        """Return the greatest number that an expression may be; None where that is not known."""
-        match self._flow.made.get(temp):
-            case ops.Constant(value=int(number)):
-                return number
-            case ops.Load(name=name):
-                counts = [self._count(source) for source in self._flow.bound.get(name.text, ())]
-                known = [count for count in counts if count is not None]
-                return max(known, default=None) if len(known) == len(counts) else None
-            case ops.Call(callee=callee, arguments=[held]) if self._flow.path(callee) == "len":
-                made = self._flow.made.get(held.temp)
-                return len(made.entries) if isinstance(made, ops.Make) else None
-        return None
+        return len(sizes) == 2 and self._known.at_most(sizes[0]) == 1
 
     def _is_generator(self, temp: Temp) -> bool:
         """Is it one of numpy's generators, by a call, a name, or an attribute that a method of the class assigns?"""

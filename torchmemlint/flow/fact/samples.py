@@ -22,9 +22,9 @@ from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.loaders import Loader, loaders
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.blocks import blocks, fills, operations
+from torchmemlint.flow.ir.blocks import Layout, fills, operations
 from torchmemlint.flow.ir.control import If
-from torchmemlint.flow.ir.defuse import DefUse, definitions, operands
+from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.places import Temp
 from torchmemlint.flow.names.index import Index
 
@@ -215,9 +215,10 @@ def _fills(method: ops.Function, key: Key, notes: list[Written], attribute: str)
         return False
     flow = definitions(method)
     looked_at = (_looked_at(one) for one in operations(method.body))
-    return any(_attribute_of(flow, temp) == attribute for temp in looked_at if temp is not None) and not any(
-        _is_switch(flow, test, attribute) for test in _tests(method.body, op)
-    )
+    if not any(_attribute_of(flow, temp) == attribute for temp in looked_at if temp is not None):
+        return False
+    tests = (one.test for one, _ in Layout(method).above(op) if isinstance(one, If))
+    return not any(_is_switch(flow, test, attribute) for test in tests)
 
 
 def _looked_at(op: ops.Op) -> Temp | None:
@@ -235,28 +236,12 @@ def _attribute_of(flow: DefUse, temp: Temp) -> str:
     return made.name if isinstance(made, ops.GetAttribute) else ""
 
 
-def _tests(body: list[ops.Op], op: ops.Op) -> Iterator[Temp]:
-    """Yield the tests that an operation depends on."""
-    for one in body:
-        if any(op in list(operations(block)) for block in blocks(one)):
-            if isinstance(one, If):
-                yield one.test
-            for block in blocks(one):
-                yield from _tests(block, op)
-
-
 def _is_switch(flow: DefUse, test: Temp, attribute: str) -> bool:
     """Does a test ask another attribute, and not how full the cache is?"""
-    asked, todo = set[str](), [test]
-    for temp in todo:
-        match flow.made.get(temp):
-            case ops.Load(name=name) if name.text == "len":
-                return False
-            case ops.GetAttribute(name=attribute_of_any):
-                asked.add(attribute_of_any)
-            case ops.Op() as made:
-                todo += operands(made)
-    return bool(asked - {attribute})
+    asked = list(flow.behind(test))
+    if any(isinstance(op, ops.Load) and op.name.text == "len" for op in asked):
+        return False
+    return any(isinstance(op, ops.GetAttribute) and op.name != attribute for op in asked)
 
 
 def _is_empty(state: State, holder: Ref) -> bool:

@@ -13,9 +13,9 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.updates import updates
 from torchmemlint.flow.ir import ops
-from torchmemlint.flow.ir.blocks import operations
+from torchmemlint.flow.ir.blocks import Layout, operations
 from torchmemlint.flow.ir.control import For, If
-from torchmemlint.flow.ir.defuse import definitions, of_gradient, operands
+from torchmemlint.flow.ir.defuse import definitions, of_gradient
 from torchmemlint.flow.ir.places import AttributePlace, Name, Temp
 
 # What puts numbers into a gradient that has to be there, and what makes the step of a parameter by hand.
@@ -111,11 +111,8 @@ def _parameter(op: ops.CallMethod) -> Name | None:
 
 def _loop_over(op: ops.Op, name: Name) -> For | None:
     """Return the innermost loop around an operation that binds a name anew in each round."""
-    found: For | None = None
-    for loop in operations(op.owner.body):
-        if isinstance(loop, For) and op in set(operations(loop.body)) and _binds(loop, name):
-            found = loop
-    return found
+    around = (loop for loop, _ in Layout(op.owner).above(op) if isinstance(loop, For))
+    return next((loop for loop in around if _binds(loop, name)), None)
 
 
 def _binds(loop: For, name: Name) -> bool:
@@ -172,19 +169,9 @@ def _is_chosen(event: Event, op: ops.Op) -> bool:
     return any(test.owner is not op.owner or not _speaks_of(test, parameter) for test in tests)
 
 
-def _through(test: If) -> Iterator[ops.Op]:
-    """Yield the operations that a test is computed by."""
-    made = definitions(test.owner).made
-    todo = [test.test]
-    for temp in todo:
-        op = made.get(temp)
-        if op is not None:
-            yield op
-            todo += operands(op)
-
-
 def _checks_numbers(test: If) -> bool:
-    return any(not _CHECKS.isdisjoint({getattr(op, "name", ""), _called(op)}) for op in _through(test))
+    asked = definitions(test.owner).behind(test.test)
+    return any(not _CHECKS.isdisjoint({getattr(op, "name", ""), _called(op)}) for op in asked)
 
 
 def _called(op: ops.Op) -> str:
@@ -192,7 +179,7 @@ def _called(op: ops.Op) -> str:
 
 
 def _speaks_of(test: If, name: Name | None) -> bool:
-    return any(isinstance(op, ops.Load) and op.name == name for op in _through(test))
+    return any(isinstance(op, ops.Load) and op.name == name for op in definitions(test.owner).behind(test.test))
 
 
 def _has_other_mode(op: ops.Op) -> bool:

@@ -65,6 +65,15 @@ class DefUse:
             return False
         return op.name.text == method.parameters[0].name and op.name.scope in (Scope.LOCAL, Scope.CELL)
 
+    def behind(self, *temps: Temp) -> Iterator[Op]:
+        """Yield the operations that expressions are computed by, from outside inwards."""
+        todo = list(temps)
+        for temp in todo:
+            op = self.made.get(temp)
+            if op is not None:
+                yield op
+                todo += operands(op)
+
     def name(self, temp: Temp) -> str:
         """Return the dotted name that a temporary is loaded from, qualified by imports; "" for a local variable."""
         match self.made.get(temp):

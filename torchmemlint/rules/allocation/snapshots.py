@@ -13,7 +13,6 @@ from torchmemlint.flow.fact.devices import is_device
 from torchmemlint.flow.fact.formulas import Formula
 from torchmemlint.flow.ir.blocks import Layout, operations
 from torchmemlint.flow.ir.control import Check, For, If, Return, While
-from torchmemlint.flow.ir.defuse import operands
 from torchmemlint.flow.ir.ops import Bind, Call, CallMethod, Collect, Compare, GetAttribute, Load, Op, SetAttribute
 from torchmemlint.flow.ir.places import Temp
 
@@ -89,10 +88,7 @@ def _branch(formula: Formula, layout: Layout, op: Op) -> If | None:
 
 
 def _compares(formula: Formula, temp: Temp) -> bool:
-    op = formula.flow.made.get(temp)
-    if isinstance(op, Compare) and op.operator in _ORDERS:
-        return True
-    return op is not None and any(_compares(formula, one) for one in operands(op))
+    return any(isinstance(op, Compare) and op.operator in _ORDERS for op in formula.flow.behind(temp))
 
 
 def _repeats(formula: Formula, layout: Layout, op: Op) -> bool:

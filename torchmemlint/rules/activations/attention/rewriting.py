@@ -8,7 +8,6 @@ from torchmemlint.findings import Edit, Position, Span
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.calls import works_in_place
 from torchmemlint.flow.ir.control import If
-from torchmemlint.flow.ir.defuse import operands
 from torchmemlint.flow.ir.ops import Bind, CallMethod, GetAttribute, Load, Op, Operate, SetItem
 from torchmemlint.flow.ir.places import Name, Temp
 from torchmemlint.flow.ir.reaching import defined
@@ -87,14 +86,13 @@ class _Rewriting:
         """What is evaluated later than before must mean the same there, and what goes must not be asked for."""
         order, flow = self.found.layout.order, self.formula.flow
         last = order[self.found.sum.op]
-        loads = [load for temp in moved for load in self._loads(temp)]
+        loads = [op for op in flow.behind(*moved) if isinstance(op, Load)]
         for load in loads:
             if load.name.text in names and any(
                 not (isinstance(by, GetAttribute) and by.name in ("dtype", "device")) for by in flow.taken[load.dst]
             ):
                 raise NoCallError
-        used = {load.name.text: order[load] for load in reversed(loads)}
-        used |= {load.name.text: min(order[load], used[load.name.text]) for load in loads}
+        used = {load.name.text: order[load] for load in sorted(loads, key=order.__getitem__, reverse=True)}
         for op in operations(self.formula.function.body):
             name = defined(op)
             changed = name.text if name is not None else ""
@@ -107,13 +105,6 @@ class _Rewriting:
             place = self.source.span_of(load.span)
             if not any(span.contains(place) for span in gone):
                 raise NoCallError
-
-    def _loads(self, temp: Temp) -> Iterator[Load]:
-        op = self.formula.written(temp)
-        if isinstance(op, Load):
-            yield op
-        for inner in operands(op) if op is not None else ():
-            yield from self._loads(inner)
 
     def _removals(self, dropped: list[Span]) -> Iterator[Edit]:
         rows = self.source.rows
