@@ -100,7 +100,8 @@ class _Report(Told):
             return True
         if any(self._names(other, case.place) for other in surer):
             return True
-        return any(self._lies_in(other, forward) for other in alike for forward in case.runs)
+        own = [self.span_of(forward) for forward in case.runs if forward.path == self.facts.path]
+        return any(forward.contains(other.statement) for other in alike for forward in own)
 
     def causes(self, others: Iterable[Finding]) -> list[Finding]:
         """Return the findings, shown by default, of passes that should record none of the graphs that are kept here."""
@@ -113,9 +114,6 @@ class _Report(Told):
     def _stands_at(self, other: Finding, place: Place) -> bool:
         whole = other.span if other.code == self.case.code == "TML701" else other.statement
         return place.path == self.facts.path and _overlap(whole, self.span_of(place))
-
-    def _lies_in(self, other: Finding, place: Place) -> bool:
-        return place.path == self.facts.path and self.span_of(place).contains(other.statement)
 
     def _names(self, other: Finding, place: Place) -> bool:
         if place.path != self.facts.path:

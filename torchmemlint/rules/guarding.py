@@ -71,11 +71,8 @@ def without_gradients(told: Told, *, wholly: bool) -> Fix | None:
     parsed = _parsed(facts, statement)
     if parsed is None or len(parsed) != 1 or not _only_runs(parsed[0], facts, told.span):
         applicability = Applicability.UNSAFE
-    return wrap(facts, statement, applicability, left=_left(told, statement, is_bound=_binds(parsed)))
-
-
-def _binds(parsed: list[ast.stmt] | None) -> bool:
-    return parsed is not None and all(isinstance(one, ast.Assign | ast.AnnAssign) for one in parsed)
+    is_bound = parsed is not None and all(isinstance(one, ast.Assign | ast.AnnAssign) for one in parsed)
+    return wrap(facts, statement, applicability, left=_left(told, statement, is_bound=is_bound))
 
 
 def _left(told: Told, region: Span, *, is_bound: bool = False) -> str | None:
@@ -94,10 +91,6 @@ def _left(told: Told, region: Span, *, is_bound: bool = False) -> str | None:
     return None
 
 
-def _expression(facts: FileFacts, span: Span) -> ast.expr:
-    return ast.parse(f"({span.text(facts.source.rows)})", mode="eval").body
-
-
 def _only_runs(statement: ast.stmt, facts: FileFacts, span: Span) -> bool:
     """Does all that a statement gives come from a pass at `span`, so that it needs no gradients either?
 
@@ -105,7 +98,7 @@ def _only_runs(statement: ast.stmt, facts: FileFacts, span: Span) -> bool:
     """
     if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr) or statement.value is None:
         return False
-    wanted = ast.unparse(_expression(facts, span))
+    wanted = ast.unparse(ast.parse(f"({span.text(facts.source.rows)})", mode="eval"))
     node: ast.expr = statement.value
     mixed = False  # with something else
     while ast.unparse(node) != wanted:

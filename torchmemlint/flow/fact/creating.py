@@ -164,13 +164,15 @@ class _Function:
         made = self._flow.made.get(loop.source)
         if isinstance(made, Make):
             return True
-        name = made.name if isinstance(made, CallMethod) else ""
-        name = self._flow.path(made.callee).rpartition(".")[2] if isinstance(made, Call) else name
-        inner = [self._flow.made.get(one.temp) for one in made.arguments] if isinstance(made, Call) else []
-        return name in _COUNTING or any(isinstance(one, Call) and self._is_range(one) for one in inner)
+        given = [self._flow.made.get(one.temp) for one in made.arguments] if isinstance(made, Call) else []
+        inner = (self._name(one) for one in given if isinstance(one, Call))
+        return self._name(made) in _COUNTING or any(name in _COUNTING for name in inner)
 
-    def _is_range(self, call: Call) -> bool:
-        return self._flow.path(call.callee).rpartition(".")[2] in _COUNTING
+    def _name(self, op: Op | None) -> str:
+        """Return the last name of what a call is of."""
+        if isinstance(op, Call):
+            return self._flow.path(op.callee).rpartition(".")[2]
+        return op.name if isinstance(op, CallMethod) else ""
 
     # How much.
 

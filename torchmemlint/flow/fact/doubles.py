@@ -135,7 +135,8 @@ class _Reading:
         sizes = self._sizes(tensor)
         counts = [self._known.at_most(temp) for temp in sizes]
         small = None not in counts and math.prod(count or 0 for count in counts) < _SMALL
-        if not small and not self._is_row(sizes):
+        is_row = len(sizes) == 2 and self._known.at_most(sizes[0]) == 1  # what one sample starts from is little
+        if not small and not is_row:
             self.found[op] = moved
             return moved
         return replace(tensor, taken=None)
@@ -159,10 +160,6 @@ class _Reading:
         found = self._given_sizes(_given(double.array), arrays.MAKERS[double.maker])
         made = self._flow.made.get(found[0]) if len(found) == 1 else None
         return [entry.temp for entry in made.entries] if isinstance(made, ops.Make) else found
-
-    def _is_row(self, sizes: list[Temp]) -> bool:
-        """Is it a single row, `(1, n)`? What one sample starts from takes little, whatever its width."""
-        return len(sizes) == 2 and self._known.at_most(sizes[0]) == 1
 
     def _is_generator(self, temp: Temp) -> bool:
         """Is it one of numpy's generators, by a call, a name, or an attribute that a method of the class assigns?"""

@@ -57,7 +57,7 @@ def feeding(engine: Engine, builders: Builders, seen: list[Run], known: Mapping[
         moves.setdefault(move.point.chain()[0], []).append(move)
     for site, some in moves.items():
         yield from _waiting(site, some)
-    for loader, otherwise in idle(engine, seen, _each(engine, seen)):
+    for loader, otherwise in idle(engine, seen, (one for run in seen for one in loaders(engine, run))):
         yield Fed("TML401", loader, loader.workers, otherwise=otherwise)
     copied: set[tuple[Class, bool]] = set()
     for loader in known.values():
@@ -67,11 +67,6 @@ def feeding(engine: Engine, builders: Builders, seen: list[Run], known: Mapping[
             yield from _crowd(loader, workers)
             yield from _restarted(engine, loader, seen, workers)
             yield from _copying(builders, loader, workers, copied)
-
-
-def _each(engine: Engine, runs: Iterable[Run]) -> Iterator[Loader]:
-    """Yield every way in which loaders are built."""
-    return (loader for run in runs for loader in loaders(engine, run))
 
 
 def _pageable(loader: Loader, moved: Iterable[Moved]) -> Iterator[Fed]:
@@ -118,8 +113,10 @@ def _crowd(loader: Loader, workers: Number) -> Iterator[Fed]:
 
 def _restarted(engine: Engine, loader: Loader, runs: list[Run], workers: Number) -> Iterator[Fed]:
     """Are the workers started again at every pass?"""
-    if not workers.value or loader.more or "persistent_workers" in loader.given or not _is_of_torch(loader):
+    if not workers.value or loader.more or "persistent_workers" in loader.given:
         return
+    if loader.name.startswith("torch_geometric."):
+        return  # graph libraries keep their data in memory, and have loaders of their own
     found = next(filter(None, (repeated(loader, run) for run in runs)), None)
     if found is not None and not any(_is_changed(engine, loader, runs, one) for one in data(loader)):
         yield Fed("TML404", loader, workers, iterated=found.at, again=found.again)
@@ -137,11 +134,6 @@ def _copying(builders: Builders, loader: Loader, workers: Number, seen: set[tupl
             if found is not None:
                 doubts = frozenset({Doubt.ORDER} if is_doubtful else ())
                 yield Fed("TML405", loader, workers, copied=(cls, found), doubts=doubts)
-
-
-def _is_of_torch(loader: Loader) -> bool:
-    """Is it torch's own loader? Graph libraries keep their data in memory and have loaders of their own."""
-    return not loader.name.startswith("torch_geometric.")
 
 
 def _is_changed(engine: Engine, loader: Loader, runs: list[Run], data: Ref) -> bool:

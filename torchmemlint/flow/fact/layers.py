@@ -219,7 +219,8 @@ class _Reader:
         cls = self._reading.cls if self._reading.is_self(op.base) else None
         method = self._builders.index.method(cls, op.name) if cls is not None else None
         if method is not None:
-            return self._followed(method, op, 0 if _is_static(method) else 1)
+            is_static = any(decorator.name == "staticmethod" for decorator in method.decorators)
+            return self._followed(method, op, 0 if is_static else 1)
         return self.layers(op.base) if op.name in _ITSELF else UNKNOWN
 
     def _layer(self, op: Building, kind: str, *, named: bool = False) -> Layer:
@@ -340,10 +341,6 @@ def _item(layers: Layers, key: object) -> Iterable[Layer]:
         else:
             found += _each(layer)
     return found
-
-
-def _is_static(method: ops.Function) -> bool:
-    return any(decorator.name == "staticmethod" for decorator in method.decorators)
 
 
 def _arguments(parameters: Sequence[ops.Parameter], op: Building) -> Iterator[tuple[str, Temp]]:

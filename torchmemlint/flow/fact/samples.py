@@ -113,7 +113,7 @@ def _kept(engine: Engine, made: Object, before: State, lost: Loader | None) -> I
             decorator = _keeping_decorator(method, holder, key, notes, alive, state, sample)
             if decorator is not None:
                 yield Memoised(cls, _op(notes) if type(holder) is Object else None, decorator, method, loader=lost)
-            elif lost is not None and type(holder) is Object and len(_places(written, holder)) == 1:
+            elif lost is not None and type(holder) is Object and sum(one is holder for one, _ in written) == 1:
                 attribute = _attribute(state, made, holder)
                 if attribute and _fills(method, key, notes, attribute) and _is_empty(start, holder):
                     site = holder.site if isinstance(holder.site, ops.Op) else None
@@ -156,10 +156,6 @@ def _closures(state: State, cls: ops.Class, method: ops.Function) -> Iterator[Re
                 yield r.frame if type(r) is Code else r
 
 
-def _places(written: Iterable[tuple[Ref | None, Key]], holder: Ref) -> list[Key]:
-    return [key for one, key in written if one is holder]
-
-
 def _op(notes: list[Written]) -> ops.Op | None:
     chain = notes[-1].point.chain()
     return chain[0] if chain else None
@@ -179,7 +175,7 @@ def _keeping_decorator(
         return None
     owner = _outermost(op.owner)
     decorator = next((d for d in method.decorators if d.applied and d.name.rpartition(".")[2] == owner), None)
-    if decorator is None or decorator.called or _measures(op.owner):
+    if decorator is None or decorator.called or "len" in op.owner.mentions:  # who asks how long it is bounds it
         return None
     kept = elements(state, holder)
     return decorator if not (kept.refs | kept.graph).isdisjoint(sample.refs | sample.graph) else None
@@ -190,11 +186,6 @@ def _outermost(function: ops.Function) -> str:
     while function.parent is not None and function.parent.parent is not None:
         function = function.parent
     return function.cls.name if function.cls is not None else function.name
-
-
-def _measures(function: ops.Function) -> bool:
-    """Does it ask how long something is, as who bounds it does?"""
-    return "len" in function.mentions
 
 
 # What a data set fills itself.

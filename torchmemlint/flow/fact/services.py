@@ -61,8 +61,8 @@ def services(engine: Engine, done: list[tuple[Run, Evidence]]) -> Iterator[Servi
     measuring = {e.point.chain()[0].owner for _, _, _, e in met if e.name in known.MEASURING}
     for run, evidence, event, effect in met:
         owner = effect.point.chain()[0].owner
-        if _is_handling(event):
-            continue
+        if any(type(one.point.site) is Try for one in event.around):
+            continue  # where something was raised
         collects = (
             effect.name in known.COLLECT and not effect.arguments.all() and names.isdisjoint(known.COLLECTOR_CHOSEN)
         )
@@ -189,8 +189,3 @@ def _is_another(run: Run, loop: fx.Repeat, module: Ref) -> bool:
 
 def _contains(loop: Op, op: Op) -> bool:
     return loop.owner is op.owner and loop.span[:2] <= op.span[:2] and op.span[2:] <= loop.span[2:]
-
-
-def _is_handling(event: Event) -> bool:
-    """Does it happen only where something was raised?"""
-    return any(type(e.point.site) is Try for e in event.around)

@@ -63,7 +63,8 @@ def zeroings(engine: Engine, done: Iterable[Run]) -> Iterator[Zeroing]:
             if unit not in writing:
                 text = engine.index.sources.text(engine.index.sources.path(unit)).lower()
                 writing[unit] = any(word in text for word in _NEEDS_THEM) or _writes_gradients(unit)
-            alone = shown is Shown.UPDATED or _is_optimizers_own(op.owner)
+            is_own = op.owner.cls is not None and op.owner.name == "zero_grad"  # it stands for that of an optimizer
+            alone = shown is Shown.UPDATED or is_own
             if writing[unit] or not (alone or training):
                 continue
             if shown is not Shown.UPDATED and _discards(run, training, event):
@@ -140,11 +141,6 @@ def _updates(loop: For, name: Name) -> bool:
     return False
 
 
-def _is_optimizers_own(function: ops.Function) -> bool:
-    """Does it stand for `Optimizer.zero_grad`, and is not told what to do?"""
-    return function.cls is not None and function.name == "zero_grad"
-
-
 def _discards(run: Run, training: list[Event], event: Event) -> bool:
     """Is it what a backward has just computed that goes, before the optimizer sees it?"""
     places = {id(one): number for number, one in enumerate(run.events)}
@@ -165,21 +161,16 @@ def _is_chosen(event: Event, op: ops.Op) -> bool:
     tests = [fork.point.site for fork in event.branches if isinstance(fork.point.site, If)]
     if not isinstance(op, ops.CallMethod) or op.name == "zero_grad":
         return any(map(_checks_numbers, tests)) or bool(tests and _has_other_mode(op))
-    parameter = _parameter(op)
-    return any(test.owner is not op.owner or not _speaks_of(test, parameter) for test in tests)
+    parameter, flow = _parameter(op), definitions(op.owner)
+    own = [test for test in tests if test.owner is op.owner]
+    asked = [[one.name for one in flow.behind(test.test) if isinstance(one, ops.Load)] for test in own]
+    return len(own) < len(tests) or any(parameter not in names for names in asked)
 
 
 def _checks_numbers(test: If) -> bool:
-    asked = definitions(test.owner).behind(test.test)
-    return any(not _CHECKS.isdisjoint({getattr(op, "name", ""), _called(op)}) for op in asked)
-
-
-def _called(op: ops.Op) -> str:
-    return definitions(op.owner).name(op.callee).rpartition(".")[2] if isinstance(op, ops.Call) else ""
-
-
-def _speaks_of(test: If, name: Name | None) -> bool:
-    return any(isinstance(op, ops.Load) and op.name == name for op in definitions(test.owner).behind(test.test))
+    flow = definitions(test.owner)
+    names = ({getattr(op, "name", ""), flow.called(op).rpartition(".")[2]} for op in flow.behind(test.test))
+    return any(not _CHECKS.isdisjoint(some) for some in names)
 
 
 def _has_other_mode(op: ops.Op) -> bool:

@@ -28,15 +28,11 @@ def blocks(op: Op) -> tuple[list[Op], ...]:
     return found(op) if found is not None else ()
 
 
-def _of_try(op: Try) -> tuple[list[Op], ...]:
-    return op.body, *(handler.body for handler in op.handlers), op.orelse, op.final
-
-
 _BLOCKS: dict[type[Op], Callable[[Any], tuple[list[Op], ...]]] = {
     If: lambda op: (op.then, op.orelse),
     For: lambda op: (op.body, op.orelse),
     While: lambda op: (op.head, op.body, op.orelse),
-    Try: _of_try,
+    Try: lambda op: (op.body, *(handler.body for handler in op.handlers), op.orelse, op.final),
     With: lambda op: (op.body,),
 }
 

@@ -58,7 +58,7 @@ def define(b: Builder, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         dst = _apply(b, dst, applied)
     if scope is not None:
         _method(b, scope, function, dst, place)
-    elif not decorators or not _is_overload(function):
+    elif all(decorator.name.rpartition(".")[2] != "overload" for decorator in decorators):  # not for checkers alone
         b.bind(node.name, dst, place)
         if not applied and b.at_module_level:
             b.scopes.definitions.append((node.name, function))
@@ -68,11 +68,6 @@ def _own_parameters(b: Builder) -> None:
     """The parameters of a lambda in a comprehension are not the comprehension's variables."""
     for parameter in b.function.parameters:
         b.names[parameter.name]
-
-
-def _is_overload(function: Function) -> bool:
-    """Is it there for type checkers alone?"""
-    return any(decorator.name.rpartition(".")[2] == "overload" for decorator in function.decorators)
 
 
 def _method(b: Builder, scope: ClassScope, function: Function, dst: Temp, place: Span) -> None:

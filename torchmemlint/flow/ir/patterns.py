@@ -103,17 +103,9 @@ def _test(b: Builder, pattern: ast.pattern, subject: Temp) -> Temp | None:
     return _TESTS[pattern.__class__](b, pattern, subject)
 
 
-def _test_value(b: Builder, pattern: ast.MatchValue, subject: Temp) -> Temp:
-    return b.make(Compare, span(pattern), "==", (subject, b.expression(pattern.value)))
-
-
 def _test_singleton(b: Builder, pattern: ast.MatchSingleton, subject: Temp) -> Temp:
     place = span(pattern)
     return b.make(Compare, place, "is", (subject, b.make(Constant, place, pattern.value)))
-
-
-def _test_as(b: Builder, pattern: ast.MatchAs, subject: Temp) -> Temp | None:
-    return None if pattern.pattern is None else _test(b, pattern.pattern, subject)
 
 
 def _test_or(b: Builder, pattern: ast.MatchOr, subject: Temp) -> Temp | None:
@@ -124,10 +116,6 @@ def _test_or(b: Builder, pattern: ast.MatchOr, subject: Temp) -> Temp | None:
             return None
         tests.append(test)
     return _choose(b, span(pattern), "or", tests)
-
-
-def _test_star(b: Builder, pattern: ast.MatchStar, subject: Temp) -> None:
-    return None
 
 
 def _test_sequence(b: Builder, pattern: ast.MatchSequence, subject: Temp) -> Temp:
@@ -224,11 +212,11 @@ def _refutable(pattern: ast.pattern) -> bool:
 
 
 _TESTS: dict[type[ast.AST], Callable[[Builder, Any, Temp], Temp | None]] = {
-    ast.MatchValue: _test_value,
+    ast.MatchValue: lambda b, p, subject: b.make(Compare, span(p), "==", (subject, b.expression(p.value))),
     ast.MatchSingleton: _test_singleton,
-    ast.MatchAs: _test_as,
+    ast.MatchAs: lambda b, p, subject: None if p.pattern is None else _test(b, p.pattern, subject),
     ast.MatchOr: _test_or,
-    ast.MatchStar: _test_star,
+    ast.MatchStar: lambda b, p, subject: None,
     ast.MatchSequence: _test_sequence,
     ast.MatchMapping: _test_mapping,
     ast.MatchClass: _test_class,

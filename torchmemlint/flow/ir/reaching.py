@@ -57,7 +57,7 @@ class Reaching:
             elif (name := defined(op)) is not None:
                 state[name.text] = frozenset({op})
             elif isinstance(op, If):
-                state = self._branch(op, state)
+                state = _joined(self._run(op.then, dict(state)), self._run(op.orelse, state))
             elif isinstance(op, For | While):
                 state = self._loop(op, state)
             elif isinstance(op, Try):
@@ -76,9 +76,6 @@ class Reaching:
         assert isinstance(op, Load)
         if self.is_local(op.name):
             self.at[op] = self.at.get(op, frozenset()) | state.get(op.name.text, _BEGIN)
-
-    def _branch(self, op: If, state: _State) -> _State | None:
-        return _joined(self._run(op.then, dict(state)), self._run(op.orelse, state))
 
     def _loop(self, op: For | While, state: _State) -> _State | None:
         head: list[Op] = op.head if isinstance(op, While) else []

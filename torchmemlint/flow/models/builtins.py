@@ -25,11 +25,6 @@ def _numbers(site: CallSite) -> Value:
     return PLAIN
 
 
-def _inspected(site: CallSite) -> Value:
-    """`len(x)`, `isinstance(x, T)`: only the kind is looked at."""
-    return PLAIN
-
-
 def _list(site: CallSite) -> Value:
     box = containers.made(site, Kind.LIST, "list")
     if site.arguments.positional:
@@ -258,11 +253,6 @@ def _locals(site: CallSite) -> Value:
     return box
 
 
-def _same(site: CallSite) -> Value:
-    """Return what is given: `weakref.proxy` stands for its object."""
-    return site.value(0)
-
-
 def _deepcopy(site: CallSite) -> Value:
     value = site.value(0)
     if any(r.symbolic for r in value.refs) and site.knows_more:
@@ -346,7 +336,7 @@ FUNCTIONS: dict[str, Model] = {
     **dict.fromkeys(("float", "print", "str", "repr", "format", "bool", "round", "complex"), _numbers),
     **dict.fromkeys(
         ("len", "isinstance", "type", "id", "hasattr", "callable", "hash", "issubclass", "range", "open", "input"),
-        _inspected,
+        lambda site: PLAIN,  # only the kind is looked at
     ),
     "int": _integer,
     **dict.fromkeys(("list", "tuple", "set", "frozenset"), _list),
@@ -384,7 +374,7 @@ FUNCTIONS: dict[str, Model] = {
     "getattr": _getattr,
     "setattr": _setattr,
     "locals": _locals,
-    **dict.fromkeys(("vars", "weakref.proxy"), _same),
+    **dict.fromkeys(("vars", "weakref.proxy"), lambda site: site.value(0)),  # a proxy stands for its object
     "copy.copy": _copy,
     "typing.cast": lambda site: site.value(1, "val"),
     "copy.deepcopy": _deepcopy,

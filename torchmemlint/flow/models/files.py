@@ -29,16 +29,12 @@ def is_host(state: State, place: Value) -> bool:
     """Does a `map_location` say the host, in whole or in part: by its value, a table of devices, a function?"""
     if isinstance(place.constant, str):
         return place.constant.startswith("cpu")
-    return any(map(_is_function, place.refs)) or any(
+    return any(type(r) is Code and r.function.name == "<lambda>" for r in place.refs) or any(
         is_host(state, held)
         for r in place.refs
         if type(r) is Object and r.kind is Kind.DICT
         for _, held in visible(state.heap.edges(r))
     )
-
-
-def _is_function(reference: Ref) -> bool:
-    return type(reference) is Code and reference.function.name == "<lambda>"
 
 
 def restore(site: CallSite, receiver: Value) -> Value:

@@ -162,13 +162,8 @@ def unseen_forward(site: CallSite, target: Ref) -> Value:
         graph = _begin(site, of(target), inputs)
     result = one_tensor(graph) if known.gives_one_tensor(name) else Value(graph=graph)
     if any(type(r) is Object and r.about == torch_functions.PACKED for r in site.value(0).refs):
-        result = _of_packed(site, result)
+        result = containers.row(site, "output and state", [torch_functions.packed(site, result), result])
     return result
-
-
-def _of_packed(site: CallSite, result: Value) -> Value:
-    """Return what a recurrent network makes of a packed sequence: another one, and its state."""
-    return containers.row(site, "output and state", [torch_functions.packed(site, result), result])
 
 
 def run_forward(site: CallSite, target: Object, run: Callable[[], Value]) -> Value:
@@ -232,7 +227,8 @@ def part(frame: Frame, state: State, holder: Object, key: Key) -> Value:
         return Value(kept, open=more)
     if type(key) is int and key > 0 and frame.machine.index.contracts.is_module_factory(str(holder.about)):
         return Value(open=True)  # what `torch.hub.load` gives beside a network
-    return of(Object.of(Kind.MODULE, holder.site, holder.context, f"{_name(holder)}[]"))
+    name = holder.about if isinstance(holder.about, str) else "torch.nn.Module"
+    return of(Object.of(Kind.MODULE, holder.site, holder.context, f"{name}[]"))
 
 
 def _parts(state: State, holder: Ref) -> set[Ref]:
@@ -247,10 +243,6 @@ def _parts(state: State, holder: Ref) -> set[Ref]:
                 else:
                     found.add(r)
     return found
-
-
-def _name(holder: Object) -> str:
-    return holder.about if isinstance(holder.about, str) else "torch.nn.Module"
 
 
 def switch(site: CallSite, target: Ref, name: str) -> Value:

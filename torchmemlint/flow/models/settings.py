@@ -93,7 +93,8 @@ def _attributes(site: CallSite) -> Value:
     given = site.value(0)
     is_dict = [type(r) is Object and r.kind is Kind.DICT for r in given.refs]
     if site.arguments.positional and not (is_dict and all(is_dict)):
-        return given if _is_object(given) else UNKNOWN
+        is_instance = [type(r) is Object and r.kind is Kind.INSTANCE for r in given.refs]
+        return given if is_instance and all(is_instance) else UNKNOWN
     return given if site.arguments.positional else builtins.FUNCTIONS["dict"](site)
 
 
@@ -107,18 +108,9 @@ def _device(site: CallSite) -> Value:
     return Value(symbols or made.alone, open=True)
 
 
-def _accelerator(site: CallSite) -> Value:
-    """`torch.accelerator.current_accelerator()`: one of those that there are."""
-    return Value(constant=Texts(_ACCELERATORS))
-
-
-def _is_object(value: Value) -> bool:
-    return bool(value.refs) and all(type(r) is Object and r.kind is Kind.INSTANCE for r in value.refs)
-
-
 FUNCTIONS: dict[str, Callable[[CallSite], Value]] = {
     **{name: _counted(name) for name in known.COUNTING},
     "torch.device": _device,
-    "torch.accelerator.current_accelerator": _accelerator,
+    "torch.accelerator.current_accelerator": lambda site: Value(constant=Texts(_ACCELERATORS)),
     **dict.fromkeys(known.NAMESPACES, _attributes),
 }

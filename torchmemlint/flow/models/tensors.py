@@ -177,13 +177,9 @@ def _detached(frame: Frame, base: Value, sources: frozenset[Source], point: Poin
 def _shown(frame: Frame, sources: frozenset[Source], evidence: Evidence, point: Point) -> None:
     """Note what a use shows of sources that only a caller knows, or that code which is not seen gave."""
     for source in sources:
-        if source.symbolic or type(source) in (Derived, Part) or _says_graph(source, evidence):
+        is_said = type(source) is Graph and evidence is Evidence.DETACHED  # that what a pass gives has a graph
+        if source.symbolic or type(source) in (Derived, Part) or is_said:
             frame.log(Use(point, source, evidence))
-
-
-def _says_graph(source: Source, evidence: Evidence) -> bool:
-    """Does the program say that what a pass gives has a graph?"""
-    return type(source) is Graph and evidence is Evidence.DETACHED
 
 
 def _gives_one_tensor(name: str, arguments: Arguments) -> bool:
@@ -246,13 +242,8 @@ def _requires(site: CallSite, base: Value) -> Value:
     if modules:
         return base
     if flag.constant is False:
-        return _without_leaves(base)
+        return base._replace(graph=frozenset(s for s in base.graph if type(s) is not Leaf))
     return with_graph(base, (Leaf.of(site.point.site, site.point.context),))
-
-
-def _without_leaves(value: Value) -> Value:
-    """Return a tensor whose gradients are not wanted."""
-    return Value(value.refs, frozenset(s for s in value.graph if type(s) is not Leaf), value.constant, value.open)
 
 
 def change_in_place(frame: Frame, state: State, base: Value, result: Value, name: str, point: Point) -> None:

@@ -31,12 +31,12 @@ def out_of_place(told: Told) -> tuple[Edit, ...]:
                 right = f"({right})"
             return (Edit(told.span, f"{node.target.value} = {node.target.value} {sign} {right}"),)
     match told.call.node if told.call is not None else None:
-        case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=attribute)) if _has_twin(attribute.value):
-            if told.statement != told.span:
+        case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=method)) if method.value.endswith("_"):
+            if told.statement != told.span or method.value in _WITHOUT_TWIN:
                 return ()
             start = told.span.start
-            span = piece.span(attribute)
-            return (Edit(Span(start, start), f"{name} = "), Edit(span, attribute.value.rstrip("_")))
+            renamed = Edit(piece.span(method), method.value.rstrip("_"))
+            return (Edit(Span(start, start), f"{name} = "), renamed)
     return not_in_place(told.call)
 
 
@@ -48,7 +48,3 @@ _WITHOUT_TWIN = frozenset(
     "apply_ cauchy_ copy_ exponential_ fill_ fill_diagonal_ geometric_ log_normal_ map_ map2_ normal_ random_ "
     "set_ share_memory_ uniform_ zero_".split()
 )
-
-
-def _has_twin(method: str) -> bool:
-    return method.endswith("_") and method not in _WITHOUT_TWIN
