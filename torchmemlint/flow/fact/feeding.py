@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from torchmemlint.doubts import Doubt
@@ -61,19 +61,14 @@ def feeding(engine: Engine, builders: Builders, seen: list[Run], known: Mapping[
         yield Fed("TML401", loader, loader.workers, otherwise=otherwise)
     copied: set[tuple[Class, bool]] = set()
     for loader in known.values():
-        yield from _pageable(loader, moved)
+        own = [move for move in moved if move.loader.made is loader.made]
+        if _ought_to_pin(loader, own):  # the batches lie in pageable memory
+            yield Fed("TML402", loader, moved=own[0].point)
         workers = loader.workers
         if workers is not None:
             yield from _crowd(loader, workers)
             yield from _restarted(engine, loader, seen, workers)
             yield from _copying(builders, loader, workers, copied)
-
-
-def _pageable(loader: Loader, moved: Iterable[Moved]) -> Iterator[Fed]:
-    """Are batches moved to an accelerator that lie in pageable memory?"""
-    own = [move for move in moved if move.loader.made is loader.made]
-    if _ought_to_pin(loader, own):
-        yield Fed("TML402", loader, moved=own[0].point)
 
 
 def _ought_to_pin(loader: Loader, moved: list[Moved]) -> bool:

@@ -12,6 +12,7 @@ from torchmemlint.flow.domain.refs import Behind, Bound, Choice, Code, Object, P
 from torchmemlint.flow.domain.values import Value, texts_of
 from torchmemlint.flow.fact.loaders import Loader
 from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.samples import SAMPLING
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.control import Break, For
@@ -20,7 +21,6 @@ from torchmemlint.flow.ir.ops import Function, Op
 from torchmemlint.flow.ir.places import SliceKey
 from torchmemlint.knowledge.services import ACCELERATORS
 
-_SAMPLING = ("__getitem__", "__getitems__")
 _ENCODING = ("tokenizer", "processor")
 
 
@@ -105,7 +105,7 @@ def may_be_encoded(site: Op) -> bool:
 def makes_on_device(loader: Loader) -> bool:
     """Do functions that make the loader's items or batches put them on a device? They are there already, then."""
     unit = loader.point.chain()[0].owner.unit
-    named = [f for f in unit.functions if f.name in _SAMPLING or "collate" in f.name]
+    named = [f for f in unit.functions if f.name in SAMPLING or "collate" in f.name]
     return any(map(places_on_device, reached([*named, *functions_of(loader.run, loader.given.get("collate_fn"))])))
 
 

@@ -27,9 +27,9 @@ from torchmemlint.flow.ir.control import If
 from torchmemlint.flow.ir.defuse import DefUse, definitions
 from torchmemlint.flow.ir.places import Temp
 from torchmemlint.flow.names.index import Index
+from torchmemlint.knowledge import data_sets
 
 SAMPLING = ("__getitem__", "__getitems__")
-_ITERABLE = frozenset({"IterableDataset", "IterDataPipe"})
 _MAP_STYLE = frozenset({"Dataset", "MapDataPipe", "VisionDataset", "InMemoryDataset"})
 _ALL_MAP_STYLE = ("torchvision.datasets.", "torchaudio.datasets.")
 _SOME_MAP_STYLE = ("torch.utils.data.", *_ALL_MAP_STYLE, "torch_geometric.data.")
@@ -86,7 +86,7 @@ def sampling(engine: Engine, cls: ops.Class) -> list[ops.Function]:
 
 def is_iterable(index: Index, cls: ops.Class) -> bool:
     """Does a class derive from torch's iterable data set?"""
-    return any(base.rpartition(".")[2] in _ITERABLE for base in index.libraries(cls))
+    return any(base.rpartition(".")[2] in data_sets.ITERABLE for base in index.libraries(cls))
 
 
 def is_map_style(engine: Engine, cls: ops.Class) -> bool:

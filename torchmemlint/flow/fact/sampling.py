@@ -15,6 +15,7 @@ from torchmemlint.flow.domain.values import NOTHING, Value, join_all
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Run
 from torchmemlint.flow.fact.moving import places_on_device, reached
+from torchmemlint.flow.fact.samples import is_iterable
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.blocks import operations
 from torchmemlint.flow.ir.defuse import DefUse, definitions
@@ -39,9 +40,7 @@ class Sampling:
     def is_iterable(self, value: Value | None) -> bool:
         """May it be an iterable data set of the project?"""
         instances = [r for r in (value.refs if value is not None else ()) if type(r) is Object]
-        kept = [r for r in instances if r.kind is Kind.INSTANCE]
-        names = (name for r in kept for name in self._engine.index.libraries(r.about.cls))
-        return any(name.rpartition(".")[2] in known.ITERABLE for name in names)
+        return any(r.kind is Kind.INSTANCE and is_iterable(self._engine.index, r.about.cls) for r in instances)
 
     def _held(self, holder: Ref, key: object) -> Value:
         return join_all(held for run in self._runs if (held := run.state.heap.get(holder, key)) is not None)  # type: ignore[arg-type]
@@ -67,12 +66,11 @@ class Sampling:
     def _of_class(self, data: Object, cls: Class, depth: int) -> bool:
         """Is there work in an item of an object of the project's?"""
         index = self._engine.index
-        libraries = index.libraries(cls)
-        if any(name.rpartition(".")[2] in known.ITERABLE for name in libraries) or self._has_helpers(cls):
+        if is_iterable(index, cls) or self._has_helpers(cls):
             return False
         item = index.method(cls, "__getitem__")
         if item is None:
-            return any(name.startswith(known.BASES) for name in libraries)
+            return any(name.startswith(known.BASES) for name in index.libraries(cls))
         if any(map(places_on_device, reached([item]))):
             return False
         if not self._only_indexes(data, cls, item, depth):

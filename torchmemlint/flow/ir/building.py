@@ -20,19 +20,7 @@ Part = TypeVar("Part")
 class Builder:
     """The function that is being filled, the block that is appended to, and what the whole file has shown so far."""
 
-    __slots__ = (
-        "aliases",
-        "binds",
-        "block",
-        "class_scope",
-        "frame",
-        "function",
-        "mentions",
-        "names",
-        "scopes",
-        "temps",
-        "unit",
-    )
+    __slots__ = tuple("aliases binds block class_scope frame function mentions names scopes temps unit".split())
 
     def __init__(self, unit: Unit, module: Function) -> None:
         self.unit = unit

@@ -41,24 +41,9 @@ class Names(dict[str, Name]):
 class Frame:
     """What is known of a function while it is lowered."""
 
-    __slots__ = (
-        "annotated",
-        "assigned",
-        "binds",
-        "block",
-        "class_scope",
-        "enclosed",
-        "function",
-        "globals",
-        "made",
-        "names",
-        "nonlocals",
-        "outer",
-        "renamed",
-        "temps",
-        "tested",
-        "touched",
-        "variables",
+    __slots__ = tuple(
+        "annotated assigned binds block class_scope enclosed function globals made names nonlocals outer "
+        "renamed temps tested touched variables".split()
     )
 
     def __init__(self, function: Function, outer: Frame | None) -> None:
