@@ -367,9 +367,7 @@ class Outcome:
     """What the runs of some files show."""
 
     kept: tuple[Case, ...] = ()
-    wanted: frozenset[Place] = (
-        frozenset()
-    )  # what keeps graphs that (may) be differentiated later, and calls that led there
+    wanted: frozenset[Place] = frozenset()  # what keeps graphs that (may) be differentiated later, and what led there
     wasted: tuple[Waste, ...] = ()
     # backwards that keep their graph, passes that hand backward on, `no_grad`, and loaders without workers
     unneeded: tuple[Case, ...] = ()

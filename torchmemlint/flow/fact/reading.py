@@ -57,7 +57,7 @@ class Reading(DefUse):
     @property
     def cls(self) -> ops.Class | None:
         """The class that it belongs to."""
-        return self.method.cls
+        return self.function.method.cls
 
     def flag(self, op: Building, name: str, position: int) -> tuple[bool, bool | None]:
         """Return whether a flag is given to a call, by name or position, and what it is then; None: not known."""

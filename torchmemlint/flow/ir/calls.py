@@ -87,10 +87,8 @@ def _is_super(b: Builder, node: ast.Call) -> bool:
         return False
     if first.id == "__class__":
         return True
-    function = b.function
-    while function.cls is None and function.parent is not None:
-        function = function.parent
-    return function.cls is not None and function.cls.name == first.id
+    cls = b.function.method.cls
+    return cls is not None and cls.name == first.id
 
 
 def works_in_place(method: str) -> bool:

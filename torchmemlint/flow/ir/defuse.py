@@ -50,17 +50,9 @@ class DefUse:
         """Return the operations that take what an operation makes."""
         return self.taken.get(getattr(op, "dst", NO_TEMP), [])
 
-    @property
-    def method(self) -> Function:
-        """The method that it is, or that it stands in."""
-        function = self.function
-        while function.cls is None and function.parent is not None:
-            function = function.parent
-        return function
-
     def is_self(self, temp: Temp) -> bool:
         """Does a temporary hold the object that a method belongs to?"""
-        op, method = self.made.get(temp), self.method
+        op, method = self.made.get(temp), self.function.method
         if method.cls is None or not isinstance(op, Load) or not method.parameters:
             return False
         return op.name.text == method.parameters[0].name and op.name.scope in (Scope.LOCAL, Scope.CELL)

@@ -320,6 +320,14 @@ class Function:
             function = function.parent
         return function
 
+    @property
+    def method(self) -> Function:
+        """The method that it is, or that it stands in; else the body of the module."""
+        function = self
+        while function.cls is None and function.parent is not None:
+            function = function.parent
+        return function
+
 
 @dataclass(slots=True, eq=False, repr=False)
 class Class:
