@@ -11,7 +11,7 @@ table between projects.
 from __future__ import annotations
 
 from collections.abc import Set
-from functools import lru_cache
+from functools import cache
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 from torchmemlint.flow.domain.kinds import Kind, Special
@@ -28,8 +28,6 @@ R = TypeVar("R", bound="Ref")
 _NONE: frozenset[Any] = frozenset()
 _table: dict[tuple[Any, ...], Any] = {}
 _objects: dict[tuple[Any, ...], Any] = {}
-
-
 _forgotten = 0
 
 
@@ -53,7 +51,7 @@ def made() -> int:
     return len(_table) + len(_objects)
 
 
-@lru_cache(maxsize=None)
+@cache
 def extended(context: Context, calls: Context) -> Context:
     """Return the context below more calls, without those in it already: the innermost ones, and the outermost."""
     for call in calls:
