@@ -130,9 +130,9 @@ def join(a: Value, b: Value) -> Value:
     if a is NOTHING:
         return b
     constant = _same_constant(a, b)
-    if constant is a.constant and b.refs <= a.refs and b.graph <= a.graph and a.open >= b.open:
-        if len(a.refs) <= LIMIT or a == b:
-            return a
+    is_in_it = constant is a.constant and b.refs <= a.refs and b.graph <= a.graph and a.open >= b.open
+    if is_in_it and (len(a.refs) <= LIMIT or a == b):
+        return a
     refs, opened = limited(a.refs | b.refs)
     return Value(refs, a.graph | b.graph, constant, a.open or b.open or opened)
 
