@@ -9,11 +9,9 @@ from pathlib import Path
 
 from torchmemlint.flow.names.sources import Locate
 
-_IMPORT = re.compile(
-    r"(?:^|[;:])[ \t]*"
-    r"(?:from[ \t]+(\.*[ \t]*[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]+))",
-    re.MULTILINE,
-)
+_IMPORT = re.compile(r"import\b(?<!\wimport)[ \t]+(\([^)]*\)|[^\n#;]*)")  # begins with letters: these are found fast
+_BEFORE = re.compile(r"(?:.*[;:])?[ \t]*(?:from[ \t]+(\.*[ \t]*[\w.]*)[ \t]+)?")  # what else stands on its line
+_MOST_BEFORE = 200  # characters
 _LARGE = 1_000_000  # characters
 _NAME = re.compile(r"(\w+(?:\.\w+)*)(?:\s+as\s+\w+)?")
 
@@ -21,9 +19,14 @@ _NAME = re.compile(r"(\w+(?:\.\w+)*)(?:\s+as\s+\w+)?")
 def imported(text: str) -> Iterator[str]:
     """Yield the dotted names that a file imports, those of relative imports with their dots."""
     for found in _IMPORT.finditer(text):
-        module, names, modules = found.groups()
-        if modules is not None:
-            yield from _NAME.findall(modules)
+        start = found.start()
+        line = max(text.rfind("\n", 0, start) + 1, start - _MOST_BEFORE)
+        before = _BEFORE.fullmatch(text, line, start)
+        if before is None:
+            continue
+        module, names = before.group(1), found.group(1)
+        if module is None:
+            yield from _NAME.findall(names)
             continue
         base = module.replace(" ", "").replace("\t", "")
         if not base:
