@@ -60,6 +60,17 @@ def test_a_second_file_of_a_name_that_is_found_anywhere(project: Project) -> Non
     assert project.found(project.check()) == []
 
 
+def test_a_file_that_adds_folders_is_another(project: Project) -> None:
+    helper = "import sys\nfrom os import path\nsys.path.append(path.join(path.dirname(__file__), {folder!r}))\n"
+    project.write("lib/utils.py", UTILS.format(what=""))
+    project.write("other/utils.py", "import torch\n")
+    main = MAIN.replace("import torch\n", "import torch\nimport folders\n", 1)
+    project.write("tools/main.py", main.format(rounds=9, where="history"))
+    for folder, found in (("../lib", [("lib/utils.py", 8, "TML102")]), ("../other", [])) * 2:
+        project.write("tools/folders.py", helper.format(folder=folder))
+        assert project.found(project.check()) == found
+
+
 def test_one_file_is_checked_with_those_that_run_it(project: Project) -> None:
     wrote(project)
     assert project.found(project.check("utils.py")) == KEPT

@@ -468,3 +468,28 @@ def test_one_project_serves_all_files(tmp_path: Path) -> None:
     project = Project(tmp_path)
     assert [[f.code for f in check(tmp_path, name, project)] for name in files] == alone
     assert [[f.code for f in check(tmp_path, name, project)] for name in reversed(files)] == alone[::-1]
+
+
+def test_an_edit_of_a_file_that_adds_folders(tmp_path: Path) -> None:
+    """What is kept of a project follows: `train.py` imports another `meters.py`."""
+    helper = "import sys\nfrom pathlib import Path\n\nROOT = Path(__file__).parent.parent\n"
+    helper += "sys.path.insert(0, str(ROOT / {folder!r}))\n"
+    files = {"lib/meters.py": KEEPS, "other/meters.py": COUNTS, "tools/paths.py": helper.format(folder="lib")}
+    files["tools/train.py"] = train("import paths\nfrom meters import Meter")
+    write(tmp_path, files)
+    project = Project(tmp_path)
+    assert [finding.code for finding in check(tmp_path, "tools/train.py", project)] == ["TML102"]
+    for folder, found in (("other", []), ("lib", ["TML102"]), ("nowhere", [])):
+        project.files.changed(tmp_path / "tools" / "paths.py", helper.format(folder=folder))
+        assert [finding.code for finding in check(tmp_path, "tools/train.py", project)] == found, folder
+
+
+def test_an_edit_of_what_imports_a_file_that_adds_folders(tmp_path: Path) -> None:
+    helper = "import sys\nsys.path.append('lib')\n"
+    files = {"lib/meters.py": KEEPS, "tools/paths.py": helper, "tools/all.py": "import paths\n"}
+    files["tools/train.py"] = train("import all\nfrom meters import Meter")
+    write(tmp_path, files)
+    project = Project(tmp_path)
+    for text, found in (("import paths\n", ["TML102"]), ("", []), ("import sys\nimport paths\n", ["TML102"])):
+        project.files.changed(tmp_path / "tools" / "all.py", text)
+        assert [finding.code for finding in check(tmp_path, "tools/train.py", project)] == found

@@ -14,6 +14,7 @@ from torchmemlint.flow.fact.outcomes import Case
 from torchmemlint.flow.ir.ops import Class, Unit
 from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import Finder
+from torchmemlint.flow.names.folders import CHANGED
 from torchmemlint.flow.names.importing import Imports
 from torchmemlint.flow.names.needs import Ledger, Needs
 from torchmemlint.flow.names.sources import Found, Sources
@@ -40,12 +41,17 @@ class Files:
         self.trees = Trees()
         self._read: dict[Path, str | None] = {}  # as the files are run
         self._cases: dict[Contracts, Cases] = {}
+        self._imports: dict[Contracts, Elsewhere] = {}  # where they lead
 
     def cases(self, known: Contracts) -> Cases:
         """The cases of the project's files with these contracts, kept from file to file."""
         if known not in self._cases:
             self._cases[known] = self._new_cases(known)
         return self._cases[known]
+
+    def deciding(self, known: Contracts, path: Path) -> set[Path]:
+        """The files that decide whether others import a file: see `Elsewhere`."""
+        return self._imports[known].deciding(path)
 
     def _new_cases(self, known: Contracts) -> Cases:
         named = tuple(f"{word}.".encode() if word.isidentifier() else word.encode() for word in known.packages)
@@ -64,15 +70,17 @@ class Files:
                 if text is not None and not is_test(path.name, text):
                     yield path, text
 
-        elsewhere = Elsewhere(self.finder, files, self.readable, known.packages)
-        imports = Imports(texts(), elsewhere.place, matters)
+        def is_library(path: Path) -> bool:
+            return imports.is_library(path)
 
         def locate(dotted: str, path: Path) -> Found:
             place, sought = elsewhere.place(dotted, path)
-            hidden = place is not None and imports.is_library(place[0]) and not imports.is_library(path)
+            hidden = place is not None and is_library(place[0]) and not is_library(path)
             return (None if hidden else place), sought
 
-        sources = Sources(self.finder.root, locate, self.readable, imports.is_library, self.trees.standard)
+        sources = Sources(self.finder.root, locate, self.readable, is_library, self.trees.standard)
+        elsewhere = self._imports[known] = Elsewhere(self.finder, files, self.readable, sources.unit, known.packages)
+        imports = Imports(texts(), elsewhere.place, matters)
         return Cases(sources, imports, known)
 
     def readable(self, path: Path) -> str | None:
@@ -108,8 +116,10 @@ class Files:
                 self._note(path, text)
 
     def _note(self, path: Path, text: str) -> None:
-        for cases in self._cases.values():
-            cases.changed(path, "" if is_test(path.name, text) else text)  # what a test calls says nothing
+        for known in list(self._cases):
+            if self._imports[known].has_moved(path):
+                self._cases[known] = self._new_cases(known)
+            self._cases[known].changed(path, "" if is_test(path.name, text) else text)  # what a test calls says nothing
 
     def text(self, path: Path) -> str | None:
         """The text of a file; None for one that is too long, or lies elsewhere. Raises OSError and UnreadableFile."""
@@ -155,14 +165,15 @@ class Project:
 
     def cases(self, path: Path, text: str, pulse: Callable[[], None] | None) -> list[Case]:
         """What the runs of a file and of those that import it show of a file with this text."""
-        cases = self.runs  # made of the texts that are read for it
-        self.files.changed(path, text)
+        cases = self._cases(path, text)
         found = cases.of(path, pulse)
         for one in cases.basis(path):
             self._ledger.run(path, one.files, one.sought)
             self.files.rest_on(one.files)
             for name in one.asked:
                 self._ledger.searched(path, name)
+        self._ledger.run(path, self.files.deciding(self.contracts, path), ())
+        self._ledger.searched(path, CHANGED)
         self._ledger.belongs(path, cases.library(path))
         for user in (path, *cases.users(path)):
             self._ledger.searched(path, user.stem if user.stem != "__init__" else user.parent.name)
@@ -170,9 +181,12 @@ class Project:
 
     def unit(self, path: Path, text: str) -> Unit | None:
         """A file with this text as operations; None where it is no Python 3."""
-        cases = self.runs  # made of the texts that are read for it
+        return self._cases(path, text).unit(path)
+
+    def _cases(self, path: Path, text: str) -> Cases:
+        _ = self.runs  # made of the texts that are read for it
         self.files.changed(path, text)
-        return cases.unit(path)
+        return self.runs
 
     def text(self, path: Path) -> str | None:
         """The text of a file; None where it cannot be had."""

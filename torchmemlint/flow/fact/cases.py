@@ -24,7 +24,7 @@ from torchmemlint.flow.names.elsewhere import Elsewhere
 from torchmemlint.flow.names.finder import InMemory
 from torchmemlint.flow.names.importing import Imports
 from torchmemlint.flow.names.index import Index
-from torchmemlint.flow.names.sources import Sources
+from torchmemlint.flow.names.sources import Found, Sources
 from torchmemlint.knowledge.contracts import Contracts, contracts
 
 _SAME = {"TML102": "TML106", "TML103": "TML101"}  # at one place the other says it better
@@ -354,6 +354,11 @@ def cases(files: Mapping[str, str]) -> list[Case]:
 def in_memory(texts: Mapping[Path, str], root: Path, known: Contracts | None = None) -> Cases:
     """The cases of files that need not lie anywhere."""
     known = known or contracts()
-    locate = Elsewhere(InMemory(root, texts), texts.keys, texts.get, known.packages).place
+
+    def locate(dotted: str, path: Path) -> Found:
+        return elsewhere.place(dotted, path)
+
+    sources = Sources(root, locate, texts.get, lambda path: imports.is_library(path))
+    elsewhere = Elsewhere(InMemory(root, texts), texts.keys, texts.get, sources.unit, known.packages)
     imports = Imports(texts.items(), locate, lambda *_: True)
-    return Cases(Sources(root, locate, texts.get, imports.is_library), imports, known)
+    return Cases(sources, imports, known)

@@ -80,7 +80,7 @@ class Finder:
     def _module(self, folder: str, parts: list[str], *, inside: bool = False) -> Place | None:
         """The file of a name below a folder; `inside`: of a name in the folder's own package."""
         for index, part in enumerate(parts):
-            below = _within(folder, part)
+            below = path_in(folder, part)
             if self._has(folder, part) and self.is_package(below):
                 folder = below
             elif self._has(folder, f"{part}.py"):
@@ -95,25 +95,25 @@ class Finder:
 
     def _is_regular(self, folder: str, name: str) -> bool:
         """Is it a module or a package with an `__init__.py`?"""
-        return self._has(folder, f"{name}.py") or self.is_package(_within(folder, name))
+        return self._has(folder, f"{name}.py") or self.is_package(path_in(folder, name))
 
     def _search_path(self, folder: str, package: str) -> Iterator[str]:
         top = folder
         while self.is_package(top) and top != _above(top):
             top = _above(top)
         root = str(self.root)
-        around = [one for one in self._up_to_root(folder) if one.endswith(_within("", package))]
-        yield from dict.fromkeys((top, root, _within(root, "src"), folder, *map(_above, around)))
+        around = [one for one in self._up_to_root(folder) if one.endswith(path_in("", package))]
+        yield from dict.fromkeys((top, root, path_in(root, "src"), folder, *map(_above, around)))
 
     def _up_to_root(self, folder: str) -> Iterator[str]:
         """A folder below the root, and those around it, as far as they are."""
-        while folder.startswith(_within(str(self.root), "")) and folder != str(self.root):
+        while folder.startswith(path_in(str(self.root), "")) and folder != str(self.root):
             yield folder
             folder = _above(folder)
 
     def _has(self, folder: str, name: str) -> bool:
         """Is there such a name in a folder?"""
-        self._looked_for.add(_within(folder, name))
+        self._looked_for.add(path_in(folder, name))
         names = self._names.get(folder)
         if names is None:
             try:
@@ -148,6 +148,6 @@ def _above(path: str) -> str:
     return os.path.dirname(path) or "."  # noqa: PTH120 (see `Finder`)
 
 
-def _within(folder: str, name: str) -> str:
+def path_in(folder: str, name: str) -> str:
     """The path of a name in a folder."""
     return folder + name if folder.endswith(os.sep) else f"{folder}{os.sep}{name}"
