@@ -29,7 +29,7 @@ from torchmemlint.flow.domain.refs import (
     is_outside,
     with_graphs,
 )
-from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, Value, join, of, with_graph
+from torchmemlint.flow.domain.values import NO_SOURCES, NOTHING, PLAIN, UNKNOWN, Value, join, of, with_graph
 
 _NO_HOLDERS = (External, Method)
 _INNER = frozenset({Kind.LIST, Kind.TUPLE, Kind.LAZY, Kind.DICT})
@@ -113,6 +113,19 @@ def held_under(state: State, holder: Ref, key: Key) -> list[Value]:
     """Return what a holder has under a key. What it had under one that is another each time is an element by now."""
     keys = (key, ELEMENT) if isinstance(key, Ref) else (key,)
     return [held for k in keys if (held := state.heap.get(holder, k)) is not None]
+
+
+def unsettle(state: State, handed: Value) -> None:
+    """Let go of the constants in what code that is not seen has filled, as a configuration is from a file."""
+    todo, seen = list(handed.refs), set(handed.refs)
+    while todo:
+        holder = todo.pop()
+        if holder.symbolic or (type(holder) is Object and holder.kind is Kind.OPAQUE):
+            for key, value in list(state.heap.edges(holder).items()):
+                if value.known and type(key) is not Special:
+                    state.heap.put(holder, key, join(value, UNKNOWN))
+                todo += value.refs - seen
+                seen |= value.refs
 
 
 def _is_listed(state: State, key: Ref, base: Value) -> bool:

@@ -6,7 +6,7 @@ from torchmemlint.flow.domain.effects import Arguments, Invoke, InvokeMethod
 from torchmemlint.flow.domain.frame import CallSite, Frame
 from torchmemlint.flow.domain.heap import Mode, State
 from torchmemlint.flow.domain.kinds import Kind
-from torchmemlint.flow.domain.memory import bare, computed, sources_of
+from torchmemlint.flow.domain.memory import bare, computed, sources_of, unsettle
 from torchmemlint.flow.domain.refs import (
     Derived,
     Graph,
@@ -54,6 +54,7 @@ def unknown_method(site: CallSite, receiver: Value, name: str) -> Value:
         return Value(graph=computed(frame, state, given, site.point), open=True)
     result = _new_result(frame, state, site.point)
     evaluating = gradients.is_evaluating(state, receiver)
+    unsettle(state, receiver)
     frame.log(InvokeMethod(site.point, receiver, name, site.arguments, state.mode, result, evaluating))
     of_tensors = operations.method(name) is not None
     computes = of_tensors and not any(map(_is_of_instance, receiver.refs))

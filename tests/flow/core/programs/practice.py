@@ -533,4 +533,21 @@ PRACTICE = {
                 outer.backward()
                 optimizer.step()
         """,
+    "defaults that a file may replace": """
+        from yacs.config import CfgNode
+
+        config = CfgNode()
+        config.train = CfgNode()
+        config.train.keep = False
+        config.merge_from_file("train.yaml")
+
+        def train(loader):
+            history = []
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                if config.train.keep:
+                    history.append(loss)  # expect: TML102  # instead: history.append(loss.item())
+            print(history)
+        """,
 }
