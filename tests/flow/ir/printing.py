@@ -164,7 +164,7 @@ _PRINTERS: dict[type[ops.Op], Callable[[Any], str]] = {
     ops.Move: lambda o: f"t{o.dst} = t{o.src}",
     ops.Import: lambda o: f"t{o.dst} = import {'.' * o.relative}{o.qualified}",
     ops.GetAttribute: lambda o: f"t{o.dst} = t{o.base}.{o.name}",
-    ops.SetAttribute: lambda o: f"t{o.base}.{o.name} = t{o.src}",
+    ops.SetAttribute: lambda o: f"t{o.base}.{o.name} = t{o.src}{_place(o.place)}",
     ops.GetItem: lambda o: f"t{o.dst} = t{o.base}[{_key(o.key)}]",
     ops.SetItem: lambda o: f"t{o.base}[{_key(o.key)}] = t{o.src}{_place(o.place)}",
     ops.Remove: lambda o: f"del t{o.base}" + (f".{o.key.value}" if o.attribute else f"[{_key(o.key)}]"),

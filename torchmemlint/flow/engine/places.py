@@ -122,6 +122,7 @@ def _set_attribute(frame: Frame, state: State, op: ops.SetAttribute) -> None:
     base, value = frame.temps[op.base], frame.temps[op.src]
     if op.name == "requires_grad":
         assign_requires_grad(frame, state, base, value, frame.at(op))
+        ask_for_gradients(frame, state, op.place, base, value, frame.at(op))
     elif op.name == "grad" and not any(type(r) is Object and r.kind is Kind.INSTANCE for r in base.refs):
         tensors.set_gradient(frame, state, base, value, frame.at(op))
     elif op.name == gradients.TRAINING:
@@ -129,6 +130,15 @@ def _set_attribute(frame: Frame, state: State, op: ops.SetAttribute) -> None:
             frame.log(Use(frame.at(op), r, Evidence.TRAINING))
     else:
         instances.set_attribute(frame, state, base, op.name, value, frame.at(op))
+
+
+def ask_for_gradients(frame: Frame, state: State, place: Place | None, base: Value, flag: Value, point: Point) -> None:
+    """Let a name hold a tensor whose gradients are wanted from now on, or are not; what a symbol is, is not known."""
+    tensor = all(type(r) is Object and r.kind is Kind.TENSOR for r in base.refs)
+    if isinstance(place, Name) and flag.known and tensor and not base.known:
+        asked = tensors.asked(base, flag, point)
+        changed_in_place(frame, state, base, asked.graph - base.graph, point)
+        bind_name(frame, state, place, asked, point)
 
 
 def _get_item(frame: Frame, state: State, op: ops.GetItem) -> None:

@@ -23,6 +23,7 @@ from torchmemlint.flow.domain.values import (
     NO_SOURCES,
     NOTHING,
     PLAIN,
+    TRUE,
     UNKNOWN,
     Value,
     constant,
@@ -34,7 +35,7 @@ from torchmemlint.flow.domain.values import (
 )
 from torchmemlint.flow.engine import access, calls, conditions, instances
 from torchmemlint.flow.engine.narrowing import narrow
-from torchmemlint.flow.engine.places import PLACES, key_of, store
+from torchmemlint.flow.engine.places import PLACES, ask_for_gradients, key_of, store
 from torchmemlint.flow.ir import ops
 from torchmemlint.flow.ir.control import Await, Check, Yield
 from torchmemlint.flow.ir.defuse import of_gradient
@@ -209,6 +210,9 @@ def _call_method(frame: Frame, state: State, op: ops.CallMethod) -> None:
     if op.place is not None and tensors.works_in_place(base, op.name):
         tensors.change_in_place(frame, state, base, value, op.name, point)
         store(frame, state, op.place, Value(base.refs, value.graph, open=base.open), point)
+    elif op.name == "requires_grad_":
+        flag = arguments_of(frame, op.arguments).get(0, "requires_grad")
+        ask_for_gradients(frame, state, op.place, base, TRUE if flag is None else flag, point)
 
 
 def _is_given_zero(frame: Frame, op: ops.CallMethod) -> bool:

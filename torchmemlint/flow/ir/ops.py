@@ -99,11 +99,12 @@ class GetAttribute(Op):
 
 @dataclass(slots=True, eq=False, repr=False)
 class SetAttribute(Op):
-    """`base.name = src`."""
+    """`base.name = src`. Where this may change a tensor (`x.requires_grad = True`), `place` is where base stands."""
 
     base: Temp
     name: str
     src: Temp
+    place: Name | None = None
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -30,10 +30,13 @@ def _name(b: Builder, target: ast.Name, src: Temp) -> None:
 
 def _attribute(b: Builder, target: ast.Attribute, src: Temp) -> None:
     _put(b, src)
-    base = b.expression(target.value)
+    base, place = b.expression(target.value), None
+    if target.attr == "requires_grad" and isinstance(target.value, ast.Name):
+        place = b.names[target.value.id]
+        b.frame.touched.append(place)
     b.mentions.add(target.attr)
     b.stores(target.attr)
-    b.block.append(SetAttribute(b.function, span(target), base, target.attr, src))
+    b.block.append(SetAttribute(b.function, span(target), base, target.attr, src, place))
 
 
 def _put(b: Builder, src: Temp) -> None:

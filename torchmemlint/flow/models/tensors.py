@@ -241,9 +241,14 @@ def _requires(site: CallSite, base: Value) -> Value:
     modules = any(type(r) is Parameters or (type(r) is Object and r.kind is not Kind.TENSOR) for r in base.refs)
     if modules:
         return base
+    return asked(base, flag, site.point)
+
+
+def asked(base: Value, flag: Value, point: Point) -> Value:
+    """Return a tensor whose gradients are wanted from now on, or are not."""
     if flag.constant is False:
         return base._replace(graph=frozenset(s for s in base.graph if type(s) is not Leaf))
-    return with_graph(base, (Leaf.of(site.point.site, site.point.context),))
+    return with_graph(base, (Leaf.of(point.site, point.context),))
 
 
 def change_in_place(frame: Frame, state: State, base: Value, result: Value, name: str, point: Point) -> None:

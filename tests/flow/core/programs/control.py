@@ -286,6 +286,28 @@ CONTROL = {
                 own.step()
                 print(loss.item())
         """,
+    "a tensor whose gradients are asked for later": """
+        def explain(loader):
+            total = 0.0
+            for x, y in loader:
+                noise = torch.zeros(4)
+                noise.requires_grad = True
+                loss = (x * noise).sum()
+                loss.backward()
+                total += loss  # expect: TML101  # instead: total += loss.item()
+            print(total)
+        """,
+    "a copy whose gradients are asked for later": """
+        def explain(loader):
+            total = 0.0
+            for x, y in loader:
+                noise = y.detach().clone()
+                noise.requires_grad_()
+                loss = (x * noise).sum()
+                loss.backward()
+                total += loss  # expect: TML101  # instead: total += loss.item()
+            print(total)
+        """,
     "a list that is emptied after some steps": """
         def train(loader):
             losses = []
