@@ -9,7 +9,7 @@ from functools import cached_property
 
 from torchmemlint.doubts import Doubt
 from torchmemlint.flow.domain import effects as fx
-from torchmemlint.flow.domain.heap import Mode, reachable
+from torchmemlint.flow.domain.heap import Mode, reachable, reached
 from torchmemlint.flow.domain.kinds import Kind
 from torchmemlint.flow.domain.manners import How, Reading
 from torchmemlint.flow.domain.refs import Behind, Leaf, Loop, Object, Point, Ref, Result, Source, first_key, root
@@ -250,9 +250,10 @@ class Passes:
             if self._is_uncalled() and (alone or roles.infers(self.engine, self.run.entry)):
                 doubts.add(Doubt.UNCALLED)
             return Reason.DETACHED, frozenset(doubts | ({Doubt.HANDED} if given else set()))
-        if not self.trains and any(roles.is_for_users(self.engine, f) for f in self._functions(point)):
-            if roles.is_called_to_infer(self.engine, self.run.entry):
+        if roles.is_called_to_infer(self.engine, self.run.entry):  # what it may differentiate leads to an input
+            if not self.trains or (given and not (returned or stored or self._is_of_leaf(source))):
                 return Reason.ROLE, frozenset()
+        elif not self.trains and any(roles.is_for_users(self.engine, f) for f in self._functions(point)):
             return Reason.ROLE, frozenset(doubts | {Doubt.EVALUATED if self.evidence.evaluating else Doubt.ROLE})
         if loops and not leaves and not self.run.cut and self._is_unused(point, source, module):
             return Reason.UNUSED, frozenset(doubts)
@@ -269,14 +270,26 @@ class Passes:
             return False
         if self.hooked or any(run.of(fx.Register)) or any(site.owner.handles for site in head):
             return False
-        above = run.provenance.ancestors((source,))
-        if source in self._taken or evidence.is_read(source, *Reading) or any(type(s) is Leaf for s in above):
+        if source in self._taken or evidence.is_read(source, *Reading) or self._is_of_leaf(source):
             return False
         if not all(evidence.is_known(r) or r in evidence.evaluating | evidence.training for r in module):
             return False
         if not any(map(_is_unseen, module)):
             return True
         return not self.trains and all(_TRAINING.isdisjoint(f.mentions) for f in self._functions(point))
+
+    def _is_of_leaf(self, source: Source) -> bool:
+        """Is it made from a tensor that asks for gradients by itself?"""
+        above = self.run.provenance.ancestors((source,))
+        return any(type(s) is Leaf for s in above) or not above.isdisjoint(self._asking)
+
+    @cached_property
+    def _asking(self) -> set[Source]:
+        """What is not seen and asks for gradients by itself, and the results of unseen calls that were given such."""
+        state, calls, freezes = self.run.state, self.run.unseen(), self.run.effects(fx.Freeze)
+        given = ((call.result, reached(state, value)) for call in calls for value in call.arguments.all())
+        found: set[Source] = {result for result, sources in given if any(type(s) is Leaf for s in sources)}
+        return found | {freeze.reference for freeze in freezes if freeze.flag.constant is not False}
 
     @cached_property
     def _taken(self) -> set[Source]:

@@ -27,11 +27,11 @@ def mode_named(known: Contracts, qualified: str, arguments: tuple[object, ...]) 
 
 
 def mode_of(known: Contracts, function: Function) -> Mode | None:
-    """Return the mode that a function's decorators set."""
+    """Return the mode that a function's decorators set. What is written there is wanted: `@set_grad_enabled(True)`."""
     for decorator in function.decorators:
         mode = mode_named(known, decorator.name, decorator.arguments)
         if mode is not None:
-            return mode
+            return Mode.WANTED if mode is Mode.ON else mode
     return None
 
 

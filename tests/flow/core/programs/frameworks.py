@@ -551,4 +551,22 @@ FRAMEWORKS = {
                 images.append(pipeline(prompt))
             return images
         """,
+    "a pipeline that optimizes its input after a pass that it does not": """
+        from diffusers import DiffusionPipeline
+
+        class Editing(DiffusionPipeline):
+            def __call__(self, latents, steps):
+                unet, early = self.unet, latents
+                for t in steps:
+                    noise = unet(early, t)  # expect: TML201  # instead: noise = torch.no_grad()(unet)(early, t)
+                    early = self.scheduler.step(noise, t, early)
+                for t in steps:
+                    x = latents.detach().clone()
+                    x.requires_grad = True
+                    loss = self.unet(x, t).pow(2).mean()
+                    self.unet(x, t)
+                    loss.backward()
+                    latents = (x - 0.1 * x.grad).detach()
+                return latents
+        """,
 }
