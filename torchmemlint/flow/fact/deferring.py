@@ -15,6 +15,7 @@ from torchmemlint.flow.domain.refs import Behind, Graph, Loop, Object, Point, Re
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.moving import is_item
+from torchmemlint.flow.fact.owning import is_of_network
 from torchmemlint.flow.fact.retention import is_chain
 from torchmemlint.knowledge import torch_api
 
@@ -86,7 +87,7 @@ def _doubts(run: Run, evidence: Evidence, kept: Event, effect: fx.Keep, backward
     calls = {s for s in run.provenance.parents if type(s) is Result and s not in effect.events}
     if effect.phi not in run.provenance.ancestors(differentiate.sources, cut=calls):
         yield Doubt.UNSEEN_CALL
-    if evidence.is_of_network(effect.loop):
+    if is_of_network(evidence.index, effect.loop):
         yield Doubt.LAYERS
     over = partial(_over, run)
     items = {s.base for s in run.provenance.ancestors(effect.events) if type(s) is Behind and s.key is ELEMENT}

@@ -32,7 +32,6 @@ from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Event, Run
 from torchmemlint.flow.fact.methods import Methods
 from torchmemlint.flow.fact.owning import constructs_network, owned
-from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.models import gradients
 from torchmemlint.knowledge import modules
 
@@ -83,6 +82,7 @@ class Evidence:
         self.differentiated_in: dict[Source, set[Loop]] = {}
         self.evaluated_at: dict[Ref, Point] = {}
         self.for_more: set[Source] = set()  # differentiated, but only by what creates a graph for another one
+        self._through: list[tuple[set[Source], set[Source]]] = []  # by one backward pass, and which calls of that
         self.readings: dict[Reading, set[Source]] = {}
         self.read: dict[Reading, set[Source]] = {}  # and not what that is made from
         self.owned = owned(engine, run)
@@ -192,6 +192,7 @@ class Evidence:
             self.for_more |= through - self.differentiated
         self.differentiated |= through
         near = {s for s in provenance.ancestors(sources, parts=False) if self._may_record(s)}
+        self._through.append((through, near))
         self.passing.update(*(self.callees.get(root(s), ()) for s in near))
         begins = {s for s in near if self._is_of_network(s)} or {s for s in near if root(s) not in self.made} or near
         first = {s for s in begins if begins.isdisjoint(self._above(s) | self._above(root(s)))}
@@ -267,11 +268,18 @@ class Evidence:
                     doubts.add(Doubt.FORMULA)
                 return mode | part | doubts
             if source in self.differentiated:
-                beside = origin in self.wholes and source in self.tensors
-                return mode | ({Doubt.BESIDE} if beside else part | {Doubt.AMONG})
-            if source in self.tensors or origin in self.tensors:
+                if origin in self.wholes and source in self.tensors:
+                    return mode | {Doubt.BESIDE}
+                if source in self._wanted:
+                    return mode | part | {Doubt.AMONG}
+            if (source in self.tensors or origin in self.tensors) and not self.methods.passes_on(origin):
                 return mode | part | {Doubt.TENSOR_BY_USE}
         return None
+
+    @cached_property
+    def _wanted(self) -> set[Source]:
+        """What is differentiated where no pass is: something there has a graph. Beside a pass nothing need have one."""
+        return set[Source]().union(*(through for through, near in self._through if not any(map(self.is_pass, near))))
 
     def _is_mode_open(self, source: Source) -> bool:
         """Is it not known whether gradients are enabled where a source begins, and does no backward show it?"""
@@ -383,18 +391,9 @@ class Evidence:
         """Does its use show that it is a tensor?"""
         return source in self.tensors or source in self.predictions
 
-    def is_of_network(self, loop: Loop) -> bool:
-        """Does a loop stand in a method of a network, where its iterations may be parts of one pass?"""
-        function = loop.site.owner if isinstance(loop.site, Op) else None
-        return function is not None and function.cls is not None and self.index.may_be_network(function.cls)
-
     @cached_property
     def handed(self) -> set[Source]:
         """What calls that were not seen have among their arguments."""
         run = self.run
         values = [value for call in run.unseen() for value in call.arguments.all()]
         return run.provenance.ancestors({s for value in values for s in reached(run.state, value, HOLDERS)})
-
-    def is_evaluating(self, sources: Iterable[Source]) -> bool:
-        """Does a module that was put into evaluation mode begin one of the graphs?"""
-        return any(self.callees.get(s, set()) & self.evaluating for s in self.run.provenance.ancestors(sources))

@@ -16,11 +16,13 @@ class Methods:
     def __init__(self, has_graph: Callable[[Source], bool]) -> None:
         self._has_graph = has_graph
         self.values: set[Source] = set()  # numbers and the like, if the receiver is a tensor
-        self._calls: dict[Source, InvokeMethod] = {}
+        self._all: dict[Source, InvokeMethod] = {}
+        self._calls: dict[Source, InvokeMethod] = {}  # of those, the ones that tensors have
         self._operations: dict[Source, Operation | None] = {}
 
     def add(self, call: InvokeMethod) -> None:
         """Note a call."""
+        self._all[call.result] = call
         known = operations.method(call.name)
         if call.name != "values" and known is not None:  # dicts have `values`, too
             self._calls[call.result] = call
@@ -37,6 +39,21 @@ class Methods:
             found |= new
             queue.extend(new)
         return found
+
+    def passes_on(self, result: Source) -> bool:
+        """Is it given by an operation of tensors, or by a method of what such an operation gave?
+
+        That begins no graph. What it is called on may have one, if something else shows that.
+        """
+        queue, seen = [root(result)], set[Source]()
+        while queue:
+            whole = queue.pop()
+            if whole in self._calls:
+                return True
+            seen.add(whole)
+            call = self._all.get(whole)
+            queue += {root(r) for r in call.receiver.refs} - seen if call is not None else ()
+        return False
 
     def operation(self, result: Source) -> Operation | None:
         """Return the operation of torch that gave a result, or the whole that it is a part of; None for others."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from torchmemlint.flow.domain.heap import visible
 from torchmemlint.flow.domain.kinds import Kind
-from torchmemlint.flow.domain.refs import Behind, Input, Object, Point, Ref
+from torchmemlint.flow.domain.refs import Behind, Input, Loop, Object, Point, Ref
 from torchmemlint.flow.engine.machine import Engine
 from torchmemlint.flow.fact.logs import Run
+from torchmemlint.flow.ir.ops import Op
 from torchmemlint.flow.names.index import Index
 
 
@@ -29,6 +30,17 @@ def constructs_network(index: Index, point: Point) -> bool:
     """Does the constructor of a network lead there? What is not seen there makes its layers."""
     owners = [site.owner for site in point.chain()]
     return any(o.name == "__init__" and o.cls is not None and index.may_be_network(o.cls) for o in owners)
+
+
+def is_of_network(index: Index, loop: Loop) -> bool:
+    """Does a loop stand in a method of a network, where its iterations may be parts of one pass?"""
+    function = loop.site.owner if isinstance(loop.site, Op) else None
+    return function is not None and function.cls is not None and index.may_be_network(function.cls)
+
+
+def gathers_layers(index: Index, loop: Loop) -> bool:
+    """Does a loop stand in the constructor of a network, which makes its parts there?"""
+    return isinstance(loop.site, Op) and constructs_network(index, Point(loop.site))
 
 
 def _is_part(reference: Ref) -> bool:

@@ -181,10 +181,10 @@ class Passes:
         differentiated = self.evidence.is_differentiated(source)
         reason: Reason | None = None
         mode = self.evidence.modes.get(source)
-        if differentiated and source in self.teaching.idle and mode is not Mode.WANTED:
+        if differentiated and source in self.teaching.idle and mode is not Mode.WANTED and not self.run.cut:
             reason = Reason.UNTRAINED
             doubts |= {Doubt.CALLER} if self._is_of_network() else set()
-        if not differentiated and not self._is_array(source) and mode is not Mode.WANTED:
+        if not (differentiated or self._is_cut_short(point) or self._is_array(source)) and mode is not Mode.WANTED:
             reason, more = self._reason(point, source, module, loops, evaluating)
             doubts |= more
             if reason is not None:
@@ -192,6 +192,14 @@ class Passes:
                 doubts |= self._of_framework() | self._of_kind(point, source, module)
         kept, switched = self.growing.get(source), self.switched(module) if reason is Reason.EVALUATING else None
         return Pass(point, source, module, loops, differentiated, reason, doubts, evaluating, kept, switched)
+
+    def _is_cut_short(self, point: Point) -> bool:
+        """Was the run not followed to its end, and do the files that it came through differentiate somewhere?"""
+        if not self.run.cut:
+            return False
+        names = self.engine.index.contracts.names("differentiates").last_parts
+        units = {function.unit for function in self._functions(point)}
+        return any(not names.isdisjoint(function.mentions) for unit in units for function in unit.functions)
 
     def _is_array(self, source: Source) -> bool:
         """Is it made an array, as nothing that has a graph can be? Of a result, all parts that are read."""

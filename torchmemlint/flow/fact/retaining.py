@@ -75,6 +75,8 @@ class _Retaining:
         if doubts is None or run.life is not None:
             return None
         doubts |= set(self._doubts(event, effect, through))
+        if effect.creates and Doubt.CALLER in doubts:
+            return None  # nobody makes gradients that can be differentiated, and hands them out, for nothing
         return Retained(effect.point, effect.creates, False, doubts, graphs)
 
     def _shares(self, event: Event, effect: fx.Differentiate, other: Event, sources: Iterable[Source]) -> bool:

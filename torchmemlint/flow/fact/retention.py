@@ -30,6 +30,7 @@ from torchmemlint.flow.domain.refs import (
 )
 from torchmemlint.flow.fact.evidence import Evidence
 from torchmemlint.flow.fact.logs import Event, Run
+from torchmemlint.flow.fact.owning import gathers_layers, is_of_network
 from torchmemlint.flow.ir.blocks import blocks, operations
 from torchmemlint.flow.ir.ops import Class, Function, Op
 
@@ -79,9 +80,9 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
         if effect.place[0] not in run.lasting() and not any(evidence.is_pass(e) for e in effect.events):
             continue  # operations on a graph that there is anyway, for as long as the call lasts
         spent = _is_spent(evidence, effect)
-        if not spent and evidence.is_of_network(effect.loop):
-            if is_chain(run, effect):
-                continue  # layer after layer: one pass
+        if not spent and is_of_network(evidence.index, effect.loop):
+            if is_chain(run, effect) or gathers_layers(evidence.index, effect.loop):
+                continue  # layer after layer: one pass, or what passes will go through
             doubts |= {Doubt.LAYERS}
         fate = Fate.NEVER
         after = all(
@@ -96,10 +97,11 @@ def retentions(run: Run, evidence: Evidence) -> Iterator[Retention]:
                 doubts |= {Doubt.ITEM}
         elif not spent and _is_returned(run, effect, returned):
             fate = Fate.UNKNOWN
-            is_task = isinstance(effect.loop.site, Op) and evidence.is_evaluating(effect.events)
+            is_task = isinstance(effect.loop.site, Op) and _is_evaluating(run, evidence, effect)
             doubts |= {Doubt.EVALUATED if is_task else Doubt.CALLER}
         elif effect.phi in evidence.handed and not spent:
-            doubts |= {Doubt.READER if evidence.differentiated else Doubt.GIVEN}
+            is_looked_at = evidence.is_read(effect.phi) and not evidence.differentiated
+            doubts |= {Doubt.GIVEN if is_looked_at else Doubt.READER}
         if fate in (Fate.NEVER, Fate.UNKNOWN) and _is_one_pass(run, effect):
             continue
         if spent and _within_a_step(training, event, effect.loop):
@@ -180,6 +182,12 @@ def _is_spent(evidence: Evidence, effect: fx.Keep) -> bool:
     graphs = {e for e in effect.events if evidence.graph(e) is not None}
     passes = set(filter(evidence.is_pass, graphs))
     return bool(graphs) and (passes or graphs) <= effect.spent
+
+
+def _is_evaluating(run: Run, evidence: Evidence, effect: fx.Keep) -> bool:
+    """Does a module that was put into evaluation mode begin one of the graphs?"""
+    above = run.provenance.ancestors(effect.events)
+    return any(evidence.callees.get(s, set()) & evidence.evaluating for s in above)
 
 
 def _is_begun(source: Source) -> bool:
