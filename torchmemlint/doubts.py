@@ -77,12 +77,35 @@ _LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.GIVEN, Doubt.B
 _SLIGHT = frozenset({Doubt.EVALUATED, Doubt.HANDED})  # with one of those, a finding is still likely
 
 
+# With one of these a finding that a graph is kept was nearly never right: it is open whether there is a graph at all,
+# whether others need it, or what the rest of the run does with it. docs/precision.md has the figures.
+_NEARLY_NEVER = frozenset(
+    {
+        Doubt.METHOD,
+        Doubt.TENSOR_BY_USE,
+        Doubt.UNSEEN_CALL,
+        Doubt.PART,
+        Doubt.AMONG,
+        Doubt.CALLER,
+        Doubt.READER,
+        Doubt.CUT,
+    }
+)
+
+
 def confidence(doubts: frozenset[Doubt]) -> Confidence:
     """Return the confidence of a finding with these doubts."""
     if not doubts:
         return Confidence.CERTAIN
     serious = doubts - _SLIGHT
     return Confidence.LIKELY if len(serious) <= 1 and serious <= _LIKELY else Confidence.POSSIBLE
+
+
+def shows_retention(doubts: frozenset[Doubt]) -> bool:
+    """Is it a finding, with these doubts, that a graph is kept? Two open questions are none, nor is one of some."""
+    if confidence(doubts) is not Confidence.POSSIBLE:
+        return True
+    return len(doubts - _SLIGHT) == 1 and doubts.isdisjoint(_NEARLY_NEVER)
 
 
 def ordered(doubts: Iterable[Doubt]) -> tuple[Doubt, ...]:
