@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torchmemlint.doubts import Confidence, Doubt, ordered, rank
+from torchmemlint.doubts import Confidence, Doubt, is_guess, ordered, rank
 from torchmemlint.findings import Finding, Position, Severity, Span
 from torchmemlint.fingerprints import with_fingerprints
 
@@ -28,6 +28,35 @@ FINDING = Finding("TML101", "graph-accumulation", Severity.ERROR, "a leak", Path
 )
 def test_doubts_decide_the_confidence(doubts: tuple[Doubt, ...], confidence: Confidence) -> None:
     assert replace(FINDING, doubts=doubts).confidence is confidence
+
+
+@pytest.mark.parametrize(
+    ("doubts", "guess"),
+    [
+        ((), False),
+        ((Doubt.NETWORK_BY_USE, Doubt.EVALUATED), False),
+        ((Doubt.LAYERS,), False),
+        ((Doubt.LAYERS, Doubt.HANDED), False),
+        ((Doubt.LAYERS, Doubt.NETWORK_BY_USE), True),
+        ((Doubt.READER,), True),
+        ((Doubt.CUT,), True),
+    ],
+)
+def test_a_graph_that_may_be_kept_is_a_guess_with_some_doubts(doubts: tuple[Doubt, ...], guess: bool) -> None:
+    assert is_guess(frozenset(doubts), kept=True) is guess
+
+
+@pytest.mark.parametrize(
+    ("doubts", "guess"),
+    [
+        ((), False),
+        ((Doubt.ROLE, Doubt.UNMADE), False),
+        ((Doubt.BASE, Doubt.UNMADE), False),
+        ((Doubt.ROLE, Doubt.BASE), True),
+    ],
+)
+def test_a_pass_is_a_guess_where_a_base_class_evaluates(doubts: tuple[Doubt, ...], guess: bool) -> None:
+    assert is_guess(frozenset(doubts), kept=False) is guess
 
 
 def test_the_surer_ranks_higher() -> None:

@@ -77,9 +77,11 @@ _LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.GIVEN, Doubt.B
 _SLIGHT = frozenset({Doubt.EVALUATED, Doubt.HANDED})  # with one of those, a finding is still likely
 
 
-# With one of these a finding that a graph is kept was nearly never right: it is open whether there is a graph at all,
-# whether others need it, or what the rest of the run does with it. docs/precision.md has the figures.
-_NEARLY_NEVER = frozenset(
+# What nearly never is right, by the findings that were read (docs/precision.md has the figures), is a guess and no
+# finding. That a graph is kept is one where it is open whether there is a graph at all, whether others need it, or what
+# the rest of the run does with it; and with several doubts of any kind. A pass that evaluates by the name of a method
+# is one where a base class calls that: those that have such a method turn gradients off around it.
+_OF_GUESSES = frozenset(
     {
         Doubt.METHOD,
         Doubt.TENSOR_BY_USE,
@@ -101,11 +103,13 @@ def confidence(doubts: frozenset[Doubt]) -> Confidence:
     return Confidence.LIKELY if len(serious) <= 1 and serious <= _LIKELY else Confidence.POSSIBLE
 
 
-def shows_retention(doubts: frozenset[Doubt]) -> bool:
-    """Is it a finding, with these doubts, that a graph is kept? Two open questions are none, nor is one of some."""
+def is_guess(doubts: frozenset[Doubt], kept: bool) -> bool:
+    """Is a finding with these doubts none? `kept`: does it say that a graph is kept, or that a pass records one?"""
     if confidence(doubts) is not Confidence.POSSIBLE:
-        return True
-    return len(doubts - _SLIGHT) == 1 and doubts.isdisjoint(_NEARLY_NEVER)
+        return False
+    if not kept:
+        return doubts >= {Doubt.ROLE, Doubt.BASE}
+    return len(doubts - _SLIGHT) > 1 or not doubts.isdisjoint(_OF_GUESSES)
 
 
 def ordered(doubts: Iterable[Doubt]) -> tuple[Doubt, ...]:

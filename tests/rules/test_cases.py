@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import torchmemlint
+from torchmemlint.doubts import Confidence
 from torchmemlint.findings import Applicability, Finding, Severity
+from torchmemlint.flow.fact.cases import cases
 
 HEAD = "import torch\n\nnet = torch.nn.Linear(3, 3)\noptimizer = torch.optim.SGD(net.parameters(), 0.1)\n"
 TRAIN = "def train(x):\n    loss = net(x).sum()\n    loss.backward()\n    optimizer.step()\n    return loss\n"
@@ -271,3 +273,13 @@ def test_a_pass_as_an_object_is_made(tmp_path: Path) -> None:
     assert [(one.code, one.severity) for one in once] == [("TML203", Severity.ADVICE)]
     often = checked(tmp_path, main=text.format(before="scale = Scale(x)", after="scale.by"))
     assert [(one.code, one.severity) for one in often] == [("TML203", Severity.WARNING)]
+
+
+def test_a_guess_is_not_told(tmp_path: Path) -> None:
+    """An unseen program may need the graphs that are in a list, and nothing else looks at them."""
+    keep = "def collect(program, xs):\n    kept = []\n    for x in xs:\n        kept.append(net(x).sum())\n"
+    text = HEAD + keep + "    program.add(kept)\n"
+    case, *_ = cases({"main.py": text})
+    assert case.confidence is Confidence.POSSIBLE
+    checked(tmp_path, main=text)
+    assert torchmemlint.check_paths([tmp_path], settings={"confidence": "possible"}) == []

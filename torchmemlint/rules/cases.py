@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from torchmemlint.doubts import Confidence, ordered, shows_retention
+from torchmemlint.doubts import Confidence, is_guess, ordered
 from torchmemlint.findings import Evidence, Finding, Fix, Severity, Span
 from torchmemlint.flow.domain.manners import How, Stored
 from torchmemlint.flow.fact.outcomes import Case, Place
@@ -41,7 +41,7 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     if not codes:
         return
     wanted = [case for case in facts.cases() if case.code in codes]
-    wanted = [case for case in wanted if case.code not in _KEPT or shows_retention(case.doubts)]
+    wanted = [case for case in wanted if not is_guess(case.doubts, case.code in _KEPT)]
     wanted += facts.overwriting() if "TML302" in codes else []
     apart = [finding for case in wanted if case.code in _APART and (finding := _tell(Told(facts, case))) is not None]
     yield from apart

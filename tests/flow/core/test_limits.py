@@ -50,6 +50,15 @@ def test_a_run_that_is_too_long() -> None:
     assert (case.line, case.code, case.doubts) == (text.count("\n"), "TML102", {Doubt.CUT})
 
 
+def test_a_training_loop_that_was_not_reached() -> None:
+    """What was not followed may differentiate a pass: where its file does so anywhere, nothing is said of the pass."""
+    loop = "for _ in range(9):\n    loss = model(x).sum()\n    print(loss.item())\n"
+    quiet = f"{HEAD}{_doubling(22)}{loop}"
+    trained = f"{HEAD}def end(loss):\n    loss.backward()\n\n{_doubling(22)}{loop}"
+    assert [(case.code, case.doubts) for case in cases({"main.py": quiet})] == [("TML201", {Doubt.CUT})]
+    assert cases({"main.py": trained}) == []
+
+
 def test_a_run_that_is_not_too_long() -> None:
     text = f"{HEAD}{_doubling(6)}{COLLECTING}"
     assert found({"main.py": text}) == {("main.py", text.count("\n"), "TML102")}

@@ -136,3 +136,94 @@ def test_a_name_that_stands_for_a_sum_only_where_the_rest_is_skipped() -> None:
         total = 0.0
         """
     assert _told(_train(text)) == [(12, "TML101", "certain")]
+
+
+def test_what_stands_beside_a_pass() -> None:
+    """A pass has the graph that backward goes through: nothing shows that what it is compared with has one, too."""
+    text = """
+        class Trainer:
+            def __init__(self, values):
+                self.model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+                self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+                self.values = values
+                self.labels = torch.zeros(0, 1)
+
+            def train(self, loader):
+                for x in loader:
+                    self.labels = torch.cat((self.labels, self.values(x)), dim=0)
+                    loss = (self.model(x) - self.labels[-1]).pow(2).mean()
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+        """
+    assert _told(text) == []
+
+
+def test_an_operation_begins_no_graph() -> None:
+    """What an optimizer keeps is used as a tensor. That an operation gives it does not show that it has a graph."""
+    text = """
+        class Averaging(torch.optim.Optimizer):
+            def step(self, closure=None):
+                loss = closure() if closure is not None else None
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        grad, state = p.grad.detach().float(), self.state[p]
+                        if len(state) == 0:
+                            state["average"] = torch.zeros_like(grad)
+                        else:
+                            state["average"] = state["average"].type_as(grad)
+                        state["average"].mul_(0.9).add_(grad)
+                        with torch.no_grad():
+                            p.copy_(state["average"])
+                return loss
+        """
+    assert _told(text) == []
+
+
+def test_gradients_for_a_caller() -> None:
+    """A caller gets a penalty that was made of gradients to differentiate it."""
+    text = """
+        class Penalty(nn.Module):
+            def forward(self, critic, real, fake):
+                mixed = ((real + fake) / 2).detach().requires_grad_(True)
+                scores = critic(mixed)
+                (gradients,) = torch.autograd.grad(scores, mixed, torch.ones_like(scores), create_graph=True)
+                return ((gradients.norm(2, dim=1) - 1) ** 2).mean()
+        """
+    assert _told(text) == []
+
+
+def test_layers_gathered_by_a_constructor() -> None:
+    """An annotation may take the class of a layer for a layer. What a constructor calls in a loop makes layers."""
+    text = """
+        class Stages(nn.Module):
+            def __init__(self, widths, norm: nn.Module = nn.LayerNorm):
+                super().__init__()
+                self.norms = nn.ModuleList([norm(width) for width in widths])
+
+            def forward(self, x):
+                for norm in self.norms:
+                    x = norm(x)
+                return x
+
+        def train(loader):
+            model = Stages([3, 3])
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for x in loader:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+        """
+    assert _told(text) == []
+
+
+def test_a_list_that_only_unseen_code_takes() -> None:
+    """It may need the graphs: that is more than likely where nothing else looks at what is in the list."""
+    text = """
+        def constraints(program, net, inputs):
+            bounds = []
+            for x in inputs:
+                bounds.append(net(x).abs().sum())
+            program.add(bounds)
+        """
+    assert {confidence for _, _, confidence in _told(text)} <= {"possible"}
