@@ -53,9 +53,12 @@ def test_a_graph_that_may_be_kept_is_a_guess_with_some_doubts(doubts: tuple[Doub
         ((Doubt.ROLE, Doubt.UNMADE), False),
         ((Doubt.BASE, Doubt.UNMADE), False),
         ((Doubt.ROLE, Doubt.BASE), True),
+        ((Doubt.MODE,), True),
+        ((Doubt.CUT, Doubt.GIVEN), False),
+        ((Doubt.CUT, Doubt.UNMADE, Doubt.GIVEN), True),
     ],
 )
-def test_a_pass_is_a_guess_where_a_base_class_evaluates(doubts: tuple[Doubt, ...], guess: bool) -> None:
+def test_a_pass_is_a_guess_with_some_doubts(doubts: tuple[Doubt, ...], guess: bool) -> None:
     assert is_guess(frozenset(doubts), kept=False) is guess
 
 

@@ -77,11 +77,8 @@ _LIKELY = frozenset({Doubt.NETWORK_BY_USE, Doubt.PASSED_ON, Doubt.GIVEN, Doubt.B
 _SLIGHT = frozenset({Doubt.EVALUATED, Doubt.HANDED})  # with one of those, a finding is still likely
 
 
-# What nearly never is right, by the findings that were read (docs/precision.md has the figures), is a guess and no
-# finding. That a graph is kept is one where it is open whether there is a graph at all, whether others need it, or what
-# the rest of the run does with it; and with several doubts of any kind. A pass that evaluates by the name of a method
-# is one where a base class calls that: those that have such a method turn gradients off around it.
-_OF_GUESSES = frozenset(
+# With what findings were nearly never right (docs/precision.md has the figures) they are guesses, and not told.
+_GUESSES_OF_KEPT = frozenset(  # whether there is a graph at all, whether others need it, what the rest of the run does
     {
         Doubt.METHOD,
         Doubt.TENSOR_BY_USE,
@@ -92,6 +89,14 @@ _OF_GUESSES = frozenset(
         Doubt.READER,
         Doubt.CUT,
     }
+)
+_GUESSES_OF_PASSES = (
+    frozenset({Doubt.MODE}),  # who has a switch for gradients turns them off to evaluate
+    frozenset({Doubt.ROLE, Doubt.BASE}),  # and so does a framework that has a method for it
+    frozenset({Doubt.UNCALLED, Doubt.UNMADE}),  # neither is it seen who calls, nor what is called
+    frozenset({Doubt.CUT, Doubt.UNMADE}),  # neither is it seen what becomes of it there, nor who calls
+    frozenset({Doubt.CUT, Doubt.BASE}),
+    frozenset({Doubt.CUT, Doubt.EVALUATED}),
 )
 
 
@@ -108,8 +113,8 @@ def is_guess(doubts: frozenset[Doubt], kept: bool) -> bool:
     if confidence(doubts) is not Confidence.POSSIBLE:
         return False
     if not kept:
-        return doubts >= {Doubt.ROLE, Doubt.BASE}
-    return len(doubts - _SLIGHT) > 1 or not doubts.isdisjoint(_OF_GUESSES)
+        return any(guess <= doubts for guess in _GUESSES_OF_PASSES)
+    return len(doubts - _SLIGHT) > 1 or not doubts.isdisjoint(_GUESSES_OF_KEPT)
 
 
 def ordered(doubts: Iterable[Doubt]) -> tuple[Doubt, ...]:

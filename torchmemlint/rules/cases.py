@@ -41,7 +41,6 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     if not codes:
         return
     wanted = [case for case in facts.cases() if case.code in codes]
-    wanted = [case for case in wanted if not is_guess(case.doubts, case.code in _KEPT)]
     wanted += facts.overwriting() if "TML302" in codes else []
     apart = [finding for case in wanted if case.code in _APART and (finding := _tell(Told(facts, case))) is not None]
     yield from apart
@@ -52,7 +51,7 @@ def findings(facts: FileFacts, codes: frozenset[str], before: Iterable[Finding])
     wanted = [case for case in passes_first if case.code not in _APART and not _shows(facts, case)]
     for report in (_Report(facts, case) for case in wanted):
         told = [*others, *found]
-        if report.is_told_by(told):
+        if report.is_told_by(told) or is_guess(report.doubts, report.case.code in _KEPT):
             continue
         causes = report.causes(told)
         if not causes:
