@@ -84,10 +84,14 @@ def options() -> str:
 
 def doubts() -> str:
     """What findings may leave undetermined."""
-    from torchmemlint.doubts import Doubt, confidence
+    from torchmemlint.doubts import Doubt, confidence, is_guess
 
-    lines = [f"| `{doubt.label}` | {doubt.value} | {confidence(frozenset({doubt})).value} |" for doubt in Doubt]
-    head = "| name | what could not be determined | confidence |\n|---|---|---|\n"
+    lines = []
+    for doubt in Doubt:
+        alone = frozenset({doubt})
+        shown = ["not told" if is_guess(alone, kept) else confidence(alone).value for kept in (True, False)]
+        lines.append(f"| `{doubt.label}` | {doubt.value} | {' | '.join(shown)} |")
+    head = "| name | what could not be determined | a graph is kept | others |\n|---|---|---|---|\n"
     return "\n" + head + "\n".join(lines) + "\n\n"
 
 
