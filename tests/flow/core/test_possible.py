@@ -217,13 +217,16 @@ def test_layers_gathered_by_a_constructor() -> None:
     assert _told(text) == []
 
 
-def test_a_list_that_only_unseen_code_takes() -> None:
-    """It may need the graphs: that is more than likely where nothing else looks at what is in the list."""
+def test_what_only_unseen_code_takes() -> None:
+    """It may need the graphs: that is more than likely where nothing else looks at what is kept."""
     text = """
-        def constraints(program, net, inputs):
-            bounds = []
-            for x in inputs:
-                bounds.append(net(x).abs().sum())
-            program.add(bounds)
+        def constrain(solver, boxes):
+            layers = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
+            sides = torch.empty(9)
+            for n, box in enumerate(boxes):
+                sides[n] = layers(box)[0]
+            solver.add(sides)
         """
-    assert {confidence for _, _, confidence in _told(text)} <= {"possible"}
+    assert [(code, confidence) for _, code, confidence in _told(text)] == [("TML102", "possible")]
+    looked_at = text.replace("solver.add(sides)", "solver.add(sides)\n            print(sides.max().item())")
+    assert {confidence for _, _, confidence in _told(looked_at)} == {"likely"}
